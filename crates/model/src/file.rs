@@ -1,0 +1,1 @@
+//! `suite.toml` and `product.toml` as written.

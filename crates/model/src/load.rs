@@ -1,0 +1,279 @@
+//! What the client is told to do ([`LoadSpec`]) and what it says it did ([`LoadResult`]).
+//!
+//! Both travel as JSON between the lab and the client's process, which may run on another host.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::suite::{Arrivals, Expect, Request};
+
+/// Which I/O driver a client or an origin uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DriverChoice {
+    /// io_uring where the kernel has what is needed, else epoll.
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    /// io_uring or fail.
+    #[serde(rename = "io_uring")]
+    Uring,
+    /// epoll.
+    #[serde(rename = "epoll")]
+    Epoll,
+}
+
+/// An order to the load generator. Complete: running the same order again repeats the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// `host:port` of the target; the host is an IP address (names are resolved by the caller).
+    pub target: std::net::SocketAddr,
+    /// What goes into `Host`.
+    pub authority: String,
+    /// What is sent.
+    pub request: Request,
+    /// What must come back.
+    pub expect: Expect,
+    /// Closed, open, fixed count.
+    pub shape: Shape,
+    /// Connections in all, over all threads.
+    pub connections: u32,
+    /// Worker threads; 0 = as many as CPUs in `cpus`, else 1.
+    pub threads: u32,
+    /// CPUs to pin the worker threads to, in turn; empty = not pinned.
+    pub cpus: Vec<u32>,
+    /// Seconds not measured, before the window.
+    pub warmup_s: f64,
+    /// Seconds measured. For `Shape::Count` the upper bound.
+    pub duration_s: f64,
+    /// Seconds an answer, or a connection, may take.
+    pub timeout_s: f64,
+    /// Seed of the arrivals.
+    pub seed: u64,
+    /// Driver.
+    pub driver: DriverChoice,
+    /// Ask for a new connection for every request.
+    pub connection_close: bool,
+}
+
+/// How requests arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Shape {
+    /// Each connection sends when its last answer came.
+    Closed,
+    /// Each connection sends when its last answer came, until `requests` were sent in all. No warm-up.
+    Count {
+        /// Requests in all.
+        requests: u64,
+    },
+    /// Requests are due at fixed times.
+    Open {
+        /// Requests a second, over all threads.
+        rate: f64,
+        /// Spacing.
+        arrivals: Arrivals,
+    },
+}
+
+/// Why a request got no right answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The connection was refused.
+    ConnectRefused,
+    /// The connection could not be made for another reason.
+    ConnectFailed,
+    /// The connection was not made within the timeout.
+    ConnectTimeout,
+    /// The peer reset the connection while a request was in flight.
+    Reset,
+    /// The peer closed the connection before the answer was complete.
+    ClosedEarly,
+    /// No complete answer within the timeout.
+    Timeout,
+    /// The answer's status is not the expected one.
+    BadStatus,
+    /// The answer's body is not the expected one.
+    WrongBody,
+    /// The answer is not HTTP, or breaks weir's limits.
+    Protocol,
+}
+
+impl ErrorKind {
+    /// The name used in records and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::ConnectRefused => "connect_refused",
+            ErrorKind::ConnectFailed => "connect_failed",
+            ErrorKind::ConnectTimeout => "connect_timeout",
+            ErrorKind::Reset => "reset",
+            ErrorKind::ClosedEarly => "closed_early",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::BadStatus => "bad_status",
+            ErrorKind::WrongBody => "wrong_body",
+            ErrorKind::Protocol => "protocol",
+        }
+    }
+}
+
+/// What the client says it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// Version of this shape.
+    pub schema: u32,
+    /// The driver that was used: `io_uring` or `epoll`.
+    pub driver: String,
+    /// Worker threads that ran.
+    pub threads: u32,
+    /// Unix time of the window's start, milliseconds.
+    pub window_start_ms: u64,
+    /// Length of the measured window in seconds (as it was, not as ordered).
+    pub window_s: f64,
+    /// The open load's ordered rate, requests a second.
+    pub offered_rate: Option<f64>,
+    /// The window's counts.
+    pub window: Counts,
+    /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
+    pub total: Counts,
+    /// Right answers a second: those that came inside the window, by its length. The goodput.
+    pub rate: f64,
+    /// Bytes of right answers' bodies a second, same rule.
+    pub body_bytes_per_s: f64,
+    /// Due to answered, of requests due in the window, wrong and failed ones included; requests never answered
+    /// are samples of the time they had waited when the client gave up.
+    pub latency: Quantiles,
+    /// Sent to answered.
+    pub service: Quantiles,
+    /// Due to sent.
+    pub lag: Quantiles,
+    /// Time to connect, all connections of the client's life.
+    pub connect: Quantiles,
+    /// One row a second of the window.
+    pub series: Vec<LoadSecond>,
+    /// Share of the window that each worker thread spent on the CPU (1.0 = saturated).
+    pub thread_busy: Vec<f64>,
+    /// The window's CPU time of all worker threads, microseconds: user, system.
+    pub cpu_us: (u64, u64),
+    /// True when the user or the lab cut the load short.
+    pub cut_short: bool,
+}
+
+/// Version of [`LoadResult`].
+pub const LOAD_SCHEMA: u32 = 1;
+
+/// What happened to requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests handed to the kernel.
+    pub sent: u64,
+    /// Due and never sent: no connection was free before the client gave up.
+    pub unsent: u64,
+    /// Right answers, whenever they came.
+    pub right: u64,
+    /// Right answers that came inside the window.
+    pub right_in_window: u64,
+    /// Requests without a right answer, by kind.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Body bytes of right answers that came inside the window.
+    pub right_body_bytes_in_window: u64,
+    /// Body bytes of all answers.
+    pub body_bytes: u64,
+    /// All bytes received, heads included.
+    pub bytes_in: u64,
+    /// All bytes handed to the kernel.
+    pub bytes_out: u64,
+    /// Connections opened (established).
+    pub connections: u64,
+    /// Connections the peer closed between answers, which is its right.
+    pub closed_by_peer: u64,
+}
+
+impl Counts {
+    /// Requests without a right answer, all kinds; unsent ones are not among them.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Adds another thread's or window's counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.unsent += other.unsent;
+        self.right += other.right;
+        self.right_in_window += other.right_in_window;
+        for (kind, n) in &other.errors {
+            *self.errors.entry(*kind).or_default() += n;
+        }
+        for (status, n) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += n;
+        }
+        self.right_body_bytes_in_window += other.right_body_bytes_in_window;
+        self.body_bytes += other.body_bytes;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.connections += other.connections;
+        self.closed_by_peer += other.closed_by_peer;
+    }
+}
+
+/// A distribution in microseconds. Percentiles come from an HDR histogram (1 us to 1 h, 3 significant digits).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Samples.
+    pub count: u64,
+    /// Smallest, us.
+    pub min_us: f64,
+    /// Arithmetic mean, us.
+    pub mean_us: f64,
+    /// Standard deviation, us.
+    pub stdev_us: f64,
+    /// Median, us.
+    pub p50_us: f64,
+    /// 75th percentile, us.
+    pub p75_us: f64,
+    /// 90th percentile, us.
+    pub p90_us: f64,
+    /// 95th percentile, us.
+    pub p95_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
+    /// 99.9th percentile, us.
+    pub p999_us: f64,
+    /// 99.99th percentile, us.
+    pub p9999_us: f64,
+    /// Largest, us.
+    pub max_us: f64,
+}
+
+/// One second of a load. Requests are counted in the second in which they were due (`due`), sent (`sent`) or
+/// answered (all others).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadSecond {
+    /// Seconds since the window's start, 0-based.
+    pub second: u32,
+    /// Length of this row in seconds; only the last may be shorter than 1.
+    pub length_s: f64,
+    /// Requests due.
+    pub due: u64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Right answers.
+    pub right: u64,
+    /// Answers or requests that failed.
+    pub errors: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Latency of what was answered in this second: median, us.
+    pub p50_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
+    /// Largest, us.
+    pub max_us: f64,
+    /// Largest lag, us.
+    pub lag_max_us: f64,
+}

