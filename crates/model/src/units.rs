@@ -1,1 +1,79 @@
 //! Durations, sizes and rates as people write them (`10ms`, `11268`, `1KiB`, `5000/s`).
+//!
+//! Each unit is a newtype with `FromStr` and `Display`, exact in both directions: what `Display` writes, `FromStr`
+//! reads back as the same value. Serde uses the same text. [`human`] is for tables and progress lines, where three
+//! digits are enough and nothing is read back.
+//!
+//! This module knows nothing of files, keys or lines: its errors say what was found and what would be right, and
+//! whoever read the text adds where it stood.
+
+mod bytes;
+mod cpus;
+mod duration;
+pub mod human;
+mod number;
+mod rate;
+
+pub use bytes::ByteCount;
+pub use cpus::CpuList;
+pub use duration::HumanDuration;
+pub use human::{human_bytes, human_rate, human_us};
+pub use rate::Rate;
+
+/// A text that is not the quantity that was wanted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{found}; would be right: {wanted}")]
+pub struct UnitError {
+    /// What was found, such as `"10" has no unit`.
+    pub found: String,
+    /// What would be right.
+    pub wanted: String,
+}
+
+impl UnitError {
+    fn new(found: impl Into<String>, wanted: &str) -> Self {
+        UnitError { found: found.into(), wanted: wanted.to_owned() }
+    }
+}
+
+/// Serde by way of `Display` and `FromStr`.
+macro_rules! serde_as_text {
+    ($type:ty, $what:literal) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+
+                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
+                        self.visit_str(&number.to_string())
+                    }
+
+                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$type, E> {
+                        self.visit_str(&number.to_string())
+                    }
+
+                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$type, E> {
+                        self.visit_str(&number.to_string())
+                    }
+                }
+                deserializer.deserialize_any(Text)
+            }
+        }
+    };
+}
+use serde_as_text;

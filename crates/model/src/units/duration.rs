@@ -1,0 +1,152 @@
+//! Lengths of time.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::number::{self, Scale};
+use super::{UnitError, serde_as_text};
+
+/// A length of time as people write it: `500us`, `10ms`, `1.5s`, `2m`, `1h`. Zero is `0s`.
+///
+/// Read exactly, to the nanosecond; a number without a unit is an error, because seconds and milliseconds are
+/// both what somebody would have meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HumanDuration(pub Duration);
+
+/// Units, largest first, in nanoseconds.
+const UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+const WANTED: &str = "a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
+
+impl FromStr for HumanDuration {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (digits, unit) = number::split(text);
+        let fail = |what: String| Err(UnitError::new(what, WANTED));
+        if digits.is_empty() {
+            return fail(format!("{text:?} is not a duration"));
+        }
+        if unit.is_empty() {
+            return fail(format!("{text:?} has no unit"));
+        }
+        // The micro sign and the Greek letter are what keyboards and copied texts have for `u`.
+        let plain = unit.replace(['µ', 'μ'], "u");
+        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == plain) else {
+            return fail(format!("{text:?} has the unknown unit {unit:?}"));
+        };
+        match number::scaled(digits, *nanos) {
+            Ok(nanos) => Ok(HumanDuration(Duration::from_nanos(nanos))),
+            Err(Scale::NotANumber) => fail(format!("{text:?} is not a duration")),
+            Err(Scale::Fraction) => fail(format!("{text:?} is not a whole number of nanoseconds")),
+            Err(Scale::TooLarge) => fail(format!("{text:?} is too long")),
+        }
+    }
+}
+
+impl fmt::Display for HumanDuration {
+    /// In the largest unit that leaves no fraction: `1500ms`, `90s`, `2m`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        if nanos == 0 {
+            return f.write_str("0s");
+        }
+        for (name, unit) in UNITS {
+            let unit = u128::from(unit);
+            if nanos % unit == 0 {
+                return write!(f, "{}{name}", nanos / unit);
+            }
+        }
+        unreachable!("every number of nanoseconds is divisible by 1");
+    }
+}
+
+serde_as_text!(HumanDuration, "a duration such as \"10ms\"");
+
+impl From<Duration> for HumanDuration {
+    fn from(duration: Duration) -> Self {
+        HumanDuration(duration)
+    }
+}
+
+impl From<HumanDuration> for Duration {
+    fn from(duration: HumanDuration) -> Self {
+        duration.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Duration, String> {
+        text.parse::<HumanDuration>()
+            .map(Duration::from)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_unit_is_read() {
+        assert_eq!(parse("500us"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse("500µs"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(parse("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse(" 1.5 s "), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse("1h"), Ok(Duration::from_secs(3600)));
+        assert_eq!(parse("0s"), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn errors_say_what_was_found_and_what_would_be_right() {
+        let wanted = "would be right: a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
+        for (text, found) in [
+            ("10", "\"10\" has no unit"),
+            ("", "\"\" is not a duration"),
+            ("fast", "\"fast\" is not a duration"),
+            ("-1s", "\"-1s\" is not a duration"),
+            ("1.2.3s", "\"1.2.3s\" is not a duration"),
+            ("2 sec", "\"2 sec\" has the unknown unit \"sec\""),
+            ("0.1ns", "\"0.1ns\" is not a whole number of nanoseconds"),
+            ("9999999999h", "\"9999999999h\" is too long"),
+        ] {
+            assert_eq!(parse(text), Err(format!("{found}; {wanted}")));
+        }
+    }
+
+    #[test]
+    fn the_largest_whole_unit_is_written() {
+        for (millis, text) in [(1500, "1500ms"), (2000, "2s"), (90_000, "90s"), (120_000, "2m")] {
+            assert_eq!(HumanDuration(Duration::from_millis(millis)).to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(nanos: u64) {
+            let duration = HumanDuration(Duration::from_nanos(nanos));
+            prop_assert_eq!(duration.to_string().parse(), Ok(duration));
+        }
+
+        #[test]
+        fn round_lengths_read_back(count in 0u64..100_000, unit in 0usize..UNITS.len()) {
+            let duration = HumanDuration(Duration::from_nanos(count * UNITS[unit].1));
+            prop_assert_eq!(duration.to_string().parse(), Ok(duration));
+        }
+
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = text.parse::<HumanDuration>();
+        }
+    }
+}
