@@ -6,9 +6,20 @@
 //!
 //! This crate does not know what the bytes mean, what a request is, or how many threads there are.
 
+pub mod epoll;
+mod host;
+mod out;
+mod slots;
+mod socket;
+mod waker;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
+
+pub use epoll::EpollDriver;
+pub use host::{pin_to_cpu, raise_descriptor_limit, sharpen_timers};
+pub use socket::listen_socket;
 
 /// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
 /// are used again, so handlers keep their state in a `Vec` indexed by [`Conn::slot`].
@@ -45,7 +56,7 @@ pub enum Event<'a> {
     /// Bytes came. Valid only during the call.
     Data(&'a [u8]),
     /// Everything queued with [`Io::send`] has been handed to the kernel. Comes at most once after each time
-    /// that the queue ran empty; only connections that asked with [`Io::want_sent`] get it.
+    /// that the queue ran empty; only connections that asked with [`Io::want_sent`] get it, once for asking.
     Sent,
     /// The peer will send no more. The connection can still send until the handler closes it.
     Eof,
@@ -64,7 +75,8 @@ pub trait Io {
     /// When no socket can be made (descriptors, memory), with what the kernel said.
     fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn>;
 
-    /// Queues bytes, copied. They leave with the end of the turn, or earlier.
+    /// Queues bytes, copied. They leave when the next turn begins, with those of all other connections; while
+    /// the connection is being made, when it is made.
     fn send(&mut self, conn: Conn, bytes: &[u8]);
 
     /// Queues `head` (copied) and then `body` (not copied).

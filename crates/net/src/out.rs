@@ -1,0 +1,264 @@
+//! What connections have yet to send: queues of own and borrowed bytes, kept in a pool so that a connection
+//! with nothing to send holds none.
+//!
+//! It does not know sockets.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Bodies up to this many bytes are copied behind their head: one run of bytes is cheaper for the kernel to
+/// take than two.
+const COPY_UP_TO: usize = 4096;
+
+/// A queue keeps at most this much room, in bytes, when it goes back to the pool; and bytes sent are dropped
+/// from its front once there are this many.
+const KEEP: usize = 64 * 1024;
+
+/// Slices handed to the kernel at once.
+pub(crate) const MAX_SLICES: usize = 64;
+
+/// No queue.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Bytes to send, in order.
+#[derive(Debug)]
+pub(crate) struct Out {
+    /// Own bytes; those before `at` are sent.
+    bytes: Vec<u8>,
+    at: usize,
+    /// Bodies between them, in order.
+    bodies: VecDeque<Body>,
+    /// Bytes not yet sent, own and borrowed.
+    left: usize,
+    /// The queue behind this one ([`NONE`]: none), for drivers that may not touch what the kernel holds.
+    pub(crate) next: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Body {
+    /// Comes after this many own bytes.
+    after: usize,
+    /// What is left of it.
+    rest: &'static [u8],
+}
+
+impl Out {
+    fn new() -> Out {
+        Out {
+            bytes: Vec::new(),
+            at: 0,
+            bodies: VecDeque::new(),
+            left: 0,
+            next: NONE,
+        }
+    }
+
+    /// Bytes not yet sent.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Adds own bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.at > KEEP && self.at * 2 > self.bytes.len() {
+            self.drop_sent();
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.left += bytes.len();
+    }
+
+    /// Adds bytes that live for ever.
+    pub(crate) fn push_body(&mut self, body: &'static [u8]) {
+        if body.len() <= COPY_UP_TO {
+            self.push(body);
+            return;
+        }
+        self.bodies.push_back(Body {
+            after: self.bytes.len(),
+            rest: body,
+        });
+        self.left += body.len();
+    }
+
+    fn drop_sent(&mut self) {
+        self.bytes.drain(..self.at);
+        for body in &mut self.bodies {
+            body.after -= self.at;
+        }
+        self.at = 0;
+    }
+
+    /// The unsent bytes, when they are one run.
+    pub(crate) fn as_one(&self) -> Option<&[u8]> {
+        self.bodies.is_empty().then(|| &self.bytes[self.at..])
+    }
+
+    /// Fills `slices` with the unsent bytes, as many as fit, and says how many slices are filled.
+    pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let mut filled = 0;
+        let mut at = self.at;
+        let mut add = |bytes: &'a [u8]| {
+            if bytes.is_empty() {
+                return true;
+            }
+            let Some(slice) = slices.get_mut(filled) else {
+                return false;
+            };
+            *slice = IoSlice::new(bytes);
+            filled += 1;
+            true
+        };
+        for body in &self.bodies {
+            if !add(&self.bytes[at..body.after]) || !add(body.rest) {
+                return filled;
+            }
+            at = body.after;
+        }
+        add(&self.bytes[at..]);
+        filled
+    }
+
+    /// Takes note that the first `count` unsent bytes are sent.
+    pub(crate) fn advance(&mut self, count: usize) {
+        debug_assert!(count <= self.left);
+        self.left -= count;
+        let mut count = count;
+        while count > 0 {
+            let own = self.bodies.front().map_or(self.bytes.len(), |b| b.after) - self.at;
+            if own > 0 {
+                let taken = own.min(count);
+                self.at += taken;
+                count -= taken;
+            } else if let Some(body) = self.bodies.front_mut() {
+                let taken = body.rest.len().min(count);
+                body.rest = &body.rest[taken..];
+                count -= taken;
+                if body.rest.is_empty() {
+                    self.bodies.pop_front();
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEEP);
+        self.bodies.clear();
+        self.at = 0;
+        self.left = 0;
+        self.next = NONE;
+    }
+}
+
+/// All queues of a driver, used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct OutPool {
+    all: Vec<Out>,
+    free: Vec<u32>,
+}
+
+impl OutPool {
+    /// An empty queue's index.
+    pub(crate) fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(Out::new());
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    /// Gives a queue back. Nothing may refer to its bytes any more.
+    pub(crate) fn give(&mut self, index: u32) {
+        self.all[index as usize].clear();
+        self.free.push(index);
+    }
+
+    pub(crate) fn get(&self, index: u32) -> &Out {
+        &self.all[index as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Out {
+        &mut self.all[index as usize]
+    }
+
+    /// Queues in use.
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static LARGE: [u8; 10_000] = [7; 10_000];
+
+    fn rest(out: &Out) -> Vec<u8> {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let filled = out.slices(&mut slices);
+        slices[..filled].iter().flat_map(|s| s.to_vec()).collect()
+    }
+
+    #[test]
+    fn bytes_and_bodies_keep_their_order_however_they_are_taken() {
+        for step in [101, 999, 4096, 10_001, 30_000] {
+            let mut out = Out::new();
+            out.push(b"first");
+            out.push_body(&LARGE);
+            out.push_body(&LARGE[..10]);
+            out.push(b"second");
+            out.push_body(&LARGE[..9_000]);
+            let whole = rest(&out);
+            assert_eq!(whole.len(), 5 + 10_000 + 10 + 6 + 9_000);
+            assert_eq!(out.left(), whole.len());
+            let mut sent = 0;
+            while out.left() > 0 {
+                assert_eq!(rest(&out), whole[sent..]);
+                let taken = step.min(out.left());
+                out.advance(taken);
+                sent += taken;
+            }
+            assert!(rest(&out).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_queue_that_never_runs_empty_drops_what_is_sent() {
+        let mut out = Out::new();
+        for _ in 0..1_000 {
+            out.push(&LARGE);
+            out.advance(out.left() - 1);
+        }
+        assert!(out.bytes.capacity() < 4 * KEEP);
+        assert_eq!(out.left(), 1);
+    }
+
+    #[test]
+    fn more_bodies_than_slices_are_cut_not_lost() {
+        let mut out = Out::new();
+        for _ in 0..100 {
+            out.push(b"x");
+            out.push_body(&LARGE);
+        }
+        let mut sent = 0;
+        while out.left() > 0 {
+            let taken = rest(&out).len();
+            out.advance(taken);
+            sent += taken;
+        }
+        assert_eq!(sent, 100 * 10_001);
+    }
+
+    #[test]
+    fn the_pool_uses_queues_again() {
+        let mut pool = OutPool::default();
+        let one = pool.take();
+        pool.get_mut(one).push(b"bytes");
+        pool.give(one);
+        assert_eq!(pool.take(), one);
+        assert_eq!(pool.get(one).left(), 0);
+        assert_eq!(pool.used(), 1);
+    }
+}

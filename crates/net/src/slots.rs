@@ -1,0 +1,199 @@
+//! The table of a driver's connections: small slots, used again, each with the number of its life.
+//!
+//! It does not know which driver, and closes nothing.
+
+use std::os::fd::RawFd;
+
+use crate::Conn;
+use crate::out::NONE;
+
+/// What a driver keeps for a connection. Small: an idle connection costs this and nothing else here.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    /// The socket, or -1.
+    pub(crate) fd: RawFd,
+    /// Which life of the slot this is.
+    pub(crate) life: u32,
+    /// The queue to send, or [`NONE`].
+    pub(crate) out: u32,
+    /// The error to tell when reading has ended, or zero.
+    pub(crate) error: u16,
+    flags: u16,
+}
+
+/// One thing that is so of a connection, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Is {
+    /// In use.
+    Used = 1 << 0,
+    /// Not yet connected.
+    Connecting = 1 << 1,
+    /// The handler has closed it: no event any more; it goes when its queue has been sent.
+    Closing = 1 << 2,
+    /// The connection is gone; the slot waits to be freed.
+    Dead = 1 << 3,
+    /// On the list of those to be sent.
+    Dirty = 1 << 4,
+    /// [`crate::Event::Sent`] is asked for.
+    WantSent = 1 << 5,
+    /// The socket takes no more for now.
+    Blocked = 1 << 6,
+    /// The peer has sent its last.
+    Eof = 1 << 7,
+    /// Told the kernel to report room for sending (epoll).
+    WatchOut = 1 << 8,
+    /// The kernel has a receive (io_uring).
+    Receiving = 1 << 10,
+    /// The kernel has a send that tells of its failure only (io_uring).
+    Flying = 1 << 11,
+    /// The kernel has a send that waits for room (io_uring).
+    Sending = 1 << 12,
+    /// A receive is to be given to the kernel (io_uring).
+    WantReceive = 1 << 13,
+    /// A cancellation has been given to the kernel (io_uring).
+    Cancelled = 1 << 14,
+}
+
+impl Slot {
+    pub(crate) fn is(&self, what: Is) -> bool {
+        self.flags & what as u16 != 0
+    }
+
+    /// Whether any of them is so.
+    pub(crate) fn is_any(&self, what: &[Is]) -> bool {
+        what.iter().any(|&one| self.is(one))
+    }
+
+    pub(crate) fn set(&mut self, what: Is) {
+        self.flags |= what as u16;
+    }
+
+    pub(crate) fn clear(&mut self, what: Is) {
+        self.flags &= !(what as u16);
+    }
+
+    /// Sets it and says whether it was so before.
+    pub(crate) fn test_and_set(&mut self, what: Is) -> bool {
+        let was = self.is(what);
+        self.set(what);
+        was
+    }
+
+    /// Whether handlers still know the connection.
+    pub(crate) fn is_open(&self) -> bool {
+        self.flags & (Is::Used as u16 | Is::Closing as u16 | Is::Dead as u16) == Is::Used as u16
+    }
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    all: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    /// Puts a socket into a free slot, and begins the slot's next life.
+    pub(crate) fn take(&mut self, fd: RawFd) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.all.push(Slot {
+                fd: -1,
+                life: 0,
+                out: NONE,
+                error: 0,
+                flags: 0,
+            });
+            (self.all.len() - 1) as u32
+        });
+        let slot = &mut self.all[index as usize];
+        *slot = Slot {
+            fd,
+            life: slot.life.wrapping_add(1),
+            out: NONE,
+            error: 0,
+            flags: Is::Used as u16,
+        };
+        index
+    }
+
+    /// Frees a slot. Its socket is closed, and nothing refers to it any more.
+    pub(crate) fn give(&mut self, index: u32) {
+        let slot = &mut self.all[index as usize];
+        debug_assert!(slot.is(Is::Used) && slot.out == NONE);
+        slot.fd = -1;
+        slot.flags = 0;
+        self.free.push(index);
+    }
+
+    pub(crate) fn get(&self, index: u32) -> &Slot {
+        &self.all[index as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Slot {
+        &mut self.all[index as usize]
+    }
+
+    /// The connection's name.
+    pub(crate) fn conn(&self, index: u32) -> Conn {
+        Conn::new(index, self.all[index as usize].life)
+    }
+
+    /// The slot, if `conn` names a connection that handlers still know.
+    pub(crate) fn open_mut(&mut self, conn: Conn) -> Option<&mut Slot> {
+        self.all
+            .get_mut(conn.slot())
+            .filter(|slot| slot.life == conn.life() && slot.is_open())
+    }
+
+    /// The slot, if `conn` names a connection that handlers still know.
+    pub(crate) fn open(&self, conn: Conn) -> Option<&Slot> {
+        self.all
+            .get(conn.slot())
+            .filter(|slot| slot.life == conn.life() && slot.is_open())
+    }
+
+    /// Slots in use.
+    pub(crate) fn used(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+
+    /// All slots in use.
+    pub(crate) fn iter_used(&self) -> impl Iterator<Item = &Slot> {
+        self.all.iter().filter(|slot| slot.is(Is::Used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_sixteen_bytes() {
+        assert_eq!(size_of::<Slot>(), 16);
+    }
+
+    #[test]
+    fn the_name_of_a_former_life_opens_nothing() {
+        let mut slots = Slots::default();
+        let index = slots.take(3);
+        let first = slots.conn(index);
+        assert!(slots.open(first).is_some());
+        slots.give(index);
+        assert!(slots.open(first).is_none());
+        assert_eq!(slots.take(4), index);
+        assert!(slots.open(first).is_none());
+        assert!(slots.open(slots.conn(index)).is_some());
+        assert_eq!(slots.used(), 1);
+    }
+
+    #[test]
+    fn closing_and_dead_connections_are_not_open() {
+        let mut slots = Slots::default();
+        for what in [Is::Closing, Is::Dead] {
+            let index = slots.take(3);
+            slots.get_mut(index).set(what);
+            assert!(slots.open_mut(slots.conn(index)).is_none());
+        }
+    }
+}

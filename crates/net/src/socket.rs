@@ -1,0 +1,187 @@
+//! Sockets made the way this crate needs them: close-on-exec, no delay, and source addresses on request.
+//!
+//! It does not know who waits for them, or how.
+
+use std::io;
+use std::mem::size_of;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// A socket address in the kernel's form.
+#[derive(Clone, Copy)]
+pub(crate) struct RawAddr {
+    storage: Storage,
+    len: libc::socklen_t,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+union Storage {
+    v4: libc::sockaddr_in,
+    v6: libc::sockaddr_in6,
+}
+
+impl RawAddr {
+    pub(crate) fn new(addr: &SocketAddr) -> RawAddr {
+        match addr {
+            SocketAddr::V4(v4) => RawAddr {
+                storage: Storage {
+                    v4: libc::sockaddr_in {
+                        sin_family: libc::AF_INET as libc::sa_family_t,
+                        sin_port: v4.port().to_be(),
+                        sin_addr: libc::in_addr {
+                            s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                        },
+                        sin_zero: [0; 8],
+                    },
+                },
+                len: size_of::<libc::sockaddr_in>() as libc::socklen_t,
+            },
+            SocketAddr::V6(v6) => RawAddr {
+                storage: Storage {
+                    v6: libc::sockaddr_in6 {
+                        sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                        sin6_port: v6.port().to_be(),
+                        sin6_flowinfo: v6.flowinfo(),
+                        sin6_addr: libc::in6_addr {
+                            s6_addr: v6.ip().octets(),
+                        },
+                        sin6_scope_id: v6.scope_id(),
+                    },
+                },
+                len: size_of::<libc::sockaddr_in6>() as libc::socklen_t,
+            },
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const libc::sockaddr {
+        (&raw const self.storage).cast()
+    }
+
+    pub(crate) fn len(&self) -> libc::socklen_t {
+        self.len
+    }
+}
+
+/// Turns a C return value into a result.
+pub(crate) fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
+    if returned < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(returned)
+    }
+}
+
+/// The number of the last error of this thread.
+pub(crate) fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn set_option(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the option value is a live int, and its size is given.
+    check(unsafe {
+        libc::setsockopt(
+            fd,
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
+
+fn tcp_socket(addr: &SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
+    let family = match addr {
+        SocketAddr::V4(_) => libc::AF_INET,
+        SocketAddr::V6(_) => libc::AF_INET6,
+    };
+    let mut kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    if nonblocking {
+        kind |= libc::SOCK_NONBLOCK;
+    }
+    // SAFETY: no pointers are passed.
+    let fd = check(unsafe { libc::socket(family, kind, 0) })?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn bind(fd: RawFd, addr: &SocketAddr) -> io::Result<()> {
+    let raw = RawAddr::new(addr);
+    // SAFETY: the address lives during the call and its length is its own.
+    check(unsafe { libc::bind(fd, raw.as_ptr(), raw.len()) }).map(drop)
+}
+
+/// Makes a TCP socket to connect to `to` with, with `TCP_NODELAY`, bound to `from` when given.
+///
+/// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
+/// source port can serve several destinations.
+pub(crate) fn client_socket(
+    to: &SocketAddr,
+    from: Option<IpAddr>,
+    nonblocking: bool,
+) -> io::Result<OwnedFd> {
+    let fd = tcp_socket(to, nonblocking)?;
+    no_delay(fd.as_raw_fd())?;
+    if let Some(ip) = from {
+        set_option(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            1,
+        )?;
+        bind(fd.as_raw_fd(), &SocketAddr::new(ip, 0))?;
+    }
+    Ok(fd)
+}
+
+/// Switches Nagle's algorithm off.
+pub(crate) fn no_delay(fd: RawFd) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)
+}
+
+/// Makes the next close of the socket a reset: `SO_LINGER` with zero seconds.
+pub(crate) fn linger_zero(fd: RawFd) {
+    // SAFETY: the caller's descriptor is open; a wrong one gives an error and nothing else.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    // A socket that refuses the option still gets closed, with FIN instead of RST.
+    let _ = rustix::net::sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO));
+}
+
+/// The socket's pending error as a number, zero when there is none.
+pub(crate) fn take_error(fd: RawFd) -> i32 {
+    let mut value: i32 = 0;
+    let mut len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: both pointers are to live values of the size given.
+    let got = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    if got < 0 { errno() } else { value }
+}
+
+/// Makes a listening socket for [`crate::Driver::listen`]: non-blocking, `SO_REUSEADDR`, `TCP_NODELAY` (which
+/// accepted sockets inherit), and `SO_REUSEPORT` when several threads are to share the address.
+///
+/// `backlog` is the wish for the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+///
+/// # Errors
+/// When the kernel refuses the socket, the address or an option.
+pub fn listen_socket(addr: SocketAddr, backlog: u32, reuseport: bool) -> io::Result<TcpListener> {
+    let fd = tcp_socket(&addr, true)?;
+    let raw = fd.as_raw_fd();
+    set_option(raw, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    if reuseport {
+        set_option(raw, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    }
+    no_delay(raw)?;
+    bind(raw, &addr)?;
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::listen(raw, i32::try_from(backlog).unwrap_or(i32::MAX)) })?;
+    Ok(TcpListener::from(fd))
+}

@@ -1,0 +1,3 @@
+//! Test functions, generic over the driver.
+
+pub mod echo;
