@@ -1,31 +1,26 @@
-//! HTTP/1.1, client and server half.
+//! HTTP/1.1, client and server half (RFC 9112 and 9110).
+//!
+//! [`Answers`] reads what a server sends, [`Requests`] what a client sends, [`encode`] writes both.
+//!
+//! Both readers are strict: a benchmark has to notice a product that sends what is not HTTP, and an origin has to
+//! notice a proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a
+//! message with both framings) they refuse, with a kind of error for each. They are lenient in three things that
+//! are harmless: a status line may end after the code, one empty line may come before a request, and equal
+//! `Content-Length`s may be repeated.
 
-pub mod encode;
 mod answers;
+mod chars;
+mod chunked;
+pub mod encode;
 mod error;
+mod head;
+mod headers;
 mod requests;
 
 pub use answers::Answers;
 pub use error::WireError;
+pub use headers::{header, headers};
 pub use requests::Requests;
-
-impl Default for Limits {
-    /// 64 KiB of head, 128 headers, 256 bytes a chunk line, 8 KiB of trailers.
-    fn default() -> Limits {
-        Limits { head_bytes: 64 * 1024, headers: 128, chunk_line_bytes: 256, trailer_bytes: 8 * 1024 }
-    }
-}
-
-/// The headers of a head's raw bytes (or of a trailer-less message): name as sent, value without the white space around it.
-pub fn headers(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
-    let _ = raw;
-    std::iter::empty()
-}
-
-/// Value of the first header of that name, compared without case.
-pub fn header<'a>(raw: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    headers(raw).find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, v)| v)
-}
 
 /// Bounds on what a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +33,18 @@ pub struct Limits {
     pub chunk_line_bytes: usize,
     /// Largest trailer section, bytes.
     pub trailer_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 64 KiB of head, 128 headers, 256 bytes a chunk-size line, 8 KiB of trailers.
+    fn default() -> Limits {
+        Limits {
+            head_bytes: 64 * 1024,
+            headers: 128,
+            chunk_line_bytes: 256,
+            trailer_bytes: 8 * 1024,
+        }
+    }
 }
 
 /// How a message's body is delimited.

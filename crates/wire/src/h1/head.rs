@@ -1,0 +1,282 @@
+//! Heads in pieces: finds the lines of a head, whether it comes in one slice or byte by byte.
+//!
+//! A head that is whole in the caller's slice is parsed where it is, line by line, in one pass. One that is not is
+//! copied to a [`Spill`], made for the purpose, together with what its first lines said. A head is judged line by
+//! line in both ways, so that how the network cut it cannot change the outcome.
+//!
+//! Does not know what a start line says ([`StartLine`] does) or what follows a head.
+
+use super::headers::Fields;
+use super::{Limits, WireError};
+
+/// A spill buffer above this size is given back when its message ends, so that waiting connections stay small.
+const KEPT_SPILL: usize = 1024;
+
+/// [`Limits`] in the 16 bytes that a connection can afford.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) head_bytes: u32,
+    pub(super) headers: u32,
+    pub(super) chunk_line_bytes: u32,
+    pub(super) trailer_bytes: u32,
+}
+
+impl From<Limits> for Bounds {
+    /// Limits above 4 GiB become 4 GiB, less a byte.
+    fn from(limits: Limits) -> Bounds {
+        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Bounds {
+            head_bytes: small(limits.head_bytes),
+            headers: small(limits.headers),
+            chunk_line_bytes: small(limits.chunk_line_bytes),
+            trailer_bytes: small(limits.trailer_bytes),
+        }
+    }
+}
+
+/// A status line or a request line.
+pub(super) trait StartLine: Copy {
+    /// Whether it is a request line.
+    const REQUEST: bool;
+
+    /// Reads a complete line, with its line end.
+    fn parse(line: &[u8]) -> Result<Self, WireError>;
+
+    /// Refuses the beginning of a line that can become none, so that a peer that speaks something else (TLS, HTTP/2)
+    /// is told apart from one that is slow. Refuses nothing that [`StartLine::parse`] would refuse otherwise.
+    fn begin(beginning: &[u8]) -> Result<(), WireError>;
+}
+
+/// What the lines of a head said so far.
+#[derive(Debug)]
+struct Lines<S> {
+    start: Option<S>,
+    fields: Fields,
+}
+
+impl<S: StartLine> Lines<S> {
+    fn new() -> Lines<S> {
+        Lines {
+            start: None,
+            fields: Fields::default(),
+        }
+    }
+
+    /// Takes in a complete line; gives the start line when this was the empty line at the end.
+    #[inline]
+    fn add(&mut self, line: &[u8], bounds: &Bounds) -> Result<Option<S>, WireError> {
+        match self.start {
+            None => self.start = Some(S::parse(line)?),
+            Some(start) if line == b"\r\n" => return Ok(Some(start)),
+            Some(_) => self.fields.add(line, bounds.headers, S::REQUEST)?,
+        }
+        Ok(None)
+    }
+
+    /// Judges a line that is not complete, where it already can be.
+    fn judge_part(&self, part: &[u8]) -> Result<(), WireError> {
+        if self.start.is_none() {
+            S::begin(part)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Where the bytes of a complete head are.
+#[derive(Debug)]
+pub(super) enum Place<'i> {
+    /// In the caller's slice.
+    Input(&'i [u8]),
+    /// In the spill buffer: [`Store::head`].
+    Spill,
+}
+
+/// A complete head.
+#[derive(Debug)]
+pub(super) struct Head<'i, S> {
+    pub(super) start: S,
+    pub(super) fields: Fields,
+    pub(super) place: Place<'i>,
+}
+
+/// Bytes that a slice ended in the middle of.
+#[derive(Debug)]
+struct Spill<S> {
+    bytes: Vec<u8>,
+    /// Where the unfinished line begins.
+    line: usize,
+    lines: Lines<S>,
+    /// Whether `bytes` waits for more. If not, it is what was handed out last.
+    partial: bool,
+}
+
+/// A connection's place for an unfinished head or line; empty until one is needed.
+#[derive(Debug)]
+pub(super) struct Store<S>(Option<Box<Spill<S>>>);
+
+impl<S: StartLine> Store<S> {
+    pub(super) fn new() -> Store<S> {
+        Store(None)
+    }
+
+    /// Whether it holds something unfinished.
+    pub(super) fn partial(&self) -> bool {
+        self.0.as_ref().is_some_and(|spill| spill.partial)
+    }
+
+    /// The bytes of the head that [`Store::read_head`] said is in the spill buffer.
+    pub(super) fn head(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |spill| &spill.bytes)
+    }
+
+    /// A message ended: gives a large buffer back.
+    pub(super) fn message_ended(&mut self) {
+        if self
+            .0
+            .as_ref()
+            .is_some_and(|spill| !spill.partial && spill.bytes.capacity() > KEPT_SPILL)
+        {
+            self.0 = None;
+        }
+    }
+
+    /// The spill buffer, emptied unless it holds something unfinished.
+    fn open(&mut self) -> &mut Spill<S> {
+        let spill = self.0.get_or_insert_with(|| {
+            Box::new(Spill {
+                bytes: Vec::new(),
+                line: 0,
+                lines: Lines::new(),
+                partial: false,
+            })
+        });
+        if !spill.partial {
+            spill.bytes.clear();
+            spill.line = 0;
+            spill.lines = Lines::new();
+            spill.partial = true;
+        }
+        spill
+    }
+
+    /// Reads a head. `None`: all of `input` was used, and the head goes on.
+    #[inline]
+    pub(super) fn read_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        bounds: &Bounds,
+    ) -> Result<Option<Head<'i, S>>, WireError> {
+        if self.partial() {
+            return self.continue_head(input, bounds);
+        }
+        let all: &'i [u8] = input;
+        let limit = bounds.head_bytes as usize;
+        let window = &all[..all.len().min(limit)];
+        let mut lines = Lines::new();
+        let mut at = 0;
+        while let Some(end) = memchr::memchr(b'\n', &window[at..]) {
+            let next = at + end + 1;
+            if let Some(start) = lines.add(&window[at..next], bounds)? {
+                *input = &all[next..];
+                let place = Place::Input(&all[..next]);
+                return Ok(Some(Head {
+                    start,
+                    fields: lines.fields,
+                    place,
+                }));
+            }
+            at = next;
+        }
+        lines.judge_part(&window[at..])?;
+        if window.len() == limit {
+            return Err(WireError::HeadTooLarge);
+        }
+        let spill = self.open();
+        spill.bytes.extend_from_slice(window);
+        spill.line = at;
+        spill.lines = lines;
+        *input = &[];
+        Ok(None)
+    }
+
+    /// Goes on with a head in the spill buffer, a line at a time.
+    #[cold]
+    fn continue_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        bounds: &Bounds,
+    ) -> Result<Option<Head<'i, S>>, WireError> {
+        let spill = self.open();
+        let limit = bounds.head_bytes as usize;
+        loop {
+            let complete = spill.take_line_part(input, limit);
+            let line = &spill.bytes[spill.line..];
+            if complete {
+                if let Some(start) = spill.lines.add(line, bounds)? {
+                    spill.partial = false;
+                    let fields = spill.lines.fields;
+                    return Ok(Some(Head {
+                        start,
+                        fields,
+                        place: Place::Spill,
+                    }));
+                }
+                spill.line = spill.bytes.len();
+            } else {
+                spill.lines.judge_part(line)?;
+                if spill.bytes.len() == limit {
+                    return Err(WireError::HeadTooLarge);
+                }
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads one line of at most `limit` bytes with its line end, and gives it to `read`. `None`: all of `input`
+    /// was used, and the line goes on.
+    #[inline]
+    pub(super) fn read_line<R>(
+        &mut self,
+        input: &mut &[u8],
+        limit: usize,
+        too_long: WireError,
+        read: impl FnOnce(&[u8]) -> Result<R, WireError>,
+    ) -> Result<Option<R>, WireError> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        if !self.partial() {
+            let window = &input[..input.len().min(limit)];
+            if let Some(end) = memchr::memchr(b'\n', window) {
+                let (line, rest) = input.split_at(end + 1);
+                *input = rest;
+                return read(line).map(Some);
+            }
+        }
+        let spill = self.open();
+        if spill.take_line_part(input, limit) {
+            spill.partial = false;
+            return read(&spill.bytes).map(Some);
+        }
+        if spill.bytes.len() == limit {
+            Err(too_long)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+impl<S> Spill<S> {
+    /// Moves bytes from `input`, up to the end of the line and to `limit` bytes in all; true when the line is
+    /// complete. When it is not and there is room left, `input` is empty.
+    fn take_line_part(&mut self, input: &mut &[u8], limit: usize) -> bool {
+        let room = limit - self.bytes.len();
+        let window = &input[..input.len().min(room)];
+        let end = memchr::memchr(b'\n', window);
+        let (part, rest) = input.split_at(end.map_or(window.len(), |end| end + 1));
+        self.bytes.extend_from_slice(part);
+        *input = rest;
+        end.is_some()
+    }
+}
