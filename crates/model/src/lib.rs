@@ -11,10 +11,14 @@
 pub mod books;
 pub mod error;
 pub mod file;
+pub mod filter;
 pub mod load;
 pub mod product;
 pub mod record;
+mod scale;
 pub mod suite;
 pub mod units;
 
 pub use error::InputError;
+pub use file::Catalogue;
+pub use filter::Filter;

@@ -52,6 +52,17 @@ pub enum Scale {
     Full,
 }
 
+impl Scale {
+    /// The name used in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scale::Smoke => "smoke",
+            Scale::Fit => "fit",
+            Scale::Full => "full",
+        }
+    }
+}
+
 /// What a scale changes in a suite. `None` leaves the suite's own value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScaleOverride {

@@ -7,12 +7,12 @@
 //! This module knows nothing of files, keys or lines: its errors say what was found and what would be right, and
 //! whoever read the text adds where it stood.
 
-mod bytes;
+pub(crate) mod bytes;
 mod cpus;
-mod duration;
+pub(crate) mod duration;
 pub mod human;
 mod number;
-mod rate;
+pub(crate) mod rate;
 
 pub use bytes::ByteCount;
 pub use cpus::CpuList;
@@ -45,6 +45,14 @@ macro_rules! serde_as_text {
             }
         }
 
+        $crate::units::deserialize_from_text!($type, $what);
+    };
+}
+use serde_as_text;
+
+/// The reading half of [`serde_as_text`]; numbers are read as the text that they are written as.
+macro_rules! deserialize_from_text {
+    ($type:ty, $what:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Text;
@@ -76,4 +84,4 @@ macro_rules! serde_as_text {
         }
     };
 }
-use serde_as_text;
+use deserialize_from_text;

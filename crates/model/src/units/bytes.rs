@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::number::{self, Scale};
-use super::{UnitError, serde_as_text};
+use super::{UnitError, deserialize_from_text};
 
 /// A number of bytes as people write it: `11268`, `16KiB`, `1MiB`, `1kB`.
 ///
@@ -24,7 +24,8 @@ const UNITS: [(&str, u64); 8] = [
     ("GiB", 1 << 30),
 ];
 
-const WANTED: &str = "a number of bytes, bare or with a unit of B, kB, MB, GB (powers of 1000), KiB, MiB or GiB \
+/// What would be right, for errors of this unit.
+pub(crate) const WANTED: &str = "a number of bytes, bare or with a unit of B, kB, MB, GB (powers of 1000), KiB, MiB or GiB \
                       (of 1024), such as 11268 or \"16KiB\"";
 
 impl FromStr for ByteCount {
@@ -59,7 +60,17 @@ impl fmt::Display for ByteCount {
     }
 }
 
-serde_as_text!(ByteCount, "a size such as 11268 or \"16KiB\"");
+impl serde::Serialize for ByteCount {
+    /// A bare number as a number, as long as TOML can hold it; else the text.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.to_string().parse::<i64>() {
+            Ok(number) => serializer.serialize_i64(number),
+            Err(_) => serializer.collect_str(self),
+        }
+    }
+}
+
+deserialize_from_text!(ByteCount, "a size such as 11268 or \"16KiB\"");
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,8 @@ const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-const WANTED: &str = "a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
+/// What would be right, for errors of this unit.
+pub(crate) const WANTED: &str = "a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
 
 impl FromStr for HumanDuration {
     type Err = UnitError;

@@ -11,7 +11,8 @@ use super::{UnitError, serde_as_text};
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
-const WANTED: &str = "requests a second, more than 0, bare or with k or M, with or without /s, such as 5000 or \"20k/s\"";
+/// What would be right, for errors of this unit.
+pub(crate) const WANTED: &str = "requests a second, more than 0, bare or with k or M, with or without /s, such as 5000 or \"20k/s\"";
 
 impl Rate {
     /// A thousand million a second: far beyond one machine, and short enough to write out.

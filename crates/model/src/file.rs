@@ -1,1 +1,0 @@
-//! `suite.toml` and `product.toml` as written.

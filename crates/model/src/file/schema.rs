@@ -1,0 +1,129 @@
+//! The JSON schemas of both files, generated from the wire structs.
+//!
+//! They serve editors, and [`super::shape`] checks files against the very same value.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value as Json;
+
+use super::product_wire::ProductFile;
+use super::suite_wire::SuiteFile;
+use crate::units::{ByteCount, HumanDuration, Rate};
+
+/// JSON schema (draft 7) of `suites/<name>.toml`.
+pub fn suite_schema() -> Json {
+    SUITE.clone()
+}
+
+/// JSON schema (draft 7) of `products/<name>/product.toml`.
+pub fn product_schema() -> Json {
+    PRODUCT.clone()
+}
+
+pub(super) static SUITE: LazyLock<Json> = LazyLock::new(generate::<SuiteFile>);
+pub(super) static PRODUCT: LazyLock<Json> = LazyLock::new(generate::<ProductFile>);
+
+fn generate<T: JsonSchema>() -> Json {
+    // Draft 7 is what taplo reads. Everything inline: a walk over the schema needs no table of definitions, and the
+    // structs are small.
+    let settings = SchemaSettings::draft07().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.transforms.push(Box::new(RecursiveTransform(without_null)));
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// TOML has no null: a key is there or it is not. Schemars describes an `Option` as "or null".
+fn without_null(schema: &mut Schema) {
+    if let Some(Json::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Json::Array(names)) = schema.get_mut("enum") {
+        names.retain(|name| !name.is_null());
+    }
+    if schema.get("default").is_some_and(Json::is_null) {
+        schema.remove("default");
+    }
+    let Some(Json::Array(branches)) = schema.get_mut("anyOf") else { return };
+    branches.retain(|branch| branch["type"] != "null");
+    if let [Json::Object(only)] = branches.as_slice() {
+        let only = only.clone();
+        schema.remove("anyOf");
+        for (key, value) in only {
+            // The key's own description is nearer to the matter than its type's.
+            if schema.get(&key).is_none() {
+                schema.insert(key, value);
+            }
+        }
+        // What came out of the branch has not been visited.
+        RecursiveTransform(without_null).transform(schema);
+    }
+}
+
+impl JsonSchema for HumanDuration {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|m|h)\s*$",
+            "examples": ["10ms", "1.5s", "2m"],
+            "x-weir-unit": "duration",
+        })
+    }
+}
+
+impl JsonSchema for ByteCount {
+    fn schema_name() -> Cow<'static, str> {
+        "ByteCount".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["integer", "string"],
+            "minimum": 0,
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?\s*$",
+            "examples": [11268, "16KiB"],
+            "x-weir-unit": "bytes",
+        })
+    }
+}
+
+impl JsonSchema for Rate {
+    fn schema_name() -> Cow<'static, str> {
+        "Rate".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["number", "string"],
+            "exclusiveMinimum": 0,
+            "maximum": 1_000_000_000,
+            "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*[kM]?\s*(/s)?\s*$",
+            "examples": [5000, "20k/s"],
+            "x-weir-unit": "rate",
+        })
+    }
+}

@@ -1,0 +1,319 @@
+//! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns, ranges.
+//!
+//! Understands the part of JSON Schema that our own structs generate, and two additions: `x-weir-unit` (the text is
+//! read by the unit's own parser, whose message is better than a pattern's) and `x-weir-wanted` (what would be
+//! right, in words). It knows nothing of suites or products.
+
+use serde_json::{Map, Value as Json};
+
+use super::errors::{Errors, listed, suggestion};
+use super::locate::{Node, Value, child, item};
+use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
+
+/// Checks `node`, which stands at `path`, and adds to `errors` what is wrong.
+///
+/// Gives back the value without its unknown keys, so that a misspelt key does not hide what else is wrong; `None`
+/// when it is too broken to be read further.
+pub(super) fn check(node: &Node, schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    if let Some(unit) = schema["x-weir-unit"].as_str() {
+        return check_unit(node, schema, unit, path, errors);
+    }
+    if let Some(names) = choices(schema) {
+        return check_choice(node, &names, path, errors);
+    }
+    if let Some(branches) = branches(schema) {
+        return check_branches(node, schema, branches, path, errors);
+    }
+    match (&node.value, type_of(schema)) {
+        (Value::Table(entries), "object") => check_table(entries, schema, path, errors),
+        (Value::List(items), "array") => check_list(items, schema, path, errors),
+        (Value::Text(text), "string") => check_text(text, schema, path, errors),
+        (Value::Flag(flag), "boolean") => Some(Json::Bool(*flag)),
+        (Value::Integer(written, number), "integer" | "number") => {
+            let Some(number) = number else {
+                errors.add(path, format!("{written} is too large"), describe(schema));
+                return None;
+            };
+            let near = number.as_f64()?;
+            check_range(written, near, schema, path, errors).then(|| number.clone().into())
+        }
+        (Value::Float(number), "number") => {
+            let passes = check_range(&number.to_string(), *number, schema, path, errors);
+            passes.then(|| (*number).into())
+        }
+        _ => {
+            errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
+            None
+        }
+    }
+}
+
+fn type_of(schema: &Json) -> &str {
+    schema["type"].as_str().unwrap_or_default()
+}
+
+/// The names that a schema of constants allows.
+fn choices(schema: &Json) -> Option<Vec<&str>> {
+    let constant = |branch: &'_ Json| branch.get("const").is_some();
+    if let Some(names) = schema["enum"].as_array() {
+        return names.iter().map(Json::as_str).collect();
+    }
+    if constant(schema) {
+        return schema["const"].as_str().map(|name| vec![name]);
+    }
+    let branches = schema["oneOf"].as_array().filter(|all| all.iter().all(constant))?;
+    branches.iter().map(|branch| branch["const"].as_str()).collect()
+}
+
+fn branches(schema: &Json) -> Option<&Vec<Json>> {
+    schema["oneOf"].as_array().or(schema["anyOf"].as_array())
+}
+
+fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    let wanted = || listed(names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().iter().map(String::as_str));
+    match &node.value {
+        Value::Text(text) if names.contains(&text.as_str()) => Some(Json::String(text.clone())),
+        Value::Text(text) => {
+            let near = suggestion(text, names.iter().copied());
+            errors.add(path, format!("found {}{near}", node.value.in_words()), wanted());
+            None
+        }
+        other => {
+            errors.add(path, format!("found {}", other.in_words()), wanted());
+            None
+        }
+    }
+}
+
+fn check_branches(
+    node: &Node,
+    schema: &Json,
+    branches: &[Json],
+    path: &str,
+    errors: &mut Errors<'_>,
+) -> Option<Json> {
+    if let (Value::Table(entries), Some(tag)) = (&node.value, tag_of(branches)) {
+        let tag_schema = Json::from_iter([(
+            "enum".to_owned(),
+            Json::from_iter(branches.iter().map(|branch| branch["properties"][tag]["const"].clone())),
+        )]);
+        let Some((_, value)) = entries.iter().find(|(key, _)| key == tag) else {
+            errors.add(&child(path, tag), "missing", describe(&tag_schema));
+            return None;
+        };
+        let chosen = check(value, &tag_schema, &child(path, tag), errors)?;
+        let branch = branches.iter().find(|branch| branch["properties"][tag]["const"] == chosen)?;
+        return check(node, branch, path, errors);
+    }
+    match branches.iter().find(|branch| node.value.may_be(branch)) {
+        Some(branch) => check(node, branch, path, errors),
+        None => {
+            errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
+            None
+        }
+    }
+}
+
+/// The key whose constant tells `branches` apart.
+fn tag_of(branches: &[Json]) -> Option<&str> {
+    let properties = branches.first()?["properties"].as_object()?;
+    let tells_apart = |key: &&String| {
+        branches.iter().all(|branch| branch["properties"][key.as_str()].get("const").is_some())
+    };
+    properties.keys().find(tells_apart).map(String::as_str)
+}
+
+fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    let others = schema.get("additionalProperties").filter(|others| others.is_object());
+    let mut values = Map::new();
+    let mut whole = true;
+    for (key, node) in entries {
+        let path = child(path, key);
+        let Some(schema) = properties.get(key).or(others) else {
+            let names = || properties.keys().map(String::as_str);
+            errors.add(&path, format!("unknown key{}", suggestion(key, names())), listed(names()));
+            continue;
+        };
+        match check(node, schema, &path, errors) {
+            Some(value) => drop(values.insert(key.clone(), value)),
+            None => whole = false,
+        }
+    }
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    for key in required {
+        if !entries.iter().any(|(name, _)| name == key) {
+            errors.add(&child(path, key), "missing", describe_key(key, &properties[key]));
+            whole = false;
+        }
+    }
+    whole.then_some(Json::Object(values))
+}
+
+fn check_list(items: &[Node], schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    let least = schema["minItems"].as_u64().unwrap_or(0);
+    if (items.len() as u64) < least {
+        errors.add(path, "the list is empty", format!("at least one: {}", describe(&schema["items"])));
+        return None;
+    }
+    let mut values = Vec::with_capacity(items.len());
+    for (index, node) in items.iter().enumerate() {
+        values.push(check(node, &schema["items"], &item(path, index), errors));
+    }
+    values.into_iter().collect()
+}
+
+fn check_text(text: &str, schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    let least = schema["minLength"].as_u64().unwrap_or(0);
+    if text.trim().is_empty() && least > 0 {
+        errors.add(path, "the text is empty", describe(schema));
+        return None;
+    }
+    if let Some(pattern) = schema["pattern"].as_str() {
+        // Our own patterns, which the schema's test compiles; one that did not would refuse everything.
+        let fits = regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
+        if !fits {
+            errors.add(path, format!("found {}", quoted(text)), describe(schema));
+            return None;
+        }
+    }
+    Some(Json::String(text.to_owned()))
+}
+
+fn check_range(written: &str, number: f64, schema: &Json, path: &str, errors: &mut Errors<'_>) -> bool {
+    let fits = |bound: &str, test: fn(f64, f64) -> bool| schema[bound].as_f64().is_none_or(|bound| test(number, bound));
+    let width = match schema["format"].as_str() {
+        Some("uint32") => f64::from(u32::MAX),
+        Some("uint16") => f64::from(u16::MAX),
+        _ => f64::INFINITY,
+    };
+    let right = number.is_finite()
+        && number <= width
+        && fits("minimum", |number, bound| number >= bound)
+        && fits("maximum", |number, bound| number <= bound)
+        && fits("exclusiveMinimum", |number, bound| number > bound);
+    if !right {
+        errors.add(path, format!("found the number {written}"), describe(schema));
+    }
+    right
+}
+
+fn check_unit(node: &Node, schema: &Json, unit: &str, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+    let text = match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(written, number) => number.as_ref().map_or(written.clone(), ToString::to_string),
+        Value::Float(number) => number.to_string(),
+        other => {
+            errors.add(path, format!("found {}", other.in_words()), describe(schema));
+            return None;
+        }
+    };
+    let read: Result<String, UnitError> = match unit {
+        "duration" => text.parse().map(|duration: HumanDuration| duration.to_string()),
+        "bytes" => text.parse().map(|size: ByteCount| size.to_string()),
+        _ => text.parse().map(|rate: Rate| rate.to_string()),
+    };
+    match read {
+        Ok(text) if schema["x-weir-positive"] == Json::Bool(true) && text.starts_with('0') => {
+            errors.add(path, format!("found {text:?}"), describe(schema));
+            None
+        }
+        Ok(text) => Some(Json::String(text)),
+        Err(error) => {
+            errors.add(path, error.found, describe(schema));
+            None
+        }
+    }
+}
+
+/// What would be right, in words.
+fn describe(schema: &Json) -> String {
+    if let Some(words) = schema["x-weir-wanted"].as_str() {
+        return words.to_owned();
+    }
+    if let Some(unit) = schema["x-weir-unit"].as_str() {
+        let words = match unit {
+            "duration" => units::duration::WANTED,
+            "bytes" => units::bytes::WANTED,
+            _ => units::rate::WANTED,
+        };
+        let more_than_zero = schema["x-weir-positive"] == Json::Bool(true);
+        return if more_than_zero { format!("more than 0: {words}") } else { words.to_owned() };
+    }
+    if let Some(names) = choices(schema) {
+        let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+        return listed(quoted.iter().map(String::as_str));
+    }
+    if let Some(branches) = branches(schema) {
+        let words: Vec<String> = branches.iter().map(describe).collect();
+        return words.join("; or ");
+    }
+    match type_of(schema) {
+        "object" => describe_table(schema),
+        "array" => format!("a list; each item: {}", describe(&schema["items"])),
+        "string" => "a text in quotes".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "integer" => match schema["minimum"].as_u64() {
+            Some(least) => format!("a whole number of at least {least}"),
+            None => "a whole number".to_owned(),
+        },
+        _ => "a number".to_owned(),
+    }
+}
+
+fn describe_table(schema: &Json) -> String {
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+    if required.is_empty() { "a table".to_owned() } else { format!("a table with {}", required.join(", ")) }
+}
+
+/// What would be right for a key that is missing.
+fn describe_key(key: &str, schema: &Json) -> String {
+    let about = schema["description"].as_str().unwrap_or_default();
+    // The first sentence says what the key is for; the rest is for editors.
+    let first = about.split_once(". ").map_or(about, |(first, _)| first).trim_end_matches('.').replace('\n', " ");
+    format!("{key} = {}. {key} is: {first}", describe(schema))
+}
+
+/// Texts longer than this are cut in messages.
+const LONGEST_SHOWN: usize = 80;
+
+/// `text` in quotes, cut when it is long.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+impl Value {
+    fn in_words(&self) -> String {
+        match self {
+            Value::Text(text) => quoted(text),
+            Value::Integer(written, _) => format!("the number {written}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Flag(flag) => flag.to_string(),
+            Value::Time => "a date or time".to_owned(),
+            Value::List(_) => "a list".to_owned(),
+            Value::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// Whether a value of this type can be what `schema` describes.
+    fn may_be(&self, schema: &Json) -> bool {
+        let types: &[&str] = match self {
+            Value::Text(_) => &["string"],
+            Value::Integer(..) => &["integer", "number"],
+            Value::Float(_) => &["number"],
+            Value::Flag(_) => &["boolean"],
+            Value::Time => &[],
+            Value::List(_) => &["array"],
+            Value::Table(_) => &["object"],
+        };
+        match &schema["type"] {
+            Json::String(one) => types.contains(&one.as_str()),
+            Json::Array(some) => some.iter().filter_map(Json::as_str).any(|one| types.contains(&one)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! From a suite's wire structs to a valid [`Suite`]: names, references, and what exists.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::errors::{Errors, listed, suggestion};
+use super::http::{is_field_value, is_token};
+use super::locate::{self, Lines, child, item};
+use super::suite_wire::{
+    EntryName, ExpectTable, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, SuiteFile, WorkloadTable,
+};
+use super::{Catalogue, NAME_WANTED, is_name, schema, shape};
+use crate::InputError;
+use crate::suite::{
+    Arrivals, Entry, Expect, Load, LoadKind, RateSpec, Request, Scale, ScaleOverride, Suite, Workload,
+};
+
+/// Largest generated body: it is held in memory, once a connection.
+const LARGEST_BODY: u64 = 64 << 20;
+
+impl Suite {
+    /// Reads a suite. `source_name` is the file as the user named it; it stands in messages, and its stem is the
+    /// suite's name unless the file gives one. `catalogue` says which products and profiles exist.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, by line: syntax errors alone if there are any; else all wrong keys,
+    /// types, units and ranges, and, where the rest can be read at all, wrong names and references too.
+    pub fn parse(source_name: &str, text: &str, catalogue: &dyn Catalogue) -> Result<Suite, Vec<InputError>> {
+        let root = locate::parse(source_name, text)?;
+        let lines = Lines::of(&root);
+        let mut errors = Errors::new(source_name, &lines);
+        let value = shape::check(&root, &schema::SUITE, "", &mut errors);
+        let suite = value.and_then(|value| match serde_json::from_value::<SuiteFile>(value) {
+            Ok(file) => Some(Reader { catalogue, errors: &mut errors }.suite(source_name, file)),
+            Err(error) => {
+                // The schema is generated from the same structs, so what passed it fits them.
+                errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
+                None
+            }
+        });
+        errors.into_result(suite)
+    }
+}
+
+/// Turns wire structs into valid types; what is wrong goes to `errors`, and something harmless takes its place.
+struct Reader<'a, 'e> {
+    catalogue: &'a dyn Catalogue,
+    errors: &'a mut Errors<'e>,
+}
+
+impl Reader<'_, '_> {
+    fn suite(&mut self, source_name: &str, file: SuiteFile) -> Suite {
+        let head = file.suite;
+        self.unique("workload", file.workload.iter().map(|table| table.name.as_str()));
+        self.unique("load", file.load.iter().map(|table| table.name.as_str()));
+        let entries = self.entries(&head.products, head.profile.as_deref());
+        let workloads: Vec<Workload> =
+            file.workload.into_iter().enumerate().map(|(index, table)| self.workload(index, table)).collect();
+        let loads = self.loads(file.load);
+        let scales = self.scales(file.scale, &entries, &workloads);
+        Suite {
+            name: head.name.unwrap_or_else(|| self.name_of_file(source_name)),
+            title: head.title,
+            question: head.question,
+            blocks: head.blocks,
+            seed: head.seed.and_then(|seed| self.seed(&seed)),
+            entries,
+            workloads,
+            loads,
+            scales,
+        }
+    }
+
+    fn name_of_file(&mut self, source_name: &str) -> String {
+        let stem = Path::new(source_name).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+        if !is_name(&stem) {
+            let wanted = format!("a file name of {NAME_WANTED}, or name = \"…\" in [suite]");
+            self.errors.add("suite.name", format!("the file's name makes {stem:?} the suite's"), wanted);
+        }
+        stem.into_owned()
+    }
+
+    fn seed(&mut self, seed: &Seed) -> Option<u64> {
+        let read = match seed {
+            Seed::Number(number) => u64::try_from(*number).ok(),
+            Seed::Text(digits) => digits.parse().ok(),
+        };
+        if read.is_none() {
+            self.errors.add("suite.seed", "the number is too large", "a whole number of at most 18446744073709551615");
+        }
+        read
+    }
+
+    /// Names of the `what` tables must differ: cases, folders and references go by them.
+    fn unique<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for (index, name) in names.enumerate() {
+            if let Some(first) = seen.get(name) {
+                let found = format!("a second {what} named {name:?}; the first is {what}[{first}]");
+                self.errors.add(&child(&item(what, index), "name"), found, "a name that no other has");
+            } else {
+                seen.insert(name, index);
+            }
+        }
+    }
+
+    fn entries(&mut self, products: &[EntryName], default: Option<&str>) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for (index, EntryName(text)) in products.iter().enumerate() {
+            let path = item("suite.products", index);
+            let (product, own) = match text.split_once(':') {
+                Some((product, profile)) => (product, Some(profile)),
+                None => (text.as_str(), None),
+            };
+            let known = self.catalogue.products();
+            let Some(profiles) = self.catalogue.profiles(product) else {
+                let names = || known.iter().map(String::as_str);
+                let near = suggestion(product, names());
+                self.errors.add(&path, format!("there is no product {product:?}{near}"), listed(names()));
+                continue;
+            };
+            let Some(profile) = own.or(default) else {
+                let wanted = format!("\"{product}:<profile>\", or profile = \"…\" in [suite], for all without one");
+                self.errors.add(&path, format!("{product:?} is named without a profile"), wanted);
+                continue;
+            };
+            if !profiles.iter().any(|known| known == profile) {
+                let names = || profiles.iter().map(String::as_str);
+                let near = suggestion(profile, names());
+                let found = format!("product {product:?} has no profile {profile:?}{near}");
+                self.errors.add(&path, found, listed(names()));
+                continue;
+            }
+            let entry = Entry { product: product.to_owned(), profile: profile.to_owned() };
+            if entries.contains(&entry) {
+                self.errors.add(&path, format!("{product}:{profile} stands here twice"), "each product and profile once");
+            } else {
+                entries.push(entry);
+            }
+        }
+        entries
+    }
+
+    fn workload(&mut self, index: usize, table: WorkloadTable) -> Workload {
+        let path = item("workload", index);
+        for (name, values) in &table.headers.0 {
+            let path = child(&child(&path, "headers"), name);
+            if !is_token(name) {
+                let wanted = "a header's name: letters, digits and !#$%&'*+-.^_`|~";
+                self.errors.add(&path, format!("{name:?} cannot be a header's name"), wanted);
+            }
+            if let Some(value) = values.as_slice().iter().find(|value| !is_field_value(value)) {
+                let wanted = "one line without control characters, and no blanks at its ends";
+                self.errors.add(&path, format!("{value:?} cannot be a header's value"), wanted);
+            }
+        }
+        let headers = table.headers.to_flat();
+        let request = Request {
+            method: table.method.as_str().to_owned(),
+            path: table.path.clone(),
+            headers,
+            body: self.body(&path, &table),
+        };
+        Workload {
+            title: table.title.unwrap_or_else(|| table.name.clone()),
+            name: table.name,
+            protocol: table.protocol,
+            request,
+            expect: expect(&table.expect),
+        }
+    }
+
+    fn body(&mut self, path: &str, table: &WorkloadTable) -> Vec<u8> {
+        let given: Vec<&str> = [
+            ("body", table.body.is_some()),
+            ("body_bytes", table.body_bytes.is_some()),
+            ("body_hex", table.body_hex.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, given)| given.then_some(key))
+        .collect();
+        if let [_, second, ..] = given.as_slice() {
+            let found = format!("the request has {} bodies: {}", given.len(), given.join(", "));
+            self.errors.add(&child(path, second), found, "only one of body, body_bytes, body_hex");
+        }
+        if let Some(size) = table.body_bytes {
+            if size.0 > LARGEST_BODY {
+                let path = child(path, "body_bytes");
+                self.errors.add(&path, format!("found a body of {size}"), "at most 64MiB: it is held in memory");
+                return Vec::new();
+            }
+            return generated_body(size.0);
+        }
+        match (&table.body, &table.body_hex) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, Some(hex)) => from_hex(hex),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn loads(&mut self, tables: Vec<LoadTable>) -> Vec<Load> {
+        let kinds: Vec<(String, Kind)> = tables.iter().map(|table| (table.name.clone(), table.kind)).collect();
+        let mut loads = Vec::with_capacity(tables.len());
+        for (index, table) in tables.into_iter().enumerate() {
+            loads.push(Load {
+                title: table.title.clone().unwrap_or_else(|| table.name.clone()),
+                kind: self.load_kind(&kinds, index, &table),
+                name: table.name,
+                connections: table.connections,
+                warmup: table.warmup.0,
+                duration: table.duration.0,
+                timeout: table.timeout.0,
+            });
+        }
+        loads
+    }
+
+    fn load_kind(&mut self, kinds: &[(String, Kind)], index: usize, table: &LoadTable) -> LoadKind {
+        let path = item("load", index);
+        if table.kind == Kind::Closed {
+            for (key, given) in [("rate", table.rate.is_some()), ("arrivals", table.arrivals.is_some())] {
+                if given {
+                    let found = format!("a closed load has no {key}: each connection sends when its last answer came");
+                    self.errors.add(&child(&path, key), found, format!("kind = \"open\", or no {key}"));
+                }
+            }
+            return LoadKind::Closed;
+        }
+        let rate = match &table.rate {
+            Some(RateValue::Fixed(rate)) => RateSpec::Fixed(rate.per_second()),
+            Some(RateValue::Share(share)) => {
+                self.check_base(kinds, index, &share.load);
+                RateSpec::Share { share: share.share, of: share.of, load: share.load.clone() }
+            }
+            None => {
+                let wanted = "rate = 5000, or rate = { share = 0.5, of = \"slowest\", load = \"<an earlier closed load>\" }";
+                self.errors.add(&child(&path, "rate"), "missing: an open load needs a rate", wanted);
+                RateSpec::Fixed(1.0)
+            }
+        };
+        LoadKind::Open { rate, arrivals: table.arrivals.unwrap_or(Arrivals::Constant) }
+    }
+
+    /// A share refers to a closed load that has been run by then.
+    fn check_base(&mut self, kinds: &[(String, Kind)], index: usize, base: &str) {
+        let path = child(&child(&item("load", index), "rate"), "load");
+        let earlier = || kinds[..index].iter().filter(|(_, kind)| *kind == Kind::Closed).map(|(name, _)| name.as_str());
+        let wanted = match earlier().next() {
+            None => "the name of a closed load that stands before this one".to_owned(),
+            Some(_) => format!("a closed load that stands before this one: {}", listed(earlier())),
+        };
+        let found = match kinds.iter().position(|(name, _)| name == base) {
+            None => {
+                let near = suggestion(base, kinds.iter().map(|(name, _)| name.as_str()));
+                format!("there is no load {base:?}{near}")
+            }
+            Some(at) if at == index => "a load cannot be a share of itself".to_owned(),
+            Some(at) if at > index => format!("the load {base:?} comes later"),
+            Some(at) if kinds[at].1 == Kind::Open => format!("the load {base:?} is open, and finds no capacity"),
+            Some(_) => return,
+        };
+        self.errors.add(&path, found, wanted);
+    }
+
+    fn scales(
+        &mut self,
+        tables: ScaleTables,
+        entries: &[Entry],
+        workloads: &[Workload],
+    ) -> BTreeMap<Scale, ScaleOverride> {
+        let mut scales = BTreeMap::new();
+        for (scale, table) in [(Scale::Smoke, tables.smoke), (Scale::Fit, tables.fit), (Scale::Full, tables.full)] {
+            let Some(table) = table else { continue };
+            let path = child("scale", scale.as_str());
+            // Entries that were refused are reported where they stand; here they would only be noise.
+            if self.errors.is_empty() {
+                let mut products: Vec<&str> = entries.iter().map(|entry| entry.product.as_str()).collect();
+                products.dedup();
+                self.known(&child(&path, "products"), "product", table.products.as_deref(), &products);
+            }
+            let names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
+            self.known(&child(&path, "workloads"), "workload", table.workloads.as_deref(), &names);
+            scales.insert(scale, scale_override(table));
+        }
+        scales
+    }
+
+    fn known(&mut self, path: &str, what: &str, found: Option<&[String]>, known: &[&str]) {
+        for (index, name) in found.into_iter().flatten().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let near = suggestion(name, known.iter().copied());
+                let found = format!("the suite has no {what} {name:?}{near}");
+                self.errors.add(&item(path, index), found, listed(known.iter().copied()));
+            }
+        }
+    }
+}
+
+fn scale_override(table: ScaleTable) -> ScaleOverride {
+    ScaleOverride {
+        blocks: table.blocks,
+        products: table.products,
+        workloads: table.workloads,
+        warmup: table.warmup.map(Into::into),
+        duration: table.duration.map(Into::into),
+    }
+}
+
+fn expect(table: &ExpectTable) -> Expect {
+    Expect {
+        status: table.status,
+        size: table.size.map(|size| size.0),
+        // The schema's pattern lets only 16 hexadecimal digits through.
+        hash: table.hash.as_deref().and_then(|hex| u64::from_str_radix(hex, 16).ok()),
+    }
+}
+
+/// The body that `body_bytes` asks for: the letters a to z, over and over.
+pub(super) fn generated_body(size: u64) -> Vec<u8> {
+    (b'a'..=b'z').cycle().take(usize::try_from(size).unwrap_or(usize::MAX)).collect()
+}
+
+/// The schema's pattern lets only pairs of hexadecimal digits through.
+fn from_hex(hex: &str) -> Vec<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16).unwrap_or(0) as u8;
+    hex.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
