@@ -448,6 +448,11 @@ impl EpollDriver {
         }
     }
 
+    /// The last connection has just gone and there is no listener: a wait could be for ever.
+    fn nothing_can_come(&self) -> bool {
+        !self.dead.is_empty() && self.open() == 0 && self.listeners.is_empty()
+    }
+
     fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
         let timeout = if poll {
             Some(Duration::ZERO)
@@ -649,7 +654,8 @@ impl Driver for EpollDriver {
             self.unstarve();
         }
         let again = mem::take(&mut self.again);
-        self.wait(until, told || !again.is_empty())?;
+        let soon = told || !again.is_empty() || self.nothing_can_come();
+        self.wait(until, soon)?;
         for number in 0..self.events.len() {
             let event = self.events[number];
             self.dispatch(handler, event.u64, event.events);

@@ -11,6 +11,7 @@ mod host;
 mod out;
 mod slots;
 mod socket;
+pub mod uring;
 mod waker;
 
 use std::io;
@@ -20,6 +21,7 @@ use std::time::Instant;
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit, sharpen_timers};
 pub use socket::listen_socket;
+pub use uring::UringDriver;
 
 /// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
 /// are used again, so handlers keep their state in a `Vec` indexed by [`Conn::slot`].

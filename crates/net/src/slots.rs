@@ -45,14 +45,10 @@ pub(crate) enum Is {
     WatchOut = 1 << 8,
     /// The kernel has a receive (io_uring).
     Receiving = 1 << 10,
-    /// The kernel has a send that tells of its failure only (io_uring).
-    Flying = 1 << 11,
     /// The kernel has a send that waits for room (io_uring).
     Sending = 1 << 12,
     /// A receive is to be given to the kernel (io_uring).
     WantReceive = 1 << 13,
-    /// A cancellation has been given to the kernel (io_uring).
-    Cancelled = 1 << 14,
 }
 
 impl Slot {

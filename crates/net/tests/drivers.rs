@@ -15,6 +15,14 @@ macro_rules! on_both_drivers {
                 }
             )*
         }
+        mod io_uring {
+            $(
+                #[test]
+                fn $name() {
+                    crate::cases::$module::$name(weir_net::UringDriver::new);
+                }
+            )*
+        }
     };
 }
 

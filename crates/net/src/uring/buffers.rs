@@ -1,0 +1,167 @@
+//! The provided buffers: a ring of memory that the kernel receives into, shared by all connections of a driver.
+//!
+//! It does not know connections.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::BufRingEntry;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use super::ring::Ring;
+
+/// The group's number in the ring; there is one.
+pub(super) const GROUP: u16 = 0;
+
+/// How many buffers, and of what size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Bytes of one buffer.
+    pub(super) size: usize,
+    /// Buffers the kernel has at first.
+    pub(super) first: u16,
+    /// Buffers the kernel may have at most; a power of two, at most 32,768.
+    pub(super) most: u16,
+}
+
+/// The buffers.
+pub(super) struct Buffers {
+    shape: Shape,
+    entries: NonNull<BufRingEntry>,
+    data: NonNull<u8>,
+    /// Where the next buffer goes that the kernel gets.
+    tail: u16,
+    /// Buffers in use; those with higher numbers have not been touched yet.
+    provided: u16,
+}
+
+impl Buffers {
+    /// Maps the memory and registers it with the ring.
+    pub(super) fn new(ring: &Ring, shape: Shape) -> io::Result<Buffers> {
+        assert!(shape.most.is_power_of_two() && shape.first <= shape.most);
+        let entries = map(shape.entries_len())?;
+        let data = match map(shape.data_len()) {
+            Ok(data) => data,
+            Err(error) => {
+                unmap(entries, shape.entries_len());
+                return Err(error);
+            }
+        };
+        let mut buffers = Buffers {
+            shape,
+            entries: entries.cast(),
+            data,
+            tail: 0,
+            provided: 0,
+        };
+        // SAFETY: the memory is the driver's own; a kernel without huge pages refuses, which does no harm.
+        let _ = unsafe {
+            madvise(
+                data.as_ptr().cast(),
+                shape.data_len(),
+                Advice::LinuxHugepage,
+            )
+        };
+        // SAFETY: the entries are mapped, page-aligned, zeroed and live until `drop`, which the driver calls after
+        // the ring has let go.
+        unsafe {
+            ring.ring().submitter().register_buf_ring_with_flags(
+                entries.as_ptr() as u64,
+                shape.most,
+                GROUP,
+                0,
+            )
+        }?;
+        buffers.provide(shape.first);
+        Ok(buffers)
+    }
+
+    /// Doubles the buffers in use, up to the most; for when the kernel ran out.
+    pub(super) fn grow(&mut self) {
+        self.provide(self.provided.min(self.shape.most - self.provided));
+    }
+
+    fn provide(&mut self, count: u16) {
+        for _ in 0..count {
+            let number = self.provided;
+            self.provided += 1;
+            self.give(number);
+        }
+        self.publish();
+    }
+
+    /// The bytes received into buffer `number`.
+    ///
+    /// # Safety
+    /// The kernel must have filled at least `len` bytes of it, and it must not be given back while they are used.
+    pub(super) unsafe fn bytes<'a>(&self, number: u16, len: usize) -> &'a [u8] {
+        assert!(usize::from(number) < usize::from(self.shape.most) && len <= self.shape.size);
+        // SAFETY: inside the mapping, by the assertion; filled and left alone, by the contract.
+        unsafe { std::slice::from_raw_parts(self.address(number), len) }
+    }
+
+    fn address(&self, number: u16) -> *mut u8 {
+        // SAFETY: numbers are below `most`, so it stays inside the mapping.
+        unsafe {
+            self.data
+                .as_ptr()
+                .add(usize::from(number) * self.shape.size)
+        }
+    }
+
+    /// Puts a buffer back into the ring; the kernel sees it after [`Buffers::publish`].
+    pub(super) fn give(&mut self, number: u16) {
+        let at = usize::from(self.tail & (self.shape.most - 1));
+        let address = self.address(number);
+        // SAFETY: inside the mapping of `most` entries, and the kernel reads no entry beyond the published tail.
+        let entry = unsafe { &mut *self.entries.as_ptr().add(at) };
+        entry.set_addr(address as u64);
+        entry.set_len(self.shape.size as u32);
+        entry.set_bid(number);
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Shows the kernel the buffers given back.
+    pub(super) fn publish(&mut self) {
+        // SAFETY: the pointer is to the ring's first entry.
+        let tail = unsafe { BufRingEntry::tail(self.entries.as_ptr()) };
+        // SAFETY: the tail is an aligned u16 of the mapping that only this thread writes and the kernel reads.
+        unsafe { AtomicU16::from_ptr(tail.cast_mut()) }.store(self.tail, Ordering::Release);
+    }
+}
+
+impl Shape {
+    fn entries_len(self) -> usize {
+        usize::from(self.most) * size_of::<BufRingEntry>()
+    }
+
+    fn data_len(self) -> usize {
+        usize::from(self.most) * self.size
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        unmap(self.data, self.shape.data_len());
+        unmap(self.entries.cast(), self.shape.entries_len());
+    }
+}
+
+fn map(len: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new private mapping where the kernel likes.
+    let memory = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            len,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
+    }?;
+    NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+}
+
+fn unmap(memory: NonNull<u8>, len: usize) {
+    // SAFETY: mapped by `map` with the same length, and nothing refers to it any more. It cannot fail so.
+    let _ = unsafe { munmap(memory.as_ptr().cast(), len) };
+}

@@ -1,0 +1,391 @@
+//! The io_uring driver: multishot receive into provided buffers, and one system call a turn that submits
+//! everything and waits.
+//!
+//! Sends. A send is first tried by the kernel at once (`MSG_DONTWAIT`) and makes no completion when all of it
+//! went (`IOSQE_CQE_SKIP_SUCCESS`). So after the submission every send without a completion is done, and its
+//! buffer is free: the usual request costs one receive completion and nothing else. What did not go is given to
+//! the kernel again as a send that waits for room and does make a completion.
+//!
+//! Ends. A slot is used again only when the kernel has no operation for it any more; a multishot receive that
+//! is still going is cancelled when its connection is closed.
+//!
+//! It does not know what the bytes mean.
+
+mod buffers;
+pub(crate) mod check;
+mod ring;
+mod scratch;
+mod turn;
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::time::Instant;
+
+use io_uring::{opcode, squeue, types};
+
+use self::buffers::{Buffers, Shape};
+use self::ring::{Completion, Kind, Ring};
+use self::scratch::Scratch;
+use crate::out::{NONE, Out, OutPool};
+use crate::slots::{Is, Slots};
+use crate::socket::{self, RawAddr};
+use crate::{Conn, Driver, Handler, Io, Waker, host};
+
+/// 16 KiB takes most messages whole; a thread that needs them all touches 16 MiB, one with short messages 1 MiB.
+const BUFFERS: Shape = Shape {
+    size: 16 * 1024,
+    first: 64,
+    most: 1024,
+};
+
+/// The io_uring driver. It belongs to the thread that makes it.
+pub struct UringDriver {
+    // First, so that it is dropped first: the kernel lets go of the memory below.
+    ring: Ring,
+    buffers: Buffers,
+    scratch: Scratch,
+    waker: Waker,
+    /// By number; numbers are not used again. `None`: closed.
+    listeners: Vec<Option<TcpListener>>,
+    /// Listeners to accept on again.
+    accept_again: Vec<u32>,
+    /// Accepting stopped for want of descriptors or memory; tried again then.
+    starved: Option<Instant>,
+    slots: Slots,
+    outs: OutPool,
+    /// Connections with something to give to the kernel.
+    dirty: Vec<u32>,
+    /// Sends of the submission under way, with their lengths.
+    flights: Vec<(u32, usize)>,
+    /// Connections whose queue ran empty and that asked to know.
+    sent: Vec<Conn>,
+    /// Connections with an error and no operation of the kernel's that would end and tell it.
+    failed: Vec<Conn>,
+    /// Slots to be freed at the end of the turn.
+    dead: Vec<u32>,
+    batch: Vec<Completion>,
+    /// The first error of pushing an operation; told by the next turn.
+    broken: Option<io::Error>,
+    /// Rings, and timer slack, belong to a thread; so does the driver.
+    thread_bound: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for UringDriver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UringDriver")
+            .field("open", &self.open())
+            .finish_non_exhaustive()
+    }
+}
+
+impl UringDriver {
+    /// Makes a driver for the calling thread, and sets the thread's timer slack to 1 ns. Ask
+    /// [`crate::probe`] first whether the kernel can do all that it needs.
+    ///
+    /// # Errors
+    /// When the kernel refuses the ring, its buffers or a descriptor.
+    pub fn new() -> io::Result<UringDriver> {
+        UringDriver::with_buffers(BUFFERS)
+    }
+
+    /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their
+    /// messages. `most` is rounded up to a power of two between 1 and 32,768.
+    ///
+    /// # Errors
+    /// When the kernel refuses the ring, its buffers or a descriptor.
+    pub fn with_receive_buffers(most: u16, size: usize) -> io::Result<UringDriver> {
+        let most = most.clamp(1, 1 << 15).next_power_of_two();
+        UringDriver::with_buffers(Shape {
+            size: size.clamp(64, 1 << 20),
+            first: most.min(BUFFERS.first),
+            most,
+        })
+    }
+
+    fn with_buffers(shape: Shape) -> io::Result<UringDriver> {
+        host::sharpen_timers()?;
+        let ring = Ring::new()?;
+        let buffers = Buffers::new(&ring, shape)?;
+        let mut driver = UringDriver {
+            ring,
+            buffers,
+            scratch: Scratch::default(),
+            waker: Waker::new()?,
+            listeners: Vec::new(),
+            accept_again: Vec::new(),
+            starved: None,
+            slots: Slots::default(),
+            outs: OutPool::default(),
+            dirty: Vec::new(),
+            flights: Vec::new(),
+            sent: Vec::new(),
+            failed: Vec::new(),
+            dead: Vec::new(),
+            batch: Vec::new(),
+            broken: None,
+            thread_bound: PhantomData,
+        };
+        driver.watch_waker();
+        Ok(driver)
+    }
+
+    /// Queues an operation. An error is kept for the next turn to tell.
+    ///
+    /// # Safety
+    /// What the entry points to must live until the operation completes; addresses and message headers until it
+    /// is submitted.
+    unsafe fn push(&mut self, entry: squeue::Entry, kind: Kind, index: u32) {
+        let entry = entry.user_data(kind.token(index));
+        // SAFETY: passed on to the caller.
+        if let Err(error) = unsafe { self.ring.push(&entry) } {
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    fn watch_waker(&mut self) {
+        let poll = opcode::PollAdd::new(types::Fd(self.waker.raw()), libc::POLLIN as u32)
+            .multi(true)
+            .build();
+        // SAFETY: it points to nothing.
+        unsafe { self.push(poll, Kind::Wake, 0) };
+    }
+
+    fn push_accept(&mut self, number: u32) {
+        if let Some(listener) = &self.listeners[number as usize] {
+            let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
+                .flags(libc::SOCK_CLOEXEC)
+                .build();
+            // SAFETY: it points to nothing.
+            unsafe { self.push(accept, Kind::Accept, number) };
+        }
+    }
+
+    fn push_receive(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Receiving);
+        let receive = opcode::RecvMulti::new(types::Fd(slot.fd), buffers::GROUP).build();
+        // SAFETY: the buffers live as long as the ring.
+        unsafe { self.push(receive, Kind::Receive, index) };
+    }
+
+    fn push_cancel(&mut self, kind: Kind, index: u32) {
+        let cancel = opcode::AsyncCancel::new(kind.token(index))
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS);
+        // SAFETY: it points to nothing.
+        unsafe { self.push(cancel, Kind::Cancel, index) };
+    }
+
+    fn mark(&mut self, index: u32) {
+        if !self.slots.get_mut(index).test_and_set(Is::Dirty) {
+            self.dirty.push(index);
+        }
+    }
+
+    /// Queues through `fill`, behind the queue that the kernel reads if there is one.
+    fn queue(&mut self, conn: Conn, fill: impl FnOnce(&mut Out)) {
+        let Some(slot) = self.slots.open_mut(conn) else {
+            return;
+        };
+        if slot.error != 0 {
+            return;
+        }
+        let busy = slot.is(Is::Sending);
+        let waits = busy || slot.is(Is::Connecting);
+        let mut out = slot.out;
+        if out == NONE {
+            out = self.outs.take();
+            slot.out = out;
+        } else if busy {
+            if self.outs.get(out).next == NONE {
+                let next = self.outs.take();
+                self.outs.get_mut(out).next = next;
+            }
+            out = self.outs.get(out).next;
+        }
+        fill(self.outs.get_mut(out));
+        if !waits {
+            self.mark(conn.slot() as u32);
+        }
+    }
+
+    /// Gives the connection's queues back to the pool, except the one that the kernel reads.
+    fn drop_queues(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        let out = slot.out;
+        if out == NONE {
+            return;
+        }
+        let busy = slot.is(Is::Sending);
+        if !busy {
+            slot.out = NONE;
+        }
+        let next = mem::replace(&mut self.outs.get_mut(out).next, NONE);
+        if next != NONE {
+            self.outs.give(next);
+        }
+        if !busy {
+            self.outs.give(out);
+        }
+    }
+
+    /// Ends the connection: cancels what the kernel has of it and closes the socket. The slot is freed when all
+    /// operations have completed.
+    fn finish(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        if slot.test_and_set(Is::Dead) {
+            return;
+        }
+        let fd = mem::replace(&mut slot.fd, -1);
+        self.drop_queues(index);
+        for (is, kind) in [
+            (Is::Receiving, Kind::Receive),
+            (Is::Sending, Kind::SendWhenRoom),
+            (Is::Connecting, Kind::Connect),
+        ] {
+            if self.slots.get(index).is(is) {
+                self.push_cancel(kind, index);
+            }
+        }
+        self.push_close(fd, index);
+        self.free_if_idle(index);
+    }
+
+    fn push_close(&mut self, fd: i32, index: u32) {
+        let close = opcode::Close::new(types::Fd(fd))
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS);
+        // SAFETY: it points to nothing.
+        unsafe { self.push(close, Kind::Close, index) };
+    }
+
+    /// Frees a dead slot of which the kernel has nothing any more.
+    fn free_if_idle(&mut self, index: u32) {
+        let slot = self.slots.get(index);
+        if slot.is(Is::Dead) && !slot.is_any(&[Is::Receiving, Is::Sending, Is::Connecting]) {
+            self.dead.push(index);
+        }
+    }
+}
+
+impl Io for UringDriver {
+    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+        // Blocking: the ring waits for what a blocking socket would, and gives up at once on others.
+        let fd = socket::client_socket(&to, from, false)?.into_raw_fd();
+        let index = self.slots.take(fd);
+        self.slots.get_mut(index).set(Is::Connecting);
+        let addr = self.scratch.addr(RawAddr::new(&to));
+        let connect = opcode::Connect::new(types::Fd(fd), addr.as_ptr(), addr.len()).build();
+        // SAFETY: scratch memory lives until everything is submitted.
+        unsafe { self.push(connect, Kind::Connect, index) };
+        Ok(self.slots.conn(index))
+    }
+
+    fn send(&mut self, conn: Conn, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.queue(conn, |out| out.push(bytes));
+        }
+    }
+
+    fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
+        if !head.is_empty() || !body.is_empty() {
+            self.queue(conn, |out| {
+                out.push(head);
+                out.push_body(body);
+            });
+        }
+    }
+
+    fn want_sent(&mut self, conn: Conn) {
+        if let Some(slot) = self.slots.open_mut(conn) {
+            slot.set(Is::WantSent);
+        }
+    }
+
+    fn close(&mut self, conn: Conn) {
+        let Some(slot) = self.slots.open_mut(conn) else {
+            return;
+        };
+        slot.set(Is::Closing);
+        if slot.out == NONE {
+            self.finish(conn.slot() as u32);
+        }
+    }
+
+    fn abort(&mut self, conn: Conn) {
+        if let Some(slot) = self.slots.open_mut(conn) {
+            socket::linger_zero(slot.fd);
+            self.finish(conn.slot() as u32);
+        }
+    }
+
+    fn unsent(&self, conn: Conn) -> usize {
+        let Some(slot) = self.slots.open(conn).filter(|slot| slot.out != NONE) else {
+            return 0;
+        };
+        let out = self.outs.get(slot.out);
+        let behind = match out.next {
+            NONE => 0,
+            next => self.outs.get(next).left(),
+        };
+        out.left() + behind
+    }
+}
+
+impl Driver for UringDriver {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        socket::no_delay(listener.as_raw_fd())?;
+        self.listeners.push(Some(listener));
+        self.push_accept(self.listeners.len() as u32 - 1);
+        Ok(())
+    }
+
+    fn stop_listening(&mut self) {
+        for number in 0..self.listeners.len() {
+            if let Some(listener) = self.listeners[number].take() {
+                self.push_cancel(Kind::Accept, number as u32);
+                self.push_close(listener.into_raw_fd(), number as u32);
+            }
+        }
+        self.accept_again.clear();
+        self.starved = None;
+    }
+
+    fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+        self.turn_once(handler, until)
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    fn open(&self) -> usize {
+        self.slots.used() - self.dead.len()
+    }
+}
+
+impl Drop for UringDriver {
+    fn drop(&mut self) {
+        // Queued closes are done; a ring that refuses is closed below with everything in it.
+        let _ = self.ring.submit_all();
+        // Ends all operations, so that none keeps a socket open behind its descriptor's back.
+        let _ = self.ring.ring().submitter().register_sync_cancel(
+            Some(types::Timespec::new().sec(1)),
+            types::CancelBuilder::any(),
+        );
+        for slot in self.slots.iter_used() {
+            if slot.fd >= 0 {
+                // SAFETY: the slot owned the descriptor, and the table goes with the driver.
+                drop(unsafe { OwnedFd::from_raw_fd(slot.fd) });
+            }
+        }
+    }
+}

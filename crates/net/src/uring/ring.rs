@@ -1,0 +1,323 @@
+//! The ring itself: set-up, the one system call of a turn, and operations by name.
+//!
+//! It does not know connections; a token says which slot an operation is for.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use io_uring::{IoUring, squeue};
+
+/// Entries of the submission queue; when more is queued in a turn it is submitted in parts.
+const SUBMISSIONS: u32 = 1024;
+
+/// Entries of the completion queue; what does not fit, the kernel keeps and hands over later.
+const COMPLETIONS: u32 = 8 * SUBMISSIONS;
+
+const ENTER_GETEVENTS: u32 = 1 << 0;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+const ENTER_REGISTERED_RING: u32 = 1 << 4;
+const ENTER_NO_IOWAIT: u32 = 1 << 7;
+const REGISTER_RING_FDS: u32 = 20;
+
+/// How often a submission that the kernel takes only in part is tried again.
+const SUBMIT_TRIES: usize = 1000;
+
+/// What an operation is. Together with a slot's or listener's number it makes the operation's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Multishot accept; the number is a listener's.
+    Accept,
+    /// Multishot receive.
+    Receive,
+    /// A send that the kernel tries once and tells of only if not all of it went.
+    SendNow,
+    /// A send that waits for room.
+    SendWhenRoom,
+    /// Connect.
+    Connect,
+    /// Cancels another operation; told of only if it fails.
+    Cancel,
+    /// Closes a socket; told of only if it fails.
+    Close,
+    /// Multishot poll of the waker.
+    Wake,
+}
+
+impl Kind {
+    const ALL: [Kind; 8] = [
+        Kind::Accept,
+        Kind::Receive,
+        Kind::SendNow,
+        Kind::SendWhenRoom,
+        Kind::Connect,
+        Kind::Cancel,
+        Kind::Close,
+        Kind::Wake,
+    ];
+
+    /// The token of such an operation for slot `index`.
+    pub(super) fn token(self, index: u32) -> u64 {
+        (self as u64) << 32 | u64::from(index)
+    }
+}
+
+/// What the kernel says of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Completion {
+    token: u64,
+    /// A count, a descriptor, or a negated error number.
+    pub(super) result: i32,
+    flags: u32,
+}
+
+impl Completion {
+    pub(super) fn kind(self) -> Kind {
+        // Tokens come from `Kind::token` alone.
+        Kind::ALL[(self.token >> 32) as usize]
+    }
+
+    pub(super) fn index(self) -> u32 {
+        self.token as u32
+    }
+
+    /// Whether the operation goes on.
+    pub(super) fn more(self) -> bool {
+        io_uring::cqueue::more(self.flags)
+    }
+
+    /// The provided buffer that holds what was received.
+    pub(super) fn buffer(self) -> Option<u16> {
+        io_uring::cqueue::buffer_select(self.flags)
+    }
+}
+
+/// How long to wait for completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Not at all.
+    No,
+    /// So long at most.
+    For(Duration),
+    /// Until there is one.
+    Ever,
+}
+
+/// The kernel's `io_uring_getevents_arg`.
+#[repr(C)]
+struct GetEvents {
+    sigmask: u64,
+    sigmask_size: u32,
+    min_wait_usec: u32,
+    timeout: u64,
+}
+
+/// The kernel's `__kernel_timespec`.
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+/// The ring.
+pub(super) struct Ring {
+    ring: IoUring,
+    /// The ring's descriptor, or its index among the thread's registered rings.
+    fd: RawFd,
+    /// Flags of every enter.
+    flags: u32,
+}
+
+impl Ring {
+    /// Sets a ring up for the calling thread, with the newest flags that the kernel takes.
+    pub(super) fn new() -> io::Result<Ring> {
+        let ring = build()?;
+        let mut flags = 0;
+        let mut fd = ring.as_raw_fd();
+        if let Some(index) = register_ring(fd) {
+            fd = index;
+            flags |= ENTER_REGISTERED_RING;
+        }
+        if ring.params().is_feature_no_iowait() {
+            // A driver that waits for the network is idle; it must not look like one that waits for a disk.
+            flags |= ENTER_NO_IOWAIT;
+        }
+        Ok(Ring { ring, fd, flags })
+    }
+
+    pub(super) fn ring(&self) -> &IoUring {
+        &self.ring
+    }
+
+    /// Queues an operation; submits what is queued when there is no room.
+    ///
+    /// # Safety
+    /// What the entry points to must live until the operation completes; addresses and message headers until it
+    /// is submitted.
+    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: passed on to the caller.
+        if unsafe { self.ring.submission().push(entry) }.is_ok() {
+            return Ok(());
+        }
+        self.submit_all()?;
+        // SAFETY: passed on to the caller.
+        unsafe { self.ring.submission().push(entry) }
+            .map_err(|_| io::Error::other("the submission queue stays full"))
+    }
+
+    /// Operations queued and not yet submitted.
+    pub(super) fn queued(&mut self) -> u32 {
+        self.ring.submission().len() as u32
+    }
+
+    /// Submits until nothing is queued, without waiting and without looking for completions.
+    pub(super) fn submit_all(&mut self) -> io::Result<()> {
+        for _ in 0..SUBMIT_TRIES {
+            let queued = self.queued();
+            if queued == 0 {
+                return Ok(());
+            }
+            self.enter_raw(queued, 0, 0, None)?;
+        }
+        Err(io::Error::other("the kernel takes no more operations"))
+    }
+
+    /// Submits what is queued and waits: one system call. True when a signal cut it short or the time ran out.
+    pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        let queued = self.queued();
+        let (want, timeout) = match wait {
+            Wait::No => (0, None),
+            Wait::For(Duration::ZERO) => (0, None),
+            Wait::For(time) => (1, Some(time)),
+            Wait::Ever => (1, None),
+        };
+        self.enter_raw(queued, want, ENTER_GETEVENTS, timeout)
+    }
+
+    fn enter_raw(
+        &mut self,
+        submit: u32,
+        want: u32,
+        flags: u32,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        let timespec = timeout.map(|timeout| Timespec {
+            seconds: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            nanoseconds: i64::from(timeout.subsec_nanos()),
+        });
+        let argument = timespec.as_ref().map(|timespec| GetEvents {
+            sigmask: 0,
+            sigmask_size: 0,
+            min_wait_usec: 0,
+            timeout: std::ptr::from_ref(timespec) as u64,
+        });
+        let (pointer, size, extended) = match &argument {
+            Some(argument) => (
+                std::ptr::from_ref(argument),
+                size_of::<GetEvents>(),
+                ENTER_EXT_ARG,
+            ),
+            None => (std::ptr::null(), 0, 0),
+        };
+        // SAFETY: the argument and the time in it live during the call; entries were pushed under `push`'s
+        // contract.
+        let entered = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.fd,
+                submit,
+                want,
+                self.flags | flags | extended,
+                pointer,
+                size,
+            )
+        };
+        if entered >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // Time ran out; a signal; the kernel wants its completions taken or is short of memory for a moment.
+            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+            _ => Err(error),
+        }
+    }
+
+    /// Moves all completions into `batch`, those too that the kernel kept back for want of room.
+    pub(super) fn drain(&mut self, batch: &mut Vec<Completion>) -> io::Result<()> {
+        loop {
+            batch.extend(self.ring.completion().map(|entry| Completion {
+                token: entry.user_data(),
+                result: entry.result(),
+                flags: entry.flags(),
+            }));
+            if !self.ring.submission().cq_overflow() {
+                return Ok(());
+            }
+            self.enter_raw(0, 0, ENTER_GETEVENTS, None)?;
+        }
+    }
+}
+
+/// Registers the ring with the calling thread, which saves looking the descriptor up at every enter; the index,
+/// or `None` when the kernel cannot (before 5.18).
+fn register_ring(fd: RawFd) -> Option<RawFd> {
+    /// The kernel's `io_uring_rsrc_update`.
+    #[repr(C)]
+    struct Update {
+        offset: u32,
+        reserved: u32,
+        data: u64,
+    }
+    let mut update = Update {
+        offset: u32::MAX,
+        reserved: 0,
+        data: fd as u64,
+    };
+    // SAFETY: the update lives during the call, and one is said.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_register,
+            fd,
+            REGISTER_RING_FDS,
+            &raw mut update,
+            1,
+        )
+    };
+    (done == 1).then_some(update.offset as RawFd)
+}
+
+fn build() -> io::Result<IoUring> {
+    type Flags = fn(&mut io_uring::Builder<squeue::Entry>);
+    // Newest first: completions made only when asked for (6.1); one thread (6.0); no interrupt to make them.
+    let wishes: [Flags; 3] = [
+        |b| {
+            b.setup_single_issuer()
+                .setup_defer_taskrun()
+                .setup_coop_taskrun();
+        },
+        |b| {
+            b.setup_single_issuer().setup_coop_taskrun();
+        },
+        |b| {
+            b.setup_coop_taskrun();
+        },
+    ];
+    let mut refused = None;
+    for wish in wishes {
+        let mut builder = IoUring::builder();
+        builder
+            .dontfork()
+            .setup_submit_all()
+            .setup_cqsize(COMPLETIONS);
+        wish(&mut builder);
+        match builder.build(SUBMISSIONS) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
+}
