@@ -67,7 +67,11 @@ impl Body {
                 Body::ChunkData(left) => {
                     return Ok(self.data(input, left, Body::ChunkData, Body::ChunkCr));
                 }
-                Body::UntilClose => return Ok(Step::Data(std::mem::take(input))),
+                Body::UntilClose => {
+                    let (data, rest) = input.split_at(input.len());
+                    *input = rest;
+                    return Ok(Step::Data(data));
+                }
                 Body::ChunkLine => {
                     let limit = bounds.chunk_line_bytes as usize;
                     store

@@ -196,7 +196,7 @@ impl<S: StartLine> Store<S> {
         spill.bytes.extend_from_slice(window);
         spill.line = at;
         spill.lines = lines;
-        *input = &[];
+        *input = &all[all.len()..];
         Ok(None)
     }
 
