@@ -1,1 +1,36 @@
-//! placeholder
+//! The origin: the server behind the proxy, and its own accounts of what reached it.
+//!
+//! It answers from memory, exactly and quickly, so that what is measured is the proxy: bodies of any size, delays,
+//! echoes, statuses. What it serves is listed at its `/` ([`page::INDEX`]); what it counts is in
+//! [`weir_model::books::Books`], and [`books`] says when.
+//!
+//! One thread owns its connections outright. A request passes [`worker`] (driver and parser), [`flow`] (order,
+//! delays, ends), [`resolve`] (what a target means, prepared), [`answer`] (bytes to the driver) and [`handed`]
+//! (what the kernel has taken of them).
+//!
+//! # HTTP
+//! HTTP/1.1 and HTTP/1.0 with keep-alive, pipelining, HEAD, `100-continue`, bodies with `Content-Length` or
+//! chunked. Any method may be used on any path; only HEAD differs. The answer to a request comes when the
+//! request is complete, body included; a delay counts from there.
+//!
+//! This crate does not know the client, nor what stands between.
+
+pub mod answer;
+pub mod books;
+mod choose;
+pub mod desk;
+pub mod flow;
+pub mod handed;
+pub mod options;
+mod origin;
+pub mod page;
+mod payload;
+pub mod resolve;
+pub mod route;
+pub mod timers;
+pub mod value;
+pub mod worker;
+
+pub use options::{Options, OriginError};
+pub use origin::Origin;
+pub use payload::{ALPHABET, MAX_PAYLOAD, payload, payload_hash};

@@ -1,0 +1,323 @@
+//! One answer: what it says, when it is due, and how its bytes are handed to the driver.
+//!
+//! This module does not know parsers, queues of answers or the books.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use weir_model::books::Books;
+use weir_net::{Conn, Io};
+use weir_wire::h1::Version;
+use weir_wire::h1::encode::{self, BodyFraming, Persistence};
+
+use crate::resolve::{self, Body, Resolved, SMALL, Source};
+
+/// Bytes a chunk of a chunked answer.
+const CHUNK: usize = 16 << 10;
+
+/// Something that is to be sent on a connection, in its turn.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the target meant.
+    pub resolved: Rc<Resolved>,
+    /// What the request gave to the answer.
+    pub given: Given,
+    /// Not before then.
+    pub due: Option<Instant>,
+    /// Which kind of thing.
+    pub role: Role,
+    /// The request was HEAD: the head of what GET would get.
+    pub head_only: bool,
+    /// Version of the request.
+    pub version: Version,
+    /// The connection closes after this.
+    pub close: bool,
+}
+
+/// Whose account an answer is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The answer to a counted request.
+    Counted,
+    /// The answer to one of the lab's own requests.
+    Own,
+    /// The refusal of what is not HTTP.
+    Malformed,
+    /// `100 Continue`.
+    Continue,
+}
+
+/// What an answer repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
+/// can be used again.
+#[derive(Debug, Default)]
+pub struct Given {
+    bytes: Vec<u8>,
+    type_length: usize,
+}
+
+impl Given {
+    /// Begins again, in a buffer that was used before.
+    pub fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Given {
+        buffer.clear();
+        buffer.extend_from_slice(content_type);
+        Given {
+            bytes: buffer,
+            type_length: content_type.len(),
+        }
+    }
+
+    /// Adds a piece of the body.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.bytes.extend_from_slice(piece);
+    }
+
+    /// The body.
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[self.type_length..]
+    }
+
+    /// Gives the buffer back.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    fn content_type(&self) -> Option<&str> {
+        let text = std::str::from_utf8(&self.bytes[..self.type_length]).ok()?;
+        Some(text).filter(|text| !text.is_empty())
+    }
+}
+
+/// How much was handed to the driver for one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// All bytes.
+    pub bytes: u64,
+    /// Those of the body, without chunk framing.
+    pub body: u64,
+    /// How many bytes come before the body.
+    pub before_body: u64,
+}
+
+/// Hands answers to a driver.
+#[derive(Debug, Default)]
+pub struct Writer {
+    scratch: Vec<u8>,
+}
+
+impl Writer {
+    /// Queues the whole answer. `books` is asked for the accounts if the answer is about them.
+    pub fn write<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        answer: &Answer,
+        books: impl FnOnce() -> Books,
+    ) -> Written {
+        let resolved = &*answer.resolved;
+        if answer.role == Role::Continue {
+            io.send(conn, encode::CONTINUE);
+            return Written {
+                bytes: encode::CONTINUE.len() as u64,
+                ..Written::default()
+            };
+        }
+        let usual =
+            answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
+        if usual && (answer.head_only || !resolved.plan.chunked) {
+            return send_ready(io, conn, resolved, answer.head_only);
+        }
+        match resolved.source {
+            Source::Fixed => match &resolved.body {
+                Body::Copied(bytes) => self.send(io, conn, answer, resolved.content_type, bytes),
+                Body::Static(bytes) => self.send_static(io, conn, answer, bytes),
+            },
+            Source::Echo => {
+                let content_type = answer.given.content_type().unwrap_or(resolved.content_type);
+                self.send(io, conn, answer, content_type, answer.given.body())
+            }
+            Source::Headers => {
+                self.send(io, conn, answer, resolved.content_type, answer.given.body())
+            }
+            Source::Books => {
+                let mut text = serde_json::to_vec_pretty(&books()).unwrap_or_default();
+                text.push(b'\n');
+                self.send(io, conn, answer, resolved.content_type, &text)
+            }
+        }
+    }
+
+    /// Sends a body that the driver copies.
+    fn send<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        answer: &Answer,
+        content_type: &str,
+        body: &[u8],
+    ) -> Written {
+        let framing = self.head(answer, content_type, body.len());
+        let before_body = self.scratch.len() as u64;
+        let body = if answer.has_body() { body } else { &[] };
+        let mut sent = Sent::default();
+        if framing == BodyFraming::Chunked && answer.has_body() {
+            for piece in body.chunks(CHUNK) {
+                encode::chunk(&mut self.scratch, piece);
+                sent.copied(io, conn, &mut self.scratch);
+            }
+            self.scratch.extend_from_slice(encode::LAST_CHUNK);
+        } else if body.len() <= SMALL {
+            self.scratch.extend_from_slice(body);
+        } else {
+            sent.copied(io, conn, &mut self.scratch);
+            io.send(conn, body);
+            sent.0 += body.len() as u64;
+        }
+        sent.copied(io, conn, &mut self.scratch);
+        Written {
+            bytes: sent.0,
+            body: body.len() as u64,
+            before_body,
+        }
+    }
+
+    /// Sends a body that the driver need not copy.
+    fn send_static<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        answer: &Answer,
+        body: &'static [u8],
+    ) -> Written {
+        let framing = self.head(answer, answer.resolved.content_type, body.len());
+        let before_body = self.scratch.len() as u64;
+        let body = if answer.has_body() { body } else { &[] };
+        let mut sent = Sent::default();
+        if framing == BodyFraming::Chunked && answer.has_body() {
+            for piece in body.chunks(CHUNK) {
+                encode::chunk_head(&mut self.scratch, piece.len());
+                sent.with(io, conn, &mut self.scratch, piece);
+                self.scratch.extend_from_slice(encode::CHUNK_END);
+            }
+            self.scratch.extend_from_slice(encode::LAST_CHUNK);
+            sent.copied(io, conn, &mut self.scratch);
+        } else {
+            sent.with(io, conn, &mut self.scratch, body);
+        }
+        Written {
+            bytes: sent.0,
+            body: body.len() as u64,
+            before_body,
+        }
+    }
+
+    /// Writes the head into the scratch buffer and says how the body is delimited.
+    fn head(&mut self, answer: &Answer, content_type: &str, length: usize) -> BodyFraming {
+        let framing = match (answer.resolved.plan.chunked, answer.version) {
+            (false, _) => BodyFraming::Length(length as u64),
+            (true, Version::Http11) => BodyFraming::Chunked,
+            // HTTP/1.0 has no chunks: the end of the connection is the end of the body. Such an answer closes.
+            (true, Version::Http10) => BodyFraming::None,
+        };
+        let persistence = match (answer.close, answer.version) {
+            (true, _) => Persistence::Close,
+            (false, Version::Http11) => Persistence::Implied,
+            (false, Version::Http10) => Persistence::KeepAlive,
+        };
+        self.scratch.clear();
+        resolve::encode_head(
+            &mut self.scratch,
+            answer.resolved.plan.status,
+            content_type,
+            framing,
+            persistence,
+        );
+        framing
+    }
+}
+
+impl Answer {
+    /// `100 Continue`, in its turn.
+    pub fn interim() -> Answer {
+        Answer {
+            role: Role::Continue,
+            close: false,
+            ..Answer::closing(Resolved::fixed(200, Body::text(""), false))
+        }
+    }
+
+    /// The refusal (400, 431 ...) of what is not HTTP, or beyond bounds.
+    pub fn malformed(status: u16, why: &dyn std::fmt::Display) -> Answer {
+        Answer {
+            role: Role::Malformed,
+            ..Answer::closing(Resolved::malformed(status, why))
+        }
+    }
+
+    fn closing(resolved: Resolved) -> Answer {
+        Answer {
+            resolved: Rc::new(resolved),
+            given: Given::default(),
+            due: None,
+            role: Role::Counted,
+            head_only: false,
+            version: Version::Http11,
+            close: true,
+        }
+    }
+
+    fn has_body(&self) -> bool {
+        !self.head_only
+            && !resolve::bodiless(self.resolved.plan.status)
+            && self.resolved.plan.status != 205
+    }
+}
+
+/// Counts what is queued.
+#[derive(Debug, Default)]
+struct Sent(u64);
+
+impl Sent {
+    fn copied<I: Io>(&mut self, io: &mut I, conn: Conn, scratch: &mut Vec<u8>) {
+        io.send(conn, scratch);
+        self.0 += scratch.len() as u64;
+        scratch.clear();
+    }
+
+    fn with<I: Io>(&mut self, io: &mut I, conn: Conn, scratch: &mut Vec<u8>, body: &'static [u8]) {
+        io.send_with(conn, scratch, body);
+        self.0 += (scratch.len() + body.len()) as u64;
+        scratch.clear();
+    }
+}
+
+/// The usual answer: bytes that were made ready when the target was first seen.
+fn send_ready<I: Io>(io: &mut I, conn: Conn, resolved: &Resolved, head_only: bool) -> Written {
+    let head = &resolved.ready[..resolved.ready_head];
+    let before_body = head.len() as u64;
+    match &resolved.body {
+        _ if head_only => {
+            io.send(conn, head);
+            Written {
+                bytes: before_body,
+                body: 0,
+                before_body,
+            }
+        }
+        Body::Copied(body) => {
+            io.send(conn, &resolved.ready);
+            Written {
+                bytes: resolved.ready.len() as u64,
+                body: body.len() as u64,
+                before_body,
+            }
+        }
+        Body::Static(body) => {
+            io.send_with(conn, head, body);
+            Written {
+                bytes: before_body + body.len() as u64,
+                body: body.len() as u64,
+                before_body,
+            }
+        }
+    }
+}

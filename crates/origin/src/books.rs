@@ -1,0 +1,265 @@
+//! The accounts of what reached the origin, kept while it runs.
+//!
+//! Each worker writes its own [`Counters`]; any thread may add all of them up into a [`Books`]. A counter has one
+//! writer, so adding is a load and a store and not a locked instruction, and each worker's counters have cache
+//! lines of their own. The two numbers that are about all workers at once (connections open, and the most that
+//! were) are shared and locked: they change once a connection, not once a request.
+//!
+//! # What a snapshot promises
+//! The sum is taken while workers run, so its fields are not of one instant. What holds in every snapshot:
+//! `answered <= requests` and `connections_used <= connections_accepted`, because what follows is read before what
+//! precedes it. When nothing is in flight and the workers have gone back to waiting, the sum is exact.
+//!
+//! # When things are counted
+//! - *requests* (with version and `Connection` header): when the head is complete. *answered*: when the kernel has
+//!   taken the last byte of the answer. That is some microseconds before or after the client sees it, so a reader
+//!   that just got its answer waits a moment before it balances. An answer of which the kernel did not take the
+//!   last byte before the connection failed is never counted.
+//! - *malformed*: when the parser gives up. The 400 that says so counts in the bytes, and never in *answered*; a
+//!   request whose head was right and whose body was not is in *requests* and in *malformed*.
+//! - *bytes in*: as they are read from the parser; a head's when it is complete or the connection ends.
+//!   *Bytes out*: those that the kernel has taken, looked at whenever something happens on the connection.
+//!   Of a chunked answer that is cut off, chunk framing may count as body.
+//! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
+//!
+//! This module does not know connections or sockets.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weir_model::books::{BOOKS_SCHEMA, Books};
+use weir_wire::h1::{ConnectionHeader, Version};
+
+/// Names of [`Counters::versions`], in their order.
+const VERSIONS: [&str; 2] = ["HTTP/1.0", "HTTP/1.1"];
+/// Names of [`Counters::connection_headers`], in their order.
+const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"];
+
+/// A number with one writer and any number of readers.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; only the owner may.
+    pub fn add(&self, n: u64) {
+        // Release (a plain store on x86) is what makes the snapshot's promise hold: who sees this sees what
+        // the same worker counted before.
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(n),
+            Ordering::Release,
+        );
+    }
+
+    /// Raises the number to `n` where it is less; only the owner may.
+    pub fn raise(&self, n: u64) {
+        if n > self.0.load(Ordering::Relaxed) {
+            self.0.store(n, Ordering::Release);
+        }
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// One worker's counters; the names are those of [`Books`]. Aligned so that no two workers' share a line, nor a
+/// pair of lines that is fetched together.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+#[allow(missing_docs)] // see Books
+pub struct Counters {
+    pub requests: Counter,
+    pub answered: Counter,
+    pub bytes_in: Counter,
+    pub bytes_out: Counter,
+    pub body_bytes_in: Counter,
+    pub body_bytes_out: Counter,
+    pub max_in_flight: Counter,
+    versions: [Counter; 2],
+    connection_headers: [Counter; 4],
+    pub own_requests: Counter,
+    pub malformed: Counter,
+    pub connections_accepted: Counter,
+    pub connections_used: Counter,
+    pub connections_reset: Counter,
+}
+
+impl Counters {
+    /// Counts a request that is not the lab's own.
+    pub fn request(&self, version: Version, connection: ConnectionHeader) {
+        self.requests.add(1);
+        let version = match version {
+            Version::Http10 => 0,
+            Version::Http11 => 1,
+        };
+        self.versions[version].add(1);
+        let header = match connection {
+            ConnectionHeader::None => 0,
+            ConnectionHeader::Close => 1,
+            ConnectionHeader::KeepAlive => 2,
+            ConnectionHeader::Other => 3,
+        };
+        self.connection_headers[header].add(1);
+    }
+}
+
+/// All workers' counters.
+#[derive(Debug)]
+pub struct Ledger {
+    workers: Box<[Counters]>,
+    open: AtomicU64,
+    max_open: AtomicU64,
+}
+
+impl Ledger {
+    /// Empty books for so many workers.
+    pub fn new(workers: usize) -> Ledger {
+        Ledger {
+            workers: (0..workers).map(|_| Counters::default()).collect(),
+            open: AtomicU64::new(0),
+            max_open: AtomicU64::new(0),
+        }
+    }
+
+    /// The counters of one worker, which alone may write them.
+    pub fn worker(&self, index: usize) -> &Counters {
+        &self.workers[index]
+    }
+
+    /// A worker has one connection more.
+    pub fn opened(&self, worker: usize) {
+        self.workers[worker].connections_accepted.add(1);
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.max_open.fetch_max(open, Ordering::Relaxed);
+    }
+
+    /// A worker has one connection less.
+    pub fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Adds everything up.
+    pub fn books(&self) -> Books {
+        let sum = |field: fn(&Counters) -> &Counter| {
+            self.workers
+                .iter()
+                .map(|worker| field(worker).get())
+                .sum::<u64>()
+        };
+        let max = |field: fn(&Counters) -> &Counter| {
+            self.workers.iter().map(|worker| field(worker).get()).max()
+        };
+        // Later things first, so that no effect is seen without its cause.
+        let answered = sum(|w| &w.answered);
+        let connections_used = sum(|w| &w.connections_used);
+        Books {
+            schema: BOOKS_SCHEMA,
+            answered,
+            connections_used,
+            connections_reset: sum(|w| &w.connections_reset),
+            connections_open: self.open.load(Ordering::Relaxed),
+            connections_accepted: sum(|w| &w.connections_accepted),
+            requests: sum(|w| &w.requests),
+            own_requests: sum(|w| &w.own_requests),
+            malformed: sum(|w| &w.malformed),
+            body_bytes_in: sum(|w| &w.body_bytes_in),
+            body_bytes_out: sum(|w| &w.body_bytes_out),
+            bytes_in: sum(|w| &w.bytes_in),
+            bytes_out: sum(|w| &w.bytes_out),
+            versions: self.by_name(&VERSIONS, |w| &w.versions),
+            connection_headers: self.by_name(&CONNECTION_HEADERS, |w| &w.connection_headers),
+            max_in_flight_per_connection: max(|w| &w.max_in_flight).unwrap_or(0),
+            max_connections_open: self.max_open.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sums by name, without those that are 0.
+    fn by_name(&self, names: &[&str], field: fn(&Counters) -> &[Counter]) -> BTreeMap<String, u64> {
+        let sum = |k: usize| {
+            self.workers
+                .iter()
+                .map(|worker| field(worker)[k].get())
+                .sum::<u64>()
+        };
+        let counted = names
+            .iter()
+            .enumerate()
+            .map(|(k, name)| ((*name).to_owned(), sum(k)));
+        counted.filter(|(_, n)| *n > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_add_up() {
+        let ledger = Ledger::new(2);
+        ledger
+            .worker(0)
+            .request(Version::Http11, ConnectionHeader::None);
+        ledger
+            .worker(0)
+            .request(Version::Http11, ConnectionHeader::Close);
+        ledger
+            .worker(1)
+            .request(Version::Http10, ConnectionHeader::None);
+        ledger.worker(0).max_in_flight.raise(3);
+        ledger.worker(1).max_in_flight.raise(2);
+        ledger.worker(1).bytes_in.add(5);
+        let books = ledger.books();
+        assert_eq!(
+            (books.schema, books.requests, books.bytes_in),
+            (BOOKS_SCHEMA, 3, 5)
+        );
+        assert_eq!(books.max_in_flight_per_connection, 3);
+        assert_eq!(
+            books.versions,
+            BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)])
+        );
+        assert_eq!(
+            books.connection_headers,
+            BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)])
+        );
+    }
+
+    #[test]
+    fn the_most_open_is_over_all_workers() {
+        let ledger = Ledger::new(2);
+        ledger.opened(0);
+        ledger.opened(1);
+        ledger.closed();
+        ledger.opened(1);
+        let books = ledger.books();
+        assert_eq!(
+            (
+                books.connections_accepted,
+                books.connections_open,
+                books.max_connections_open
+            ),
+            (3, 2, 2)
+        );
+    }
+
+    #[test]
+    fn no_snapshot_has_more_answers_than_requests() {
+        let ledger = Ledger::new(1);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for _ in 0..200_000 {
+                    ledger.worker(0).requests.add(1);
+                    ledger.worker(0).answered.add(1);
+                }
+            });
+            while !writer.is_finished() {
+                let books = ledger.books();
+                assert!(books.answered <= books.requests, "{books:?}");
+            }
+        });
+        assert_eq!(
+            (ledger.books().answered, ledger.books().requests),
+            (200_000, 200_000)
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! What the connections of one worker share: its account, the answers it has ready, its timers.
+
+use std::sync::Arc;
+
+use weir_net::{Conn, Io};
+
+use crate::answer::{Answer, Writer, Written};
+use crate::books::{Counters, Ledger};
+use crate::resolve::Cache;
+use crate::timers::Timers;
+
+/// Buffers kept for reuse.
+const SPARE: usize = 64;
+/// Largest buffer kept, bytes.
+const SPARE_SIZE: usize = 64 << 10;
+
+/// Shared by the connections of one worker.
+#[derive(Debug)]
+pub struct Desk {
+    ledger: Arc<Ledger>,
+    worker: usize,
+    /// Answers ready to be sent.
+    pub cache: Cache,
+    writer: Writer,
+    /// Which connections to look at again, and when.
+    pub timers: Timers,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Desk {
+    /// The desk of one worker.
+    pub fn new(ledger: Arc<Ledger>, worker: usize) -> Desk {
+        Desk {
+            ledger,
+            worker,
+            cache: Cache::default(),
+            writer: Writer::default(),
+            timers: Timers::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// This worker's counters.
+    pub fn counters(&self) -> &Counters {
+        self.ledger.worker(self.worker)
+    }
+
+    /// Hands an answer to the driver.
+    pub fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer) -> Written {
+        self.writer.write(io, conn, answer, || self.ledger.books())
+    }
+
+    /// A connection was accepted.
+    pub fn opened(&self) {
+        self.ledger.opened(self.worker);
+    }
+
+    /// A connection is gone.
+    pub fn closed(&self) {
+        self.ledger.closed();
+    }
+
+    /// A buffer to use; empty, or what is in it does not matter.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub fn give_back(&mut self, buffer: Vec<u8>) {
+        if (1..=SPARE_SIZE).contains(&buffer.capacity()) && self.spare.len() < SPARE {
+            self.spare.push(buffer);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Which bytes of which answers the kernel has taken.
+//!
+//! Answers are queued one behind the other, so one number - how many bytes are queued and not yet taken - says
+//! how far the kernel is in all of them. This module does not know drivers, nor where the sums go.
+
+use std::collections::VecDeque;
+
+use crate::answer::{Role, Written};
+
+/// What a connection has queued, answer by answer.
+#[derive(Debug, Default)]
+pub struct Handed {
+    /// Bytes ever queued.
+    queued: u64,
+    /// Bytes ever reported as taken.
+    taken: u64,
+    marks: VecDeque<Mark>,
+}
+
+/// Where an answer lies in the bytes queued.
+#[derive(Debug)]
+struct Mark {
+    end: u64,
+    body_at: u64,
+    /// Body bytes not yet reported.
+    body_left: u64,
+    role: Role,
+}
+
+/// What the kernel has taken since the last look, without the lab's own answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// All bytes.
+    pub bytes: u64,
+    /// Bytes of bodies.
+    pub body: u64,
+    /// Answers to counted requests, to their last byte.
+    pub answered: u64,
+}
+
+impl Handed {
+    /// Nothing is queued that the kernel has not taken.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// An answer was queued.
+    pub fn push(&mut self, written: Written, role: Role) {
+        let body_at = self.queued + written.before_body;
+        self.queued += written.bytes;
+        self.marks.push_back(Mark {
+            end: self.queued,
+            body_at,
+            body_left: written.body,
+            role,
+        });
+    }
+
+    /// The driver still holds `unsent` bytes: reports what is new.
+    pub fn settle(&mut self, unsent: usize) -> Progress {
+        let taken = self.queued.saturating_sub(unsent as u64);
+        let mut progress = Progress::default();
+        while let Some(mark) = self.marks.front_mut() {
+            let reached = taken.min(mark.end).max(self.taken);
+            let mut body = reached
+                .saturating_sub(self.taken.max(mark.body_at))
+                .min(mark.body_left);
+            let done = reached == mark.end;
+            if done {
+                body = mark.body_left;
+            }
+            mark.body_left -= body;
+            if mark.role != Role::Own {
+                progress.bytes += reached - self.taken;
+                progress.body += body;
+                progress.answered += u64::from(done && mark.role == Role::Counted);
+            }
+            self.taken = reached;
+            if !done {
+                break;
+            }
+            self.marks.pop_front();
+        }
+        progress
+    }
+
+    /// Forgets everything, for the next connection.
+    pub fn clear(&mut self) {
+        self.marks.clear();
+        self.marks.shrink_to(64);
+        (self.queued, self.taken) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(head: u64, body: u64) -> Written {
+        Written {
+            bytes: head + body,
+            body,
+            before_body: head,
+        }
+    }
+
+    #[test]
+    fn byte_by_byte() {
+        let mut handed = Handed::default();
+        handed.push(written(10, 5), Role::Counted);
+        handed.push(written(10, 0), Role::Counted);
+        assert_eq!(handed.settle(25), Progress::default());
+        assert_eq!(
+            handed.settle(17),
+            Progress {
+                bytes: 8,
+                body: 0,
+                answered: 0
+            }
+        );
+        assert_eq!(
+            handed.settle(13),
+            Progress {
+                bytes: 4,
+                body: 2,
+                answered: 0
+            }
+        );
+        assert_eq!(
+            handed.settle(10),
+            Progress {
+                bytes: 3,
+                body: 3,
+                answered: 1
+            }
+        );
+        assert!(!handed.is_empty());
+        assert_eq!(
+            handed.settle(0),
+            Progress {
+                bytes: 10,
+                body: 0,
+                answered: 1
+            }
+        );
+        assert!(handed.is_empty());
+        assert_eq!(handed.settle(0), Progress::default());
+    }
+
+    #[test]
+    fn only_counted_requests_are_answered_and_own_bytes_are_left_out() {
+        let mut handed = Handed::default();
+        handed.push(written(25, 0), Role::Continue);
+        handed.push(written(100, 50), Role::Own);
+        handed.push(written(80, 20), Role::Malformed);
+        assert_eq!(
+            handed.settle(0),
+            Progress {
+                bytes: 125,
+                body: 20,
+                answered: 0
+            }
+        );
+    }
+
+    #[test]
+    fn chunk_framing_is_no_body_when_the_answer_is_complete() {
+        let mut handed = Handed::default();
+        handed.push(
+            Written {
+                bytes: 130,
+                body: 16,
+                before_body: 100,
+            },
+            Role::Counted,
+        );
+        assert_eq!(
+            handed.settle(25),
+            Progress {
+                bytes: 105,
+                body: 5,
+                answered: 0
+            }
+        );
+        assert_eq!(
+            handed.settle(0),
+            Progress {
+                bytes: 25,
+                body: 11,
+                answered: 1
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn sums_do_not_depend_on_the_steps(
+            answers in proptest::collection::vec((1u64..50, 0u64..50), 1..10),
+            steps in proptest::collection::vec(0u64..60, 0..20),
+        ) {
+            let mut handed = Handed::default();
+            for (head, body) in &answers {
+                handed.push(written(*head, *body), Role::Counted);
+            }
+            let all: u64 = answers.iter().map(|(head, body)| head + body).sum();
+            let (mut unsent, mut sum) = (all, Progress::default());
+            for step in steps.into_iter().chain([all]) {
+                unsent = unsent.saturating_sub(step);
+                let progress = handed.settle(unsent as usize);
+                sum.bytes += progress.bytes;
+                sum.body += progress.body;
+                sum.answered += progress.answered;
+                prop_assert_eq!(sum.bytes, all - unsent);
+            }
+            prop_assert_eq!(sum.body, answers.iter().map(|(_, body)| body).sum::<u64>());
+            prop_assert_eq!(sum.answered, answers.len() as u64);
+        }
+    }
+}

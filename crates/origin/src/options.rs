@@ -1,0 +1,111 @@
+//! What an origin is told at its start, and what can keep it from starting.
+
+use std::io;
+use std::net::SocketAddr;
+
+use weir_model::load::DriverChoice;
+
+/// How an origin runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Where it listens; port 0 lets the kernel choose ([`crate::Origin::addr`] says which).
+    pub listen: SocketAddr,
+    /// Worker threads; 0 = as many as there are in `cpus`, else 1.
+    pub threads: u32,
+    /// CPUs to pin the workers to, in turn; empty = not pinned.
+    pub cpus: Vec<u32>,
+    /// Driver.
+    pub driver: DriverChoice,
+}
+
+impl Options {
+    /// How many workers that makes (at least 1).
+    pub fn workers(&self) -> usize {
+        let workers = if self.threads == 0 {
+            self.cpus.len()
+        } else {
+            self.threads as usize
+        };
+        workers.max(1)
+    }
+
+    /// The CPU of a worker.
+    pub fn cpu(&self, worker: usize) -> Option<u32> {
+        self.cpus.get(worker.checked_rem(self.cpus.len())?).copied()
+    }
+}
+
+/// Why an origin does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    /// The address cannot be had.
+    #[error("cannot listen on {addr}: {source}{}", listen_advice(source, addr))]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The driver that was ordered is not to be had.
+    #[error("the origin's {driver} driver does not start: {source}")]
+    Driver {
+        /// `io_uring` or `epoll`.
+        driver: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A worker cannot be pinned.
+    #[error(
+        "cannot pin an origin's thread to CPU {cpu}: {source}; `nproc` and `taskset -p $$` show which CPUs there are"
+    )]
+    Pin {
+        /// The CPU.
+        cpu: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No thread is to be had.
+    #[error("cannot start an origin's thread: {0}")]
+    Thread(io::Error),
+}
+
+fn listen_advice(source: &io::Error, addr: &SocketAddr) -> String {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            let port = addr.port();
+            format!(
+                "; `ss -ltnp 'sport = :{port}'` shows who has the port, and port 0 takes a free one"
+            )
+        }
+        io::ErrorKind::AddrNotAvailable => "; the address is not one of this machine".to_owned(),
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need root".to_owned(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_and_their_cpus() {
+        let options = |threads, cpus: &[u32]| Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            threads,
+            cpus: cpus.to_vec(),
+            driver: DriverChoice::Auto,
+        };
+        assert_eq!(
+            (options(0, &[]).workers(), options(0, &[]).cpu(0)),
+            (1, None)
+        );
+        assert_eq!(
+            (options(0, &[4, 6]).workers(), options(0, &[4, 6]).cpu(1)),
+            (2, Some(6))
+        );
+        assert_eq!(
+            (options(3, &[4, 6]).workers(), options(3, &[4, 6]).cpu(2)),
+            (3, Some(4))
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! A running origin: its threads, from start to stop.
+//!
+//! With several workers each has a listener of its own on the same address (`SO_REUSEPORT`); the kernel picks one
+//! for every connection by a hash of its addresses and ports. Few connections can so be spread unevenly.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{Builder, JoinHandle};
+
+use weir_model::books::Books;
+use weir_model::load::DriverChoice;
+use weir_net::{Driver, Waker};
+
+use crate::books::Ledger;
+use crate::desk::Desk;
+use crate::options::{Options, OriginError};
+use crate::worker;
+
+/// Wish for the accept queue, connections; the kernel caps it at `net.core.somaxconn`.
+const BACKLOG: u32 = 65_535;
+
+/// An origin that runs. Dropping it stops it as [`Origin::stop`] does.
+#[derive(Debug)]
+pub struct Origin {
+    addr: SocketAddr,
+    driver: &'static str,
+    shared: Arc<Shared>,
+    ledger: Arc<Ledger>,
+    workers: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    thread: JoinHandle<()>,
+    waker: Waker,
+}
+
+/// What the threads and their owner share besides the books.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+/// What a worker says when it is about to serve.
+struct Ready {
+    driver: &'static str,
+    waker: Waker,
+}
+
+impl Origin {
+    /// Binds, starts the threads, and returns when all of them serve.
+    ///
+    /// # Errors
+    /// See [`OriginError`]; nothing is left running then.
+    pub fn start(options: Options) -> Result<Origin, OriginError> {
+        let listeners = bind(&options)?;
+        let addr = listeners[0]
+            .local_addr()
+            .map_err(|source| OriginError::Listen {
+                addr: options.listen,
+                source,
+            })?;
+        let mut origin = Origin {
+            addr,
+            driver: "",
+            shared: Arc::default(),
+            ledger: Arc::new(Ledger::new(listeners.len())),
+            workers: Vec::new(),
+        };
+        for (number, listener) in listeners.into_iter().enumerate() {
+            // On an error `origin` is dropped, and stops those that run.
+            origin.launch(number, listener, &options)?;
+        }
+        Ok(origin)
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The driver in use: `io_uring` or `epoll`.
+    pub fn driver(&self) -> &'static str {
+        self.driver
+    }
+
+    /// The accounts of all threads so far; [`crate::books`] says what a snapshot promises.
+    pub fn books(&self) -> Books {
+        self.ledger.books()
+    }
+
+    /// What the first thread that died said, if one did. The others go on.
+    pub fn failure(&self) -> Option<String> {
+        self.shared
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Stops: no more connections or requests; answers under way get [`worker::GRACE`] to finish; then everything
+    /// is closed and the threads are joined. The accounts are final.
+    pub fn stop(mut self) -> Books {
+        self.halt();
+        self.ledger.books()
+    }
+
+    fn halt(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        for running in &self.workers {
+            running.waker.wake();
+        }
+        for running in self.workers.drain(..) {
+            // A worker that panicked has nothing left to join.
+            let _ = running.thread.join();
+        }
+    }
+
+    fn launch(
+        &mut self,
+        number: usize,
+        listener: TcpListener,
+        options: &Options,
+    ) -> Result<(), OriginError> {
+        let (tell, told) = mpsc::channel();
+        let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
+        let (cpu, driver) = (options.cpu(number), options.driver);
+        let body = move || {
+            run(
+                cpu,
+                driver,
+                Serving {
+                    tell: &tell,
+                    listener,
+                    ledger,
+                    worker: number,
+                    shared: &shared,
+                },
+            )
+        };
+        let thread = Builder::new()
+            .name(format!("weir-origin-{number}"))
+            .spawn(body)
+            .map_err(OriginError::Thread)?;
+        match told.recv() {
+            Ok(Ok(Ready { driver, waker })) => {
+                self.driver = driver;
+                self.workers.push(Running { thread, waker });
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                let _ = thread.join();
+                Err(error)
+            }
+            Err(mpsc::RecvError) => Err(OriginError::Thread(io::Error::other(
+                "it died before it served",
+            ))),
+        }
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// One listener a worker, all on one address.
+fn bind(options: &Options) -> Result<Vec<TcpListener>, OriginError> {
+    let refused = |source| OriginError::Listen {
+        addr: options.listen,
+        source,
+    };
+    let workers = options.workers();
+    if workers == 1 {
+        return Ok(vec![
+            weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?,
+        ]);
+    }
+    if options.listen.port() != 0 {
+        // With SO_REUSEPORT a second origin would share the port with a first and take half of its
+        // connections, silently. Without it the kernel says so.
+        drop(weir_net::listen_socket(options.listen, 1, false).map_err(refused)?);
+    }
+    let first = weir_net::listen_socket(options.listen, BACKLOG, true).map_err(refused)?;
+    let addr = first.local_addr().map_err(refused)?;
+    let mut listeners = vec![first];
+    for _ in 1..workers {
+        listeners.push(weir_net::listen_socket(addr, BACKLOG, true).map_err(refused)?);
+    }
+    Ok(listeners)
+}
+
+/// A worker thread's life.
+fn run(cpu: Option<u32>, driver: DriverChoice, serving: Serving<'_>) {
+    let tell = serving.tell;
+    // Pinned before the driver is made, so that its memory is near.
+    let pinned = cpu.map_or(Ok(()), |cpu| {
+        weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source })
+    });
+    if let Err(error) = pinned.and_then(|()| crate::choose::with_driver(driver, serving)) {
+        // Nobody listens any more only when the owner has given up already.
+        let _ = tell.send(Err(error));
+    }
+}
+
+/// What a worker does once it has a driver.
+pub struct Serving<'a> {
+    tell: &'a mpsc::Sender<Result<Ready, OriginError>>,
+    listener: TcpListener,
+    ledger: Arc<Ledger>,
+    worker: usize,
+    shared: &'a Shared,
+}
+
+impl Serving<'_> {
+    /// Serves until the origin stops.
+    ///
+    /// # Errors
+    /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
+    pub fn run<D: Driver>(self, mut driver: D) -> Result<(), OriginError> {
+        let name = driver.name();
+        driver
+            .listen(self.listener)
+            .map_err(|source| OriginError::Driver {
+                driver: name,
+                source,
+            })?;
+        let ready = Ready {
+            driver: name,
+            waker: driver.waker(),
+        };
+        if self.tell.send(Ok(ready)).is_err() {
+            return Ok(());
+        }
+        let desk = Desk::new(self.ledger, self.worker);
+        if let Err(error) = worker::serve(&mut driver, desk, &self.shared.stop) {
+            let mut failure = self
+                .shared
+                .failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
+        }
+        Ok(())
+    }
+}

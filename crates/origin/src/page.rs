@@ -1,0 +1,41 @@
+//! The texts that people read when they look at an origin: the index page and the words of refusals.
+
+use crate::payload::MAX_PAYLOAD;
+use crate::route::Refusal;
+
+/// The page at `/`.
+pub const INDEX: &str = "\
+weir origin: the server behind the proxy.
+
+/bytes/<size>       a body of so many bytes, 0 to 64MiB (11268, 16KiB); the same bytes on every machine
+/delay/<duration>   `ok`, that much later, 0s to 60s (250us, 10ms, 1.5s)
+/echo               the body of the request, with its Content-Type, up to 64MiB
+/status/<code>      an answer with this status, 200 to 599
+/headers            the head of the request as it arrived
+/                   this page
+
+Any of them takes a query, which wins over the path:
+  ?bytes=<size>&delay=<duration>&status=<code>&chunked=1&close=1
+  and x=<anything>, which is ignored (for targets that have to differ)
+
+/_weir/books        the accounts of this origin, as JSON
+/_weir/ready        204
+";
+
+/// The body of a refusal.
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotFound { .. } => format!("{refusal}. What there is:\n\n{INDEX}"),
+        Refusal::BadValue { .. } => format!("{refusal}.\n"),
+    }
+}
+
+/// The body of a 413.
+pub fn too_large() -> String {
+    format!("this origin echoes at most {MAX_PAYLOAD} bytes.\n")
+}
+
+/// The body of the 400 for what is not HTTP.
+pub fn malformed(why: &dyn std::fmt::Display) -> String {
+    format!("this is not a request that can be answered: {why}.\n")
+}

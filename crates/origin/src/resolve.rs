@@ -1,0 +1,338 @@
+//! A target, resolved: everything about its answer that does not depend on the request, and a small cache of those.
+//!
+//! A load asks for the same few targets over and over. The first request of each parses the target and prepares
+//! the bytes of the usual answer (HTTP/1.1, connection kept); the next ones compare the target's bytes and send.
+//!
+//! This module does not know connections, delays or books.
+
+use std::rc::Rc;
+
+use weir_wire::h1::encode::{self, BodyFraming, Persistence};
+
+use crate::page;
+use crate::payload::payload;
+use crate::route::{self, Plan, Subject};
+
+/// Bodies up to this size travel with their head in one copied piece; larger ones are handed over in place.
+pub const SMALL: usize = 4096;
+
+/// Targets kept. More different ones than this in turn are resolved again each time, which costs a
+/// microsecond or so and is otherwise the same.
+const SLOTS: usize = 8;
+/// Longest target kept, bytes.
+const LONGEST: usize = 512;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const BINARY: &str = "application/octet-stream";
+const JSON: &str = "application/json";
+
+/// Where an answer's body comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// It is known: [`Resolved::body`].
+    Fixed,
+    /// The request's body.
+    Echo,
+    /// The request's head.
+    Headers,
+    /// The accounts, at the time of answering.
+    Books,
+}
+
+/// A fixed body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// At most [`SMALL`] bytes, or made by a request.
+    Copied(Box<[u8]>),
+    /// Lives as long as the process.
+    Static(&'static [u8]),
+}
+
+impl Body {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Body::Copied(bytes) => bytes,
+            Body::Static(bytes) => bytes,
+        }
+    }
+
+    fn payload(size: usize) -> Body {
+        if size <= SMALL {
+            Body::Copied(payload(size).into())
+        } else {
+            Body::Static(payload(size))
+        }
+    }
+
+    /// A text made for one answer.
+    pub fn text(text: impl AsRef<str>) -> Body {
+        Body::Copied(text.as_ref().as_bytes().into())
+    }
+}
+
+/// What a target means.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What was asked for; for a refused target, the refusal's status and nothing else.
+    pub plan: Plan,
+    /// The lab's own: not in the books.
+    pub own: bool,
+    /// Where the body comes from.
+    pub source: Source,
+    /// The body if `source` is [`Source::Fixed`], else empty.
+    pub body: Body,
+    /// `Content-Type` of it.
+    pub content_type: &'static str,
+    /// The head of the usual answer, if `source` is [`Source::Fixed`], and behind it the body if that is small
+    /// and not chunked.
+    pub ready: Box<[u8]>,
+    /// How much of `ready` is head.
+    pub ready_head: usize,
+}
+
+/// Whether an answer of this status never has a body (RFC 9110, section 6.4.1).
+pub fn bodiless(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
+
+/// Appends an answer's head. A type that cannot stand in a head is replaced by the one for plain bytes.
+///
+/// No `Date`: the answer to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
+/// (section 6.6.1) asks for one of origins that have a clock, so that caches can reckon ages; nothing here is
+/// to be cached.
+pub fn encode_head(
+    out: &mut Vec<u8>,
+    status: u16,
+    content_type: &str,
+    framing: BodyFraming,
+    persistence: Persistence,
+) {
+    let framing = match status {
+        status if bodiless(status) => BodyFraming::None,
+        205 => BodyFraming::Length(0),
+        _ => framing,
+    };
+    let server = ("Server", "weir-origin");
+    let typed = [server, ("Content-Type", content_type)];
+    let headers = if bodiless(status) {
+        &typed[..1]
+    } else {
+        &typed[..]
+    };
+    if encode::answer_head(out, status, headers, framing, persistence).is_err() {
+        let plain = [server, ("Content-Type", BINARY)];
+        // Cannot fail: these headers are constants, and statuses are within 200 to 599.
+        let written = encode::answer_head(out, status, &plain, framing, persistence);
+        debug_assert!(written.is_ok(), "{written:?}");
+    }
+}
+
+impl Resolved {
+    /// Resolves a target, also one that is wrong.
+    pub fn new(target: &[u8]) -> Resolved {
+        let own = route::is_own(target);
+        match route::parse(target) {
+            Ok(plan) => Resolved::planned(plan, own),
+            Err(refusal) => {
+                Resolved::fixed(refusal.status(), Body::text(page::refusal(&refusal)), own)
+            }
+        }
+    }
+
+    /// An answer that is only a status and a text.
+    pub fn fixed(status: u16, body: Body, own: bool) -> Resolved {
+        let plan = Plan {
+            status,
+            ..Plan::PLAIN
+        };
+        Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
+    }
+
+    /// The 413 for a body that is too large to be echoed.
+    pub fn too_large() -> Resolved {
+        Resolved::fixed(413, Body::text(page::too_large()), false)
+    }
+
+    /// The answer to what the parser refused.
+    pub fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
+        Resolved::fixed(status, Body::text(page::malformed(why)), false)
+    }
+
+    fn planned(plan: Plan, own: bool) -> Resolved {
+        let nothing = || Body::Copied(Box::default());
+        let (source, body, content_type) = match (plan.bytes, plan.subject) {
+            (Some(size), _) => (Source::Fixed, Body::payload(size), BINARY),
+            // The path has the size, so the case above has caught it.
+            (None, Subject::Bytes) => (Source::Fixed, nothing(), BINARY),
+            (None, Subject::Index) => (Source::Fixed, Body::text(page::INDEX), TEXT),
+            (None, Subject::Delay) => (Source::Fixed, Body::text("ok"), TEXT),
+            (None, Subject::Status) => (Source::Fixed, Body::text(status_line(plan.status)), TEXT),
+            (None, Subject::Ready) => (Source::Fixed, nothing(), TEXT),
+            (None, Subject::Echo) => (Source::Echo, nothing(), BINARY),
+            (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
+            (None, Subject::Books) => (Source::Books, nothing(), JSON),
+        };
+        Resolved::prepared(plan, own, source, body, content_type)
+    }
+
+    fn prepared(
+        plan: Plan,
+        own: bool,
+        source: Source,
+        body: Body,
+        content_type: &'static str,
+    ) -> Resolved {
+        let bodiless = bodiless(plan.status) || plan.status == 205;
+        let body = if bodiless {
+            Body::Copied(Box::default())
+        } else {
+            body
+        };
+        let mut ready = Vec::new();
+        let mut ready_head = 0;
+        if source == Source::Fixed {
+            let length = body.bytes().len() as u64;
+            let framing = if plan.chunked {
+                BodyFraming::Chunked
+            } else {
+                BodyFraming::Length(length)
+            };
+            encode_head(
+                &mut ready,
+                plan.status,
+                content_type,
+                framing,
+                Persistence::Implied,
+            );
+            ready_head = ready.len();
+            if let (Body::Copied(bytes), false) = (&body, plan.chunked) {
+                ready.extend_from_slice(bytes);
+            }
+        }
+        Resolved {
+            plan,
+            own,
+            source,
+            body,
+            content_type,
+            ready: ready.into(),
+            ready_head,
+        }
+    }
+}
+
+fn status_line(status: u16) -> String {
+    format!("{status} {}\n", encode::reason(status))
+}
+
+/// The targets asked for lately.
+#[derive(Debug, Default)]
+pub struct Cache {
+    entries: Vec<(Box<[u8]>, Rc<Resolved>)>,
+    last: usize,
+    next: usize,
+}
+
+impl Cache {
+    /// What `target` means. Allocates only for a target that was not among the latest.
+    pub fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
+        if let Some((key, resolved)) = self.entries.get(self.last)
+            && **key == *target
+        {
+            return Rc::clone(resolved);
+        }
+        if let Some(found) = self.entries.iter().position(|(key, _)| **key == *target) {
+            self.last = found;
+            return Rc::clone(&self.entries[found].1);
+        }
+        self.insert(target)
+    }
+
+    fn insert(&mut self, target: &[u8]) -> Rc<Resolved> {
+        let resolved = Rc::new(Resolved::new(target));
+        if target.len() <= LONGEST {
+            let entry = (target.into(), Rc::clone(&resolved));
+            if self.entries.len() < SLOTS {
+                self.last = self.entries.len();
+                self.entries.push(entry);
+            } else {
+                self.last = self.next;
+                self.entries[self.next] = entry;
+                self.next = (self.next + 1) % SLOTS;
+            }
+        }
+        resolved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    #[test]
+    fn a_small_body_is_ready_behind_its_head() {
+        let resolved = Resolved::new(b"/bytes/128");
+        let ready = text(&resolved.ready);
+        assert!(ready.starts_with("HTTP/1.1 200 OK\r\n"), "{ready}");
+        for header in [
+            "Server: weir-origin\r\n",
+            "Content-Type: application/octet-stream\r\n",
+            "Content-Length: 128\r\n",
+        ] {
+            assert!(ready.contains(header), "{ready} has no {header}");
+        }
+        assert_eq!(&resolved.ready[resolved.ready_head..], payload(128));
+    }
+
+    #[test]
+    fn a_large_body_stays_where_it_is() {
+        let resolved = Resolved::new(b"/bytes/4097");
+        assert_eq!(resolved.ready.len(), resolved.ready_head);
+        assert_eq!(resolved.body, Body::Static(payload(4097)));
+    }
+
+    #[test]
+    fn statuses_without_body_have_none() {
+        for (target, length) in [
+            ("/status/204", None),
+            ("/bytes/100?status=304", None),
+            ("/status/205", Some("Content-Length: 0\r\n")),
+        ] {
+            let resolved = Resolved::new(target.as_bytes());
+            let ready = text(&resolved.ready);
+            assert_eq!(resolved.body.bytes(), b"", "{target}");
+            match length {
+                Some(header) => assert!(ready.contains(header), "{ready}"),
+                None => assert!(!ready.contains("Content-Length"), "{ready}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_gives_the_same_and_keeps_few() {
+        let mut cache = Cache::default();
+        let first = cache.resolve(b"/bytes/1");
+        assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")));
+        let other = cache.resolve(b"/bytes/2");
+        assert!(
+            Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1"))
+                && Rc::ptr_eq(&other, &cache.resolve(b"/bytes/2"))
+        );
+        for n in 0..100 {
+            let target = format!("/bytes/{n}");
+            assert_eq!(cache.resolve(target.as_bytes()).plan.bytes, Some(n));
+        }
+        assert_eq!(cache.entries.len(), SLOTS);
+        assert!(
+            !Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")),
+            "long gone"
+        );
+        cache.resolve(&[b'/'; LONGEST + 1]);
+        assert!(cache.entries.iter().all(|(key, _)| key.len() <= LONGEST));
+    }
+}

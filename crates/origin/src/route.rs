@@ -1,0 +1,392 @@
+//! From a request's target to the [`Plan`] of its answer.
+//!
+//! Pure: bytes in, value out. Anything that the origin does not
+//! understand is refused with what was found and what would be right, never guessed at: a mistyped
+//! `?delya=10ms` that was ignored would spoil a measurement without a trace. For targets that have to differ (to
+//! get past a cache, say) there is `x`, whose value means nothing.
+//!
+//! Targets are compared as bytes; nothing is percent-decoded. This module does not know methods, bodies or
+//! sockets.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::value;
+
+/// What a target asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The path's part of the answer.
+    pub subject: Subject,
+    /// `?bytes=`: a payload of so many bytes in place of the subject's own body.
+    pub bytes: Option<usize>,
+    /// Status of the answer.
+    pub status: u16,
+    /// How long the answer waits after the request is complete.
+    pub delay: Duration,
+    /// `Transfer-Encoding: chunked` in place of `Content-Length`.
+    pub chunked: bool,
+    /// Close the connection after the answer.
+    pub close: bool,
+}
+
+/// What stands in the body if the query does not say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// `/`: the page that lists what there is.
+    Index,
+    /// `/bytes/<size>`: a payload.
+    Bytes,
+    /// `/delay/<duration>`: `ok`.
+    Delay,
+    /// `/echo`: the request's body.
+    Echo,
+    /// `/status/<code>`: the status in words.
+    Status,
+    /// `/headers`: the request's head.
+    Headers,
+    /// `/_weir/books`: the accounts.
+    Books,
+    /// `/_weir/ready`: nothing, with 204.
+    Ready,
+}
+
+/// Why a target is not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing is at this path: 404.
+    NotFound {
+        /// The path, cut short, printable.
+        path: String,
+    },
+    /// A value or a query key is wrong: 400.
+    BadValue {
+        /// Where it stood: `/bytes/`, `?delay=` ...
+        place: String,
+        /// What was found, cut short, printable.
+        found: String,
+        /// What would be right.
+        right: &'static str,
+    },
+}
+
+/// Keys that a query may have.
+const KEYS_RULE: &str =
+    "bytes=<size>, delay=<duration>, status=<code>, chunked=1, close=1, or x=<anything> (ignored)";
+
+/// Longest excerpt of a target that an error repeats, bytes.
+const EXCERPT: usize = 64;
+
+impl Plan {
+    /// 200 at once, kept open, nothing special.
+    pub const PLAIN: Plan = Plan {
+        subject: Subject::Index,
+        bytes: None,
+        status: 200,
+        delay: Duration::ZERO,
+        chunked: false,
+        close: false,
+    };
+
+    /// The plan of a path without query.
+    fn of(subject: Subject) -> Plan {
+        let status = if subject == Subject::Ready { 204 } else { 200 };
+        Plan {
+            subject,
+            status,
+            ..Plan::PLAIN
+        }
+    }
+}
+
+impl Refusal {
+    /// The status that says it.
+    pub fn status(&self) -> u16 {
+        match self {
+            Refusal::NotFound { .. } => 404,
+            Refusal::BadValue { .. } => 400,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotFound { path } => write!(f, "nothing is at `{path}`"),
+            Refusal::BadValue {
+                place,
+                found,
+                right,
+            } => {
+                write!(
+                    f,
+                    "`{found}` in `{place}` is not understood; right would be: {right}"
+                )
+            }
+        }
+    }
+}
+
+/// Whether a target is the lab's own (`/_weir/...`), and so not part of the books.
+pub fn is_own(target: &[u8]) -> bool {
+    origin_form(target).starts_with(b"/_weir/")
+}
+
+/// Parses a target, in origin form (`/bytes/128?close=1`) or absolute form (`http://host/bytes/128`).
+///
+/// What the query says wins over what the path says; of a repeated key the last one counts. The lab's own paths
+/// take no query; what they have is ignored.
+///
+/// # Errors
+/// A [`Refusal`] for an unknown path or query key, and for a value out of its bounds.
+pub fn parse(target: &[u8]) -> Result<Plan, Refusal> {
+    let target = origin_form(target);
+    let (path, query) = match target.iter().position(|byte| *byte == b'?') {
+        Some(mark) => (&target[..mark], &target[mark + 1..]),
+        None => (target, &b""[..]),
+    };
+    let mut plan = parse_path(path)?;
+    if !is_own(path) {
+        for pair in query
+            .split(|byte| *byte == b'&')
+            .filter(|pair| !pair.is_empty())
+        {
+            parse_pair(&mut plan, pair)?;
+        }
+    }
+    Ok(plan)
+}
+
+fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
+    Ok(match path {
+        b"/" => Plan::of(Subject::Index),
+        b"/echo" => Plan::of(Subject::Echo),
+        b"/headers" => Plan::of(Subject::Headers),
+        b"/_weir/books" => Plan::of(Subject::Books),
+        b"/_weir/ready" => Plan::of(Subject::Ready),
+        _ => {
+            if let Some(text) = path.strip_prefix(b"/bytes/") {
+                Plan {
+                    bytes: Some(size_at("/bytes/", text)?),
+                    ..Plan::of(Subject::Bytes)
+                }
+            } else if let Some(text) = path.strip_prefix(b"/delay/") {
+                Plan {
+                    delay: delay_at("/delay/", text)?,
+                    ..Plan::of(Subject::Delay)
+                }
+            } else if let Some(text) = path.strip_prefix(b"/status/") {
+                Plan {
+                    status: status_at("/status/", text)?,
+                    ..Plan::of(Subject::Status)
+                }
+            } else {
+                return Err(Refusal::NotFound {
+                    path: excerpt(path),
+                });
+            }
+        }
+    })
+}
+
+fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
+    let (key, text) = match pair.iter().position(|byte| *byte == b'=') {
+        Some(mark) => (&pair[..mark], &pair[mark + 1..]),
+        None => (pair, &b""[..]),
+    };
+    match key {
+        b"bytes" => plan.bytes = Some(size_at("?bytes=", text)?),
+        b"delay" => plan.delay = delay_at("?delay=", text)?,
+        b"status" => plan.status = status_at("?status=", text)?,
+        b"chunked" => plan.chunked = flag_at("?chunked=", text)?,
+        b"close" => plan.close = flag_at("?close=", text)?,
+        b"x" => {}
+        _ => return Err(bad("?", pair, KEYS_RULE)),
+    }
+    Ok(())
+}
+
+fn size_at(place: &str, text: &[u8]) -> Result<usize, Refusal> {
+    value::size(text).ok_or_else(|| bad(place, text, value::SIZE_RULE))
+}
+
+fn delay_at(place: &str, text: &[u8]) -> Result<Duration, Refusal> {
+    value::duration(text).ok_or_else(|| bad(place, text, value::DELAY_RULE))
+}
+
+fn status_at(place: &str, text: &[u8]) -> Result<u16, Refusal> {
+    value::status(text).ok_or_else(|| bad(place, text, value::STATUS_RULE))
+}
+
+fn flag_at(place: &str, text: &[u8]) -> Result<bool, Refusal> {
+    value::flag(text).ok_or_else(|| bad(place, text, value::FLAG_RULE))
+}
+
+fn bad(place: &str, found: &[u8], right: &'static str) -> Refusal {
+    Refusal::BadValue {
+        place: place.to_owned(),
+        found: excerpt(found),
+        right,
+    }
+}
+
+/// Cuts scheme and authority off an absolute-form target.
+fn origin_form(target: &[u8]) -> &[u8] {
+    let Some(rest) = target
+        .strip_prefix(b"http://")
+        .or_else(|| target.strip_prefix(b"https://"))
+    else {
+        return target;
+    };
+    match rest.iter().position(|byte| *byte == b'/') {
+        Some(slash) => &rest[slash..],
+        None => b"/",
+    }
+}
+
+/// The beginning of a text from outside, with everything that is not printable ASCII escaped.
+fn excerpt(text: &[u8]) -> String {
+    let mut out = text[..text.len().min(EXCERPT)].escape_ascii().to_string();
+    if text.len() > EXCERPT {
+        out.push_str("...");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(target: &str) -> Plan {
+        parse(target.as_bytes()).unwrap_or_else(|refusal| panic!("{target}: {refusal}"))
+    }
+
+    #[test]
+    fn paths() {
+        assert_eq!(plan("/"), Plan::of(Subject::Index));
+        assert_eq!(plan("/echo"), Plan::of(Subject::Echo));
+        assert_eq!(plan("/headers"), Plan::of(Subject::Headers));
+        assert_eq!(
+            plan("/bytes/16KiB"),
+            Plan {
+                bytes: Some(16_384),
+                ..Plan::of(Subject::Bytes)
+            }
+        );
+        assert_eq!(
+            plan("/delay/1.5s"),
+            Plan {
+                delay: Duration::from_millis(1500),
+                ..Plan::of(Subject::Delay)
+            }
+        );
+        assert_eq!(
+            plan("/status/503"),
+            Plan {
+                status: 503,
+                ..Plan::of(Subject::Status)
+            }
+        );
+        assert_eq!(plan("/_weir/books").subject, Subject::Books);
+        assert_eq!(plan("/_weir/ready").status, 204);
+    }
+
+    #[test]
+    fn queries_combine_and_win() {
+        let wanted = Plan {
+            subject: Subject::Bytes,
+            bytes: Some(7),
+            status: 201,
+            delay: Duration::from_millis(10),
+            chunked: true,
+            close: true,
+        };
+        assert_eq!(
+            plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&x=%20?&"),
+            wanted
+        );
+        assert_eq!(plan("/bytes/1?bytes=2&bytes=3").bytes, Some(3));
+        assert_eq!(plan("/echo?bytes=5").bytes, Some(5));
+        assert!(!plan("/?chunked=0&close=0").close);
+        assert_eq!(plan("/_weir/books?delay=never").delay, Duration::ZERO);
+    }
+
+    #[test]
+    fn absolute_form_is_the_same() {
+        assert_eq!(
+            plan("http://127.0.0.1:80/bytes/128?close=1"),
+            plan("/bytes/128?close=1")
+        );
+        assert_eq!(plan("https://host"), plan("/"));
+        assert!(is_own(b"/_weir/books") && is_own(b"http://h/_weir/x") && is_own(b"/_weir/?"));
+        assert!(!is_own(b"/_weird") && !is_own(b"/bytes/_weir/"));
+    }
+
+    #[test]
+    fn refusals_say_what_and_what_instead() {
+        for (target, status, words) in [
+            ("/nothing", 404, &["`/nothing`"][..]),
+            ("*", 404, &["`*`"]),
+            ("", 404, &["``"]),
+            ("/bytes", 404, &["/bytes"]),
+            ("/_weir/else", 404, &["/_weir/else"]),
+            ("/bytes/", 400, &["/bytes/", "11268"]),
+            ("/bytes/65MiB", 400, &["65MiB", "64MiB"]),
+            ("/bytes/12/", 400, &["12/"]),
+            ("/delay/10", 400, &["`10`", "10ms"]),
+            ("/delay/61s", 400, &["61s", "60s"]),
+            ("/status/101", 400, &["101", "200 to 599"]),
+            ("/bytes/1?close", 400, &["?close=", "1 or 0"]),
+            ("/bytes/1?delya=1s", 400, &["delya=1s", "delay=<duration>"]),
+        ] {
+            let refusal = parse(target.as_bytes()).expect_err(target);
+            assert_eq!(refusal.status(), status, "{target}");
+            for word in words {
+                assert!(
+                    refusal.to_string().contains(word),
+                    "{refusal} has no {word}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_repeated_is_short_and_printable() {
+        let refusal = parse(&[b"/\r\n\xff<".as_slice(), &[b'a'; 1000]].concat())
+            .expect_err("unknown")
+            .to_string();
+        assert!(
+            refusal.len() < 120 && refusal.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+            "{refusal}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_on_any_bytes(target in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = (parse(&target), is_own(&target));
+        }
+
+        #[test]
+        fn never_panics_near_what_is_right(
+            head in prop::sample::select(vec!["/bytes/", "/delay/", "/status/", "/echo?", "http://", "/?bytes=", "/?delay="]),
+            tail in "[0-9.kKMiBmuse?&=/-]{0,30}",
+        ) {
+            if let Ok(plan) = parse(format!("{head}{tail}").as_bytes()) {
+                prop_assert!(plan.delay <= value::MAX_DELAY);
+                prop_assert!(plan.bytes.unwrap_or(0) <= crate::payload::MAX_PAYLOAD);
+                prop_assert!((200..=599).contains(&plan.status));
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(n in 0..=crate::payload::MAX_PAYLOAD, us in 0u64..60_000_000, status in 200u16..600) {
+            let plan = parse(format!("/bytes/{n}?delay={us}us&status={status}").as_bytes()).expect("right");
+            prop_assert_eq!(plan.bytes, Some(n));
+            prop_assert_eq!(plan.delay, Duration::from_micros(us));
+            prop_assert_eq!(plan.status, status);
+        }
+    }
+}

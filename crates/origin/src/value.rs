@@ -1,0 +1,135 @@
+//! The values that targets hold: sizes, durations, statuses and flags, as bytes off the wire.
+//!
+//! Sizes and durations are written as in weir's suite files, within the bounds of what an origin can do. This
+//! module does not know where in a target a value stood.
+
+use std::time::Duration;
+
+use weir_model::units::{ByteCount, HumanDuration};
+
+use crate::payload::MAX_PAYLOAD;
+
+/// Longest delay.
+pub const MAX_DELAY: Duration = Duration::from_secs(60);
+
+/// What a size may be, for people.
+pub const SIZE_RULE: &str =
+    "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
+/// What a duration may be, for people.
+pub const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s)";
+/// What a status may be, for people.
+pub const STATUS_RULE: &str = "three digits, 200 to 599";
+/// What a flag may be, for people.
+pub const FLAG_RULE: &str = "1 or 0";
+
+/// Bytes of a body: `11268`, `16KiB`, `64MiB`; at most [`MAX_PAYLOAD`]. `None` breaks [`SIZE_RULE`].
+pub fn size(text: &[u8]) -> Option<usize> {
+    let count: ByteCount = std::str::from_utf8(text).ok()?.parse().ok()?;
+    usize::try_from(count.0)
+        .ok()
+        .filter(|size| *size <= MAX_PAYLOAD)
+}
+
+/// A duration: `250us`, `10ms`, `1.5s`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
+pub fn duration(text: &[u8]) -> Option<Duration> {
+    let HumanDuration(delay) = std::str::from_utf8(text).ok()?.parse().ok()?;
+    Some(delay).filter(|delay| *delay <= MAX_DELAY)
+}
+
+/// A status code, 200 to 599. `None` breaks [`STATUS_RULE`].
+///
+/// 1xx is no final answer, and the client would wait for one for ever.
+pub fn status(text: &[u8]) -> Option<u16> {
+    if text.len() != 3 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let code = text
+        .iter()
+        .fold(0, |code, byte| code * 10 + u16::from(byte - b'0'));
+    (200..=599).contains(&code).then_some(code)
+}
+
+/// `1` or `0`. `None` breaks [`FLAG_RULE`].
+pub fn flag(text: &[u8]) -> Option<bool> {
+    match text {
+        b"1" => Some(true),
+        b"0" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, wanted) in [
+            ("0", Some(0)),
+            ("11268", Some(11_268)),
+            ("128B", Some(128)),
+            ("16KiB", Some(16_384)),
+            ("64MiB", Some(MAX_PAYLOAD)),
+            ("67108864", Some(MAX_PAYLOAD)),
+            ("67108865", None),
+            ("65MiB", None),
+            ("1GiB", None),
+            ("16kB", Some(16_000)),
+            ("1.5KiB", Some(1536)),
+            ("16kb", None),
+            ("16KB", None),
+            ("0.5B", None),
+            ("-1", None),
+            ("", None),
+            ("KiB", None),
+            ("99999999999999999999999", None),
+            ("18446744073709551615KiB", None),
+        ] {
+            assert_eq!(size(text.as_bytes()), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        let ns = |n| Some(Duration::from_nanos(n));
+        for (text, wanted) in [
+            ("10ms", ns(10_000_000)),
+            ("1.5s", ns(1_500_000_000)),
+            ("250us", ns(250_000)),
+            ("0s", ns(0)),
+            ("1m", ns(60_000_000_000)),
+            ("0.0000000019s", None),
+            ("1.25us", ns(1_250)),
+            ("60s", ns(60_000_000_000)),
+            ("60.000000001s", None),
+            ("61s", None),
+            ("10", None),
+            ("ms", None),
+            ("1.2.3s", None),
+            ("2m", None),
+            ("-1s", None),
+            ("99999999999999999999s", None),
+        ] {
+            assert_eq!(duration(text.as_bytes()), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn statuses_and_flags() {
+        for (text, wanted) in [
+            ("200", Some(200)),
+            ("599", Some(599)),
+            ("100", None),
+            ("600", None),
+            ("20", None),
+            ("0200", None),
+            ("abc", None),
+        ] {
+            assert_eq!(status(text.as_bytes()), wanted, "{text}");
+        }
+        assert_eq!(
+            (flag(b"1"), flag(b"0"), flag(b"yes"), flag(b"")),
+            (Some(true), Some(false), None, None)
+        );
+    }
+}
