@@ -1,1 +1,26 @@
-fn main() {}
+//! `weir`: one file per verb in [`verbs`], and this dispatch. Nothing here knows how anything is done.
+
+mod args;
+mod exit;
+mod library;
+mod progress;
+mod verbs;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let cli = args::Cli::parse();
+    match cli.verb {
+        args::Verb::Run(args) => verbs::run::main(&args),
+        args::Verb::Load(args) => verbs::load::main(&args),
+        args::Verb::Origin(args) => verbs::origin::main(&args),
+        args::Verb::Products(args) => verbs::products::main(&args),
+        args::Verb::Suites(args) => verbs::suites::main(&args),
+        args::Verb::Doctor(args) => verbs::doctor::main(&args),
+        args::Verb::Report(args) => verbs::report::main(&args),
+        args::Verb::Client(args) => verbs::client::main(&args),
+        args::Verb::Keep => verbs::keep::main(),
+    }
+    .unwrap_or_else(|failure| failure.tell())
+    .into()
+}

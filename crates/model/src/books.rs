@@ -47,3 +47,35 @@ pub struct Books {
 
 /// Version of [`Books`].
 pub const BOOKS_SCHEMA: u32 = 1;
+
+impl Books {
+    /// What happened since an earlier snapshot of the same origin. Counters are subtracted; `connections_open` and
+    /// the two maxima, which are no counters, stay as they are now.
+    pub fn since(&self, earlier: &Books) -> Books {
+        let counts = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
+            now.iter()
+                .map(|(key, n)| (key.clone(), n.saturating_sub(then.get(key).copied().unwrap_or(0))))
+                .filter(|(_, n)| *n > 0)
+                .collect()
+        };
+        Books {
+            schema: self.schema,
+            connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
+            connections_open: self.connections_open,
+            connections_used: self.connections_used.saturating_sub(earlier.connections_used),
+            connections_reset: self.connections_reset.saturating_sub(earlier.connections_reset),
+            requests: self.requests.saturating_sub(earlier.requests),
+            answered: self.answered.saturating_sub(earlier.answered),
+            own_requests: self.own_requests.saturating_sub(earlier.own_requests),
+            malformed: self.malformed.saturating_sub(earlier.malformed),
+            body_bytes_in: self.body_bytes_in.saturating_sub(earlier.body_bytes_in),
+            body_bytes_out: self.body_bytes_out.saturating_sub(earlier.body_bytes_out),
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+            versions: counts(&self.versions, &earlier.versions),
+            connection_headers: counts(&self.connection_headers, &earlier.connection_headers),
+            max_in_flight_per_connection: self.max_in_flight_per_connection,
+            max_connections_open: self.max_connections_open,
+        }
+    }
+}

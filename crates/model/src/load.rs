@@ -191,6 +191,10 @@ pub struct Counts {
     pub connections: u64,
     /// Connections the peer closed between answers, which is its right.
     pub closed_by_peer: u64,
+    /// Attempts to connect that failed, whether or not a request was waiting for the connection. A request that
+    /// was waiting is also among `errors`.
+    #[serde(default)]
+    pub connect_failures: u64,
 }
 
 impl Counts {
@@ -218,6 +222,7 @@ impl Counts {
         self.bytes_out += other.bytes_out;
         self.connections += other.connections;
         self.closed_by_peer += other.closed_by_peer;
+        self.connect_failures += other.connect_failures;
     }
 }
 

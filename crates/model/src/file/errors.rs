@@ -46,13 +46,14 @@ impl<'a> Errors<'a> {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.found.is_empty()
+    /// How many things are wrong so far.
+    pub(super) fn count(&self) -> usize {
+        self.found.len()
     }
 }
 
 /// `; did you mean "nginx"?` when one of `names` is near `wrong`, else nothing.
-pub(crate) fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+pub fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     // A third of the letters may be wrong: "ngnix" is near "nginx", "foo" is near nothing.
     let bound = (wrong.chars().count() / 3).max(1);
     let nearest = names
@@ -67,7 +68,7 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n st
 }
 
 /// `one of a, b, c`, or `"a"` when there is only one, or `nothing` when there is none.
-pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match names.as_slice() {
         [] => "nothing: there are none".to_owned(),

@@ -28,7 +28,7 @@ mod suite_write;
 
 use std::collections::BTreeMap;
 
-pub(crate) use errors::{listed, suggestion};
+pub use errors::{listed, suggestion};
 pub use schema::{product_schema, suite_schema};
 
 use crate::product::Product;
@@ -74,4 +74,4 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// [`is_name`] in words.
-pub(crate) const NAME_WANTED: &str = "small letters, digits and -, beginning with a letter or digit";
+pub(crate) const NAME_WANTED: &str = "a name of small letters, digits and -, beginning with a letter or digit";

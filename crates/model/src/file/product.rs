@@ -141,12 +141,12 @@ fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
             // The message draws the pattern with a mark below it, over several lines; its last line says what is wrong.
             let message = error.to_string();
             let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            let found = format!("{:?} is no regular expression: {reason}", table.pattern);
+            let found = format!("'{}' is no regular expression: {reason}", table.pattern);
             errors.add("version.pattern", found, wanted);
         }
         // The whole match counts as a group of its own.
         Ok(pattern) if pattern.captures_len() != 2 => {
-            let found = format!("{:?} has {} groups", table.pattern, pattern.captures_len() - 1);
+            let found = format!("'{}' has {} groups", table.pattern, pattern.captures_len() - 1);
             errors.add("version.pattern", found, wanted);
         }
         Ok(_) => {}
@@ -190,6 +190,7 @@ fn profiles(
     if tables.is_empty() {
         errors.add("profile", "there is no profile", "at least [profile.stock]");
     }
+    let before = errors.count();
     let mut profiles = BTreeMap::new();
     for (name, table) in tables {
         let path = child("profile", &name);
@@ -208,7 +209,9 @@ fn profiles(
         };
         profiles.insert(name, profile);
     }
-    for unused in unused_templates(&profiles, templates) {
+    // A profile that names a template wrongly has its message; the template it meant is not unused.
+    let meant = profiles.is_empty() || errors.count() > before;
+    for unused in unused_templates(&profiles, templates).into_iter().filter(|_| !meant) {
         let found = format!("the template {unused:?} is used by no profile");
         errors.add_about_file(found, "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template");
     }

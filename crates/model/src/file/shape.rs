@@ -38,11 +38,11 @@ pub(super) fn check(node: &Node, schema: &Json, path: &str, errors: &mut Errors<
             check_range(written, near, schema, path, errors).then(|| number.clone().into())
         }
         (Value::Float(number), "number") => {
-            let passes = check_range(&number.to_string(), *number, schema, path, errors);
+            let passes = check_range(&format!("{number:?}"), *number, schema, path, errors);
             passes.then(|| (*number).into())
         }
         _ => {
-            errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
+            errors.add(path, format!("found {}", node.value.in_words()), describe_at(path, schema));
             None
         }
     }
@@ -129,11 +129,14 @@ fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &m
     let others = schema.get("additionalProperties").filter(|others| others.is_object());
     let mut values = Map::new();
     let mut whole = true;
+    let mut misspelt = String::new();
     for (key, node) in entries {
         let path = child(path, key);
         let Some(schema) = properties.get(key).or(others) else {
             let names = || properties.keys().map(String::as_str);
-            errors.add(&path, format!("unknown key{}", suggestion(key, names())), listed(names()));
+            let near = suggestion(key, names());
+            errors.add(&path, format!("unknown key{near}"), listed(names()));
+            misspelt += &near;
             continue;
         };
         match check(node, schema, &path, errors) {
@@ -143,9 +146,14 @@ fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &m
     }
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
     for key in required {
-        if !entries.iter().any(|(name, _)| name == key) {
-            errors.add(&child(path, key), "missing", describe_key(key, &properties[key]));
-            whole = false;
+        if entries.iter().any(|(name, _)| name == key) {
+            continue;
+        }
+        whole = false;
+        // A key that is there under a wrong name has its message already.
+        if !misspelt.contains(&format!("{key:?}")) {
+            let (path, schema) = (child(path, key), &properties[key]);
+            errors.add(&path, format!("missing. {}", purpose(schema)), describe_at(&path, schema));
         }
     }
     whole.then_some(Json::Object(values))
@@ -254,9 +262,10 @@ fn describe(schema: &Json) -> String {
         "array" => format!("a list; each item: {}", describe(&schema["items"])),
         "string" => "a text in quotes".to_owned(),
         "boolean" => "true or false".to_owned(),
-        "integer" => match schema["minimum"].as_u64() {
-            Some(least) => format!("a whole number of at least {least}"),
-            None => "a whole number".to_owned(),
+        "integer" => match (schema["minimum"].as_u64(), schema["format"].as_str()) {
+            (Some(least), Some("uint32")) => format!("a whole number from {least} to {}", u32::MAX),
+            (Some(least), _) => format!("a whole number of at least {least}"),
+            (None, _) => "a whole number".to_owned(),
         },
         _ => "a number".to_owned(),
     }
@@ -267,12 +276,25 @@ fn describe_table(schema: &Json) -> String {
     if required.is_empty() { "a table".to_owned() } else { format!("a table with {}", required.join(", ")) }
 }
 
-/// What would be right for a key that is missing.
-fn describe_key(key: &str, schema: &Json) -> String {
-    let about = schema["description"].as_str().unwrap_or_default();
-    // The first sentence says what the key is for; the rest is for editors.
-    let first = about.split_once(". ").map_or(about, |(first, _)| first).trim_end_matches('.').replace('\n', " ");
-    format!("{key} = {}. {key} is: {first}", describe(schema))
+/// What would be right at `path`: for sections, the header that begins one.
+fn describe_at(path: &str, schema: &Json) -> String {
+    let tables = type_of(&schema["items"]) == "object";
+    match type_of(schema) {
+        // Inside an item of a list, a header would have to repeat the list's own.
+        _ if path.contains('[') || schema.get("x-weir-wanted").is_some() => describe(schema),
+        "array" if tables => describe_table(&schema["items"]).replacen("a table", &format!("[[{path}]]"), 1),
+        "object" => describe_table(schema).replacen("a table", &format!("[{path}]"), 1),
+        _ => describe(schema),
+    }
+}
+
+/// What a key is for: the first sentence of its description. The rest is for editors.
+fn purpose(schema: &Json) -> String {
+    let about = schema["description"].as_str().unwrap_or_default().replace('\n', " ");
+    match about.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => about,
+    }
 }
 
 /// Texts longer than this are cut in messages.
@@ -291,7 +313,7 @@ impl Value {
         match self {
             Value::Text(text) => quoted(text),
             Value::Integer(written, _) => format!("the number {written}"),
-            Value::Float(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number:?}"),
             Value::Flag(flag) => flag.to_string(),
             Value::Time => "a date or time".to_owned(),
             Value::List(_) => "a list".to_owned(),

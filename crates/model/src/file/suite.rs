@@ -53,11 +53,13 @@ impl Reader<'_, '_> {
         let head = file.suite;
         self.unique("workload", file.workload.iter().map(|table| table.name.as_str()));
         self.unique("load", file.load.iter().map(|table| table.name.as_str()));
+        let before = self.errors.count();
         let entries = self.entries(&head.products, head.profile.as_deref());
+        let entries_are_whole = self.errors.count() == before;
         let workloads: Vec<Workload> =
             file.workload.into_iter().enumerate().map(|(index, table)| self.workload(index, table)).collect();
         let loads = self.loads(file.load);
-        let scales = self.scales(file.scale, &entries, &workloads);
+        let scales = self.scales(file.scale, &entries, entries_are_whole, &workloads);
         Suite {
             name: head.name.unwrap_or_else(|| self.name_of_file(source_name)),
             title: head.title,
@@ -74,7 +76,7 @@ impl Reader<'_, '_> {
     fn name_of_file(&mut self, source_name: &str) -> String {
         let stem = Path::new(source_name).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
         if !is_name(&stem) {
-            let wanted = format!("a file name of {NAME_WANTED}, or name = \"…\" in [suite]");
+            let wanted = format!("{NAME_WANTED}; or name = \"…\" in [suite]");
             self.errors.add("suite.name", format!("the file's name makes {stem:?} the suite's"), wanted);
         }
         stem.into_owned()
@@ -266,6 +268,7 @@ impl Reader<'_, '_> {
         &mut self,
         tables: ScaleTables,
         entries: &[Entry],
+        entries_are_whole: bool,
         workloads: &[Workload],
     ) -> BTreeMap<Scale, ScaleOverride> {
         let mut scales = BTreeMap::new();
@@ -273,7 +276,7 @@ impl Reader<'_, '_> {
             let Some(table) = table else { continue };
             let path = child("scale", scale.as_str());
             // Entries that were refused are reported where they stand; here they would only be noise.
-            if self.errors.is_empty() {
+            if entries_are_whole {
                 let mut products: Vec<&str> = entries.iter().map(|entry| entry.product.as_str()).collect();
                 products.dedup();
                 self.known(&child(&path, "products"), "product", table.products.as_deref(), &products);

@@ -1,0 +1,114 @@
+//! Flags that several verbs share, and the table of verbs.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use weir_model::load::DriverChoice;
+
+use crate::verbs;
+
+/// Benchmarks proxies, API gateways and load balancers, and proves that its numbers are true.
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  weir run quick                               measure six products, print a table, write a report
+  weir run quick --products direct,nginx --scale smoke
+  weir load http://127.0.0.1:8080/ -c 64 -d 10s
+  weir doctor                                  what of this machine would spoil a measurement
+
+Exit status: 0 all went well; 1 done, and something in it failed; 2 bad input, nothing was started;
+3 something is missing (a product, a permission, room on the disk); 130 interrupted, what was measured is kept."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Carry out a suite: measure products, audit the numbers, write the report
+    Run(Box<verbs::run::Args>),
+    /// Make load alone, as wrk, wrk2 and hey do
+    Load(Box<verbs::load::Args>),
+    /// Serve alone: an origin with sizes, delays and books
+    Origin(verbs::origin::Args),
+    /// List, show, install and find products
+    Products(verbs::products::Args),
+    /// List and show suites
+    Suites(verbs::suites::Args),
+    /// Say what of this machine would spoil a measurement, and the command that mends it
+    Doctor(verbs::doctor::Args),
+    /// Make the report of a run again, from its files alone
+    Report(verbs::report::Args),
+    /// The client's process of a trial
+    #[command(hide = true)]
+    Client(verbs::client::Args),
+    /// The keeper's process of a product
+    #[command(hide = true)]
+    Keep,
+}
+
+/// I/O drivers by name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DriverArg {
+    /// io_uring where the kernel has what is needed, else epoll
+    #[default]
+    Auto,
+    /// io_uring or fail
+    #[value(name = "io_uring", alias = "uring")]
+    Uring,
+    /// epoll
+    Epoll,
+}
+
+impl From<DriverArg> for DriverChoice {
+    fn from(arg: DriverArg) -> DriverChoice {
+        match arg {
+            DriverArg::Auto => DriverChoice::Auto,
+            DriverArg::Uring => DriverChoice::Uring,
+            DriverArg::Epoll => DriverChoice::Epoll,
+        }
+    }
+}
+
+/// CPUs as one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(pub Vec<u32>);
+
+/// Reads `0-3,8` and checks that this process may use them.
+pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
+    let cpus: weir_model::units::CpuList = text.parse().map_err(|e| format!("{e}"))?;
+    let allowed = weir_lab::placement::allowed_cpus();
+    let cpus: Vec<u32> = cpus.into();
+    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(cpu) => Err(format!("there is no CPU {cpu} here that weir may use; there are {allowed:?}")),
+        None => Ok(CpuList(cpus)),
+    }
+}
+
+/// Sets `flag` at the first Ctrl-C or SIGTERM; a second one ends weir at once (keepers and roles then clean up).
+pub fn stop_on_signal(flag: &Arc<AtomicBool>) -> std::io::Result<()> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())?;
+        signal_hook::flag::register(signal, flag.clone())?;
+    }
+    Ok(())
+}
+
+/// Returns after Ctrl-C or SIGTERM.
+pub fn wait_for_ctrl_c() -> std::io::Result<()> {
+    let flag = Arc::new(AtomicBool::new(false));
+    stop_on_signal(&flag)?;
+    while !flag.load(std::sync::atomic::Ordering::Relaxed) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    Ok(())
+}

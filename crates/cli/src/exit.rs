@@ -1,0 +1,52 @@
+//! Exit statuses that scripts can use, and how a failure is told.
+
+use std::process::ExitCode;
+
+/// How weir ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All went well.
+    Ok = 0,
+    /// It was done, and something in it failed: error rows, failed requests, a machine unfit to measure.
+    Failed = 1,
+    /// Bad input: nothing was started.
+    Input = 2,
+    /// Something weir needs is missing: a product that is not installed, a file that cannot be written.
+    Missing = 3,
+    /// Ctrl-C; what was measured is kept.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// A message and the status that goes with it.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+/// What every verb returns.
+pub type Done = Result<Exit, Failure>;
+
+impl Failure {
+    /// Bad input.
+    pub fn input(error: impl std::fmt::Display) -> Failure {
+        Failure { exit: Exit::Input, message: error.to_string() }
+    }
+
+    /// Something is missing.
+    pub fn missing(error: impl std::fmt::Display) -> Failure {
+        Failure { exit: Exit::Missing, message: error.to_string() }
+    }
+
+    /// Tells it on standard error and returns the status.
+    pub fn tell(self) -> Exit {
+        eprintln!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
+        self.exit
+    }
+}

@@ -1,0 +1,18 @@
+//! One file per verb: flags in, a call, what came out.
+
+pub mod client;
+pub mod doctor;
+pub mod keep;
+pub mod load;
+pub mod origin;
+pub mod products;
+pub mod report;
+pub mod run;
+pub mod suites;
+
+/// Prints a value as indented JSON.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(crate::exit::Failure::missing)?;
+    println!("{text}");
+    Ok(())
+}

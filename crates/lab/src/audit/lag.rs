@@ -1,0 +1,45 @@
+//! Room: did the client send in time? Sees lag (due to sent) that is a visible part of the latency reported.
+//!
+//! Threshold: a tenth of the latency at the 99th percentile (DESIGN, "room"), and at least 20 us, which is what a
+//! wake-up costs on a virtual machine.
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding};
+
+const SHARE: f64 = 0.1;
+const LEAST_US: f64 = 20.0;
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    e.load.offered_rate?;
+    let (lag, latency) = (e.load.lag.p99_us, e.load.latency.p99_us);
+    // A client that waits for a free connection lags because of the product, not of itself: then nothing was free.
+    let queued = e.load.window.unsent > 0 || e.load.service.p99_us * 2.0 < latency && lag * 2.0 > latency;
+    if lag <= LEAST_US || lag <= latency * SHARE {
+        return None;
+    }
+    let message = format!("requests left {lag:.0} us late at p99, where the latency reported is {latency:.0} us");
+    let remedy = if queued {
+        "more connections: requests waited for a free one (the wait is part of the latency, as it must be)"
+    } else {
+        "give the client a CPU of its own, or offer less"
+    };
+    finding("client-lag", Severity::Warning, message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::audit::fixture::good;
+
+    #[test]
+    fn fires_when_lag_is_a_visible_part() {
+        let mut trial = good();
+        trial.load.offered_rate = Some(10_000.0);
+        assert_eq!(trial.check(super::check), None);
+        trial.load.lag.p99_us = 200.0;
+        assert!(trial.check(super::check).is_some());
+        trial.load.latency.p99_us = 15.0;
+        trial.load.lag.p99_us = 10.0;
+        assert_eq!(trial.check(super::check), None, "a wake-up is not a fault");
+    }
+}

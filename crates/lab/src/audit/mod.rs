@@ -1,0 +1,208 @@
+//! The audit: do the client's books, the origin's and the kernel's agree, and was there room to measure?
+//!
+//! Each check is one small file with what it sees, its threshold and where that comes from, and the remedy. A check
+//! is silent or yields one finding; its tests show both. The worst finding decides the verdict.
+//!
+//! Checks see one trial's [`Evidence`]; they know neither other trials nor how a finding is shown.
+
+mod client_room;
+mod connections;
+mod cores;
+mod cut_short;
+mod errors;
+mod lag;
+mod offered;
+mod origin_bytes;
+mod origin_requests;
+mod steal;
+mod upstream;
+
+use weir_model::books::Books;
+use weir_model::load::LoadResult;
+use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
+
+use crate::placement::Placement;
+
+/// What a check may look at.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    /// The client's account.
+    pub load: &'a LoadResult,
+    /// The origin's account of the same load.
+    pub origin: &'a Books,
+    /// What the roles used during the window.
+    pub usage: &'a [RoleUsage],
+    /// Per second, roles and host.
+    pub series: &'a [ResourceSecond],
+    /// CPUs of the roles.
+    pub placement: &'a Placement,
+    /// Connections ordered.
+    pub connections: u32,
+    /// There is a product between client and origin.
+    pub proxied: bool,
+}
+
+impl Evidence<'_> {
+    /// Usage of one role.
+    pub fn role(&self, role: Role) -> Option<&RoleUsage> {
+        self.usage.iter().find(|u| u.role == role)
+    }
+
+    /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
+    /// the origin.
+    pub fn unanswered(&self) -> u64 {
+        let answered: u64 = self.load.total.statuses.values().sum();
+        self.load.total.sent.saturating_sub(answered)
+    }
+}
+
+type Check = fn(&Evidence<'_>) -> Option<Finding>;
+
+/// Every check, in the order of the findings.
+const CHECKS: [Check; 11] = [
+    cut_short::check,
+    origin_requests::check,
+    origin_bytes::check,
+    connections::check,
+    errors::check,
+    offered::check,
+    client_room::check,
+    lag::check,
+    cores::check,
+    upstream::check,
+    steal::check,
+];
+
+/// Runs every check.
+pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
+    CHECKS.iter().filter_map(|check| check(evidence)).collect()
+}
+
+/// What the findings come to.
+pub fn verdict(findings: &[Finding]) -> Verdict {
+    match findings.iter().map(|f| f.severity).max() {
+        Some(Severity::Fatal) => Verdict::Invalid,
+        Some(Severity::Warning) => Verdict::Suspect,
+        Some(Severity::Note) | None => Verdict::Valid,
+    }
+}
+
+fn finding(check: &str, severity: Severity, message: String, remedy: &str) -> Option<Finding> {
+    Some(Finding { check: check.to_owned(), severity, message, remedy: remedy.to_owned() })
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    //! A trial in which all is well; each check's tests spoil one thing.
+
+    use super::*;
+    use weir_model::load::{Counts, Quantiles};
+
+    pub struct Trial {
+        pub load: LoadResult,
+        pub origin: Books,
+        pub usage: Vec<RoleUsage>,
+        pub series: Vec<ResourceSecond>,
+        pub placement: Placement,
+        pub proxied: bool,
+    }
+
+    impl Trial {
+        pub fn check(&self, check: Check) -> Option<Finding> {
+            check(&Evidence {
+                load: &self.load,
+                origin: &self.origin,
+                usage: &self.usage,
+                series: &self.series,
+                placement: &self.placement,
+                connections: 64,
+                proxied: self.proxied,
+            })
+        }
+
+        pub fn all(&self) -> Vec<Finding> {
+            CHECKS.iter().filter_map(|check| self.check(*check)).collect()
+        }
+    }
+
+    fn usage(role: Role, cores_busy: f64) -> RoleUsage {
+        RoleUsage {
+            role,
+            cpu_user_us: 0,
+            cpu_system_us: 0,
+            cores_busy,
+            rss_max_bytes: 0,
+            pss_max_bytes: None,
+            threads_max: 1,
+            processes_max: 1,
+            fds_max: None,
+            switches: (0, 0),
+        }
+    }
+
+    /// 10,000 requests of 128 bytes, all right.
+    pub fn good() -> Trial {
+        let counts = Counts {
+            due: 10_000,
+            sent: 10_000,
+            right: 10_000,
+            right_in_window: 10_000,
+            statuses: [(200, 10_000)].into(),
+            body_bytes: 1_280_000,
+            connections: 64,
+            ..Counts::default()
+        };
+        let micros = |p99_us| Quantiles { count: 10_000, p99_us, ..Quantiles::default() };
+        Trial {
+            load: LoadResult {
+                schema: 1,
+                driver: "epoll".into(),
+                threads: 1,
+                window_start_ms: 0,
+                window_s: 1.0,
+                offered_rate: None,
+                window: counts.clone(),
+                total: counts,
+                rate: 10_000.0,
+                body_bytes_per_s: 1_280_000.0,
+                latency: micros(1_000.0),
+                service: micros(1_000.0),
+                lag: micros(5.0),
+                connect: Quantiles::default(),
+                series: Vec::new(),
+                thread_busy: vec![0.3],
+                cpu_us: (0, 0),
+                cut_short: false,
+            },
+            origin: Books {
+                connections_accepted: 64,
+                requests: 10_000,
+                answered: 10_000,
+                body_bytes_out: 1_280_000,
+                ..Books::default()
+            },
+            usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
+            series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
+            placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+            proxied: true,
+        }
+    }
+
+    #[test]
+    fn a_good_trial_has_no_findings_and_is_valid() {
+        assert_eq!(good().all(), []);
+        assert_eq!(verdict(&[]), Verdict::Valid);
+    }
+
+    #[test]
+    fn the_worst_finding_decides() {
+        let of = |severity| Finding { check: String::new(), severity, message: String::new(), remedy: String::new() };
+        assert_eq!(verdict(&[of(Severity::Note)]), Verdict::Valid);
+        assert_eq!(verdict(&[of(Severity::Note), of(Severity::Warning)]), Verdict::Suspect);
+        assert_eq!(verdict(&[of(Severity::Fatal), of(Severity::Warning)]), Verdict::Invalid);
+    }
+}

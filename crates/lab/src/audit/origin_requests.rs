@@ -1,0 +1,76 @@
+//! Conservation of requests: what the client sent is what reached the origin.
+//!
+//! Sees a cache, a short circuit or a wrong route (fewer reached the origin), retries and mirrored traffic (more).
+//! Threshold: requests that got no answer may or may not have reached the origin, so the difference may be as large
+//! as their number and no larger. Exact otherwise: both sides count every request of the client's whole life.
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding, percent};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let (sent, reached, unknown) = (e.load.total.sent, e.origin.requests, e.unanswered());
+    let share = |n: u64| percent(n as f64, sent as f64);
+    if reached + unknown < sent {
+        let missing = sent - reached;
+        let message = format!(
+            "{missing} of {sent} requests ({:.2} %) never reached the origin, and {unknown} of them had no answer",
+            share(missing)
+        );
+        return finding(
+            "conservation-requests",
+            Severity::Fatal,
+            message,
+            "turn off caching and short circuits in the product's configuration, and check its route",
+        );
+    }
+    if reached > sent {
+        let extra = reached - sent;
+        let message =
+            format!("the origin saw {extra} requests more than the {sent} that the client sent ({:.2} %)", share(extra));
+        // A retry after an upstream connection closed under it is a proxy's duty; a rule of doing everything
+        // twice is not. One in a thousand tells them apart.
+        let severity = if share(extra) < 0.1 { Severity::Warning } else { Severity::Fatal };
+        return finding(
+            "conservation-requests",
+            severity,
+            message,
+            "turn off retries and mirroring, and see that nobody else uses the origin",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::audit::fixture::good;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn a_cache_is_seen() {
+        let mut trial = good();
+        trial.origin.requests = 12;
+        let found = trial.check(super::check).expect("fires");
+        assert_eq!(found.severity, Severity::Fatal);
+        assert!(found.message.contains("9988 of 10000"), "{}", found.message);
+    }
+
+    #[test]
+    fn unanswered_requests_may_be_missing_but_no_others() {
+        let mut trial = good();
+        trial.load.total.statuses = [(200, 9_990)].into();
+        trial.origin.requests = 9_990;
+        assert_eq!(trial.check(super::check), None);
+        trial.origin.requests = 9_989;
+        assert!(trial.check(super::check).is_some());
+    }
+
+    #[test]
+    fn retries_are_seen() {
+        let mut trial = good();
+        trial.origin.requests = 10_001;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.origin.requests = 20_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal);
+    }
+}

@@ -1,0 +1,60 @@
+//! Looking and installing with made-up products: a shell script for a binary, a wheel made on the spot, no network.
+
+mod finding;
+mod planning;
+mod wheels;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use weir_model::product::{Install, ProcessSpec, Product, ProductKind, Program, VersionProbe};
+
+/// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
+fn product(installs: Vec<Install>) -> Product {
+    let program = Program {
+        installs,
+        version: VersionProbe {
+            command: vec!["{{ binary }}".to_owned(), "--version".to_owned()],
+            pattern: r"thing (\d+(?:\.\d+)*)".to_owned(),
+            at_least: None,
+        },
+        process: ProcessSpec {
+            command: vec!["{{ binary }}".to_owned()],
+            check: Vec::new(),
+            env: BTreeMap::new(),
+            ready_within: Duration::from_secs(1),
+            stop_within: Duration::from_secs(1),
+        },
+    };
+    Product {
+        name: "thing".to_owned(),
+        title: "Thing".to_owned(),
+        about: String::new(),
+        home: String::new(),
+        speaks: Vec::new(),
+        kind: ProductKind::Proxy(Box::new(program)),
+        profiles: BTreeMap::new(),
+        templates: BTreeMap::new(),
+    }
+}
+
+fn program_of(product: &mut Product) -> &mut Program {
+    match &mut product.kind {
+        ProductKind::Proxy(program) => program,
+        ProductKind::Direct => panic!("it has a program"),
+    }
+}
+
+/// An executable script.
+fn script(path: &Path, body: &str) {
+    fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A binary that is named by its path.
+fn system(binary: &Path) -> Install {
+    Install::System { binary: binary.to_str().unwrap().to_owned() }
+}

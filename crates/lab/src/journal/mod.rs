@@ -1,0 +1,270 @@
+//! The run folder: what has been measured stays, whatever happens next.
+//!
+//! A trial is finished when its `measurement.json` exists; that file appears by rename, complete and on the disk.
+//! `measurements.csv` gets its row after that; should weir die between the two, the row is added when the run is
+//! resumed. Nothing is ever rewritten: files appear once, or grow.
+//!
+//! This module does not know what a measurement means.
+
+mod row;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weir_model::record::Measurement;
+
+pub use row::Row;
+
+/// A run folder, locked against a second weir.
+#[derive(Debug)]
+pub struct Journal {
+    dir: PathBuf,
+    csv: File,
+    /// Held for as long as the run is carried out.
+    _lock: File,
+}
+
+/// Why the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// What the system said.
+    #[error("{path}: {error}{hint}", path = .path.display(), hint = hint(.error))]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// There is something already.
+    #[error("{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there")]
+    Exists(String),
+    /// Not a run folder.
+    #[error("{0} is not a run folder: there is no run.toml in it")]
+    NotARun(String),
+    /// In use.
+    #[error("another weir is carrying out the run in {0}")]
+    Busy(String),
+    /// A file that does not say what it should.
+    #[error("{path}: {why}", path = .path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            "\n  the disk is full; every finished trial is safe. Make room, then go on with `weir run --resume`"
+        }
+        std::io::ErrorKind::PermissionDenied => "\n  weir may not write there; choose another folder with `--out`",
+        _ => "",
+    }
+}
+
+const MEASUREMENT: &str = "measurement.json";
+
+impl Journal {
+    /// Makes a new run folder with its fixed files.
+    ///
+    /// # Errors
+    /// When the folder holds something already, or the system refuses.
+    pub fn create(dir: &Path, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
+        std::fs::create_dir_all(dir.join("trials")).map_err(|e| io(dir, e))?;
+        let foreign = std::fs::read_dir(dir).map_err(|e| io(dir, e))?.flatten().any(|e| e.file_name() != "trials");
+        if foreign {
+            return Err(JournalError::Exists(dir.display().to_string()));
+        }
+        let journal = Journal::locked(dir)?;
+        for (name, bytes) in files {
+            journal.write_once(name, bytes)?;
+        }
+        Ok(journal)
+    }
+
+    /// Opens the folder of a run that was cut off.
+    ///
+    /// # Errors
+    /// When it is none, is in use, or cannot be read.
+    pub fn open(dir: &Path) -> Result<Journal, JournalError> {
+        if !dir.join("run.toml").is_file() {
+            return Err(JournalError::NotARun(dir.display().to_string()));
+        }
+        let mut journal = Journal::locked(dir)?;
+        journal.mend()?;
+        Ok(journal)
+    }
+
+    fn locked(dir: &Path) -> Result<Journal, JournalError> {
+        // Canonical, so that what is rendered for a product holds wherever it is started.
+        let dir = dir.canonicalize().map_err(|e| io(dir, e))?;
+        let lock_path = dir.join(".lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(|e| io(&lock_path, e))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| JournalError::Busy(dir.display().to_string()))?;
+        let csv_path = dir.join("measurements.csv");
+        let csv = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&csv_path)
+            .map_err(|e| io(&csv_path, e))?;
+        Ok(Journal { dir, csv, _lock: lock })
+    }
+
+    /// The folder, absolute.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes a file that must not exist yet; complete or absent, never half.
+    ///
+    /// # Errors
+    /// When it exists or the system refuses.
+    pub fn write_once(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
+        write_whole(&self.dir.join(name), bytes)
+    }
+
+    /// Reads one of the run's JSON files; `None` when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not what it should be.
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, JournalError> {
+        let path = self.dir.join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = std::fs::read(&path).map_err(|e| io(&path, e))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|e| JournalError::Broken { path, why: e.to_string() })
+    }
+
+    /// An empty folder for a trial. What an unfinished attempt left there is removed.
+    ///
+    /// # Errors
+    /// When the trial is finished already, or the system refuses.
+    pub fn trial_folder(&self, name: &str) -> Result<PathBuf, JournalError> {
+        let path = self.dir.join("trials").join(name);
+        if path.join(MEASUREMENT).exists() {
+            return Err(JournalError::Exists(path.display().to_string()));
+        }
+        if path.exists() {
+            std::fs::remove_dir_all(&path).map_err(|e| io(&path, e))?;
+        }
+        std::fs::create_dir_all(&path).map_err(|e| io(&path, e))?;
+        Ok(path)
+    }
+
+    /// Removes the folder of a trial that was given up.
+    pub fn forget(&self, folder: &Path) {
+        if !folder.join(MEASUREMENT).exists() {
+            // What stays behind after a failed removal is unfinished and will be removed when the run is resumed.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+
+    /// Makes a trial final: its measurement on the disk, then its row.
+    ///
+    /// # Errors
+    /// When the system refuses; the trial then counts as not run.
+    pub fn finish(&mut self, folder: &Path, measurement: &Measurement) -> Result<(), JournalError> {
+        write_whole(&folder.join("findings.json"), &pretty(&measurement.findings)?)?;
+        write_whole(&folder.join(MEASUREMENT), &pretty(measurement)?)?;
+        self.append(measurement)
+    }
+
+    /// Measurements of the finished trials by number.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn finished(&self) -> Result<BTreeMap<u32, Measurement>, JournalError> {
+        let trials = self.dir.join("trials");
+        let mut finished = BTreeMap::new();
+        for entry in std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?.flatten() {
+            let path = entry.path().join(MEASUREMENT);
+            if !path.is_file() {
+                continue;
+            }
+            let bytes = std::fs::read(&path).map_err(|e| io(&path, e))?;
+            let measurement: Measurement = serde_json::from_slice(&bytes)
+                .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
+            finished.insert(measurement.trial, measurement);
+        }
+        Ok(finished)
+    }
+
+    fn append(&mut self, measurement: &Measurement) -> Result<(), JournalError> {
+        let path = self.dir.join("measurements.csv");
+        let length = self.csv.seek(SeekFrom::End(0)).map_err(|e| io(&path, e))?;
+        let mut writer = csv::WriterBuilder::new().has_headers(length == 0).from_writer(Vec::new());
+        writer
+            .serialize(Row::from(measurement))
+            .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
+        let bytes =
+            writer.into_inner().map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
+        self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
+    }
+
+    /// After a crash: drops a torn last line, and adds the rows of finished trials that have none.
+    fn mend(&mut self) -> Result<(), JournalError> {
+        let path = self.dir.join("measurements.csv");
+        let mut text = Vec::new();
+        self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut text)).map_err(|e| io(&path, e))?;
+        let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        self.csv.set_len(whole as u64).map_err(|e| io(&path, e))?;
+        let mut known = Vec::new();
+        for row in csv::Reader::from_reader(&text[..whole]).deserialize::<Row>() {
+            known.push(row.map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?.trial);
+        }
+        for (trial, measurement) in self.finished()? {
+            if !known.contains(&trial) {
+                self.append(&measurement)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn io(path: &Path, error: std::io::Error) -> JournalError {
+    JournalError::Io { path: path.to_owned(), error }
+}
+
+/// Writes to a neighbour, flushes it to the disk, and renames: the name never stands for half a file.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    if path.exists() {
+        return Err(io(path, std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+    }
+    let neighbour = path.with_extension("partial");
+    let written = File::create(&neighbour)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&neighbour, path));
+    written.map_err(|e| {
+        let _ = std::fs::remove_file(&neighbour);
+        io(path, e)
+    })?;
+    if let Some(parent) = path.parent() {
+        File::open(parent).and_then(|dir| dir.sync_all()).map_err(|e| io(parent, e))?;
+    }
+    Ok(())
+}
+
+/// A record as JSON for people: indented, with a newline at the end.
+///
+/// # Errors
+/// When it cannot be expressed, which is a defect of the record's type.
+pub fn pretty<T: Serialize>(record: &T) -> Result<Vec<u8>, JournalError> {
+    let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| io(Path::new("record"), e.into()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

@@ -1,0 +1,218 @@
+//! The keeper's own side: what runs in `weir keep`.
+//!
+//! Single-threaded, asleep in `poll` unless something happens: it must not cost the product a cycle.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::tree::descendants;
+use super::{Ended, Order, Word};
+use crate::placement::affinity_mask;
+
+/// Runs the keeper: reads an [`Order`] from standard input, starts it, and stays until it has ended or standard
+/// input closes. Returns the exit status for the process.
+///
+/// # Errors
+/// When the order cannot be read or the kernel refuses what a keeper needs.
+pub fn keep() -> std::io::Result<i32> {
+    // SAFETY: a plain prctl with integer arguments.
+    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let children_end = sigchld_fd()?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    let child = match start(&order) {
+        Ok(child) => child,
+        Err(error) => {
+            say(&Word::NotStarted(error.to_string()));
+            return Ok(1);
+        }
+    };
+    say(&Word::Started(child.id()));
+    let ended = watch(child, &children_end)?;
+    say(&Word::Ended(ended));
+    Ok(0)
+}
+
+fn start(order: &Order) -> std::io::Result<Child> {
+    let Some((program, args)) = order.argv.split_first() else {
+        return Err(std::io::Error::other("the order has no program"));
+    };
+    let output = OpenOptions::new().create(true).append(true).open(&order.output)?;
+    let mask = affinity_mask(&order.cpus);
+    let pin = !order.cpus.is_empty();
+    let keeper = std::process::id();
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .envs(&order.env)
+        .current_dir(&order.dir)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .process_group(0);
+    // SAFETY: between fork and exec only system calls are made, on values copied into the closure; nothing
+    // allocates or locks.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // The keeper may have died before the line above took effect.
+            if libc::getppid() as u32 != keeper {
+                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            if pin && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            if libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    command.spawn()
+}
+
+/// Waits for the process to end, for an order to stop, or for weir to go.
+fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
+    let pid = Pid::from_child(&child);
+    let stdin = std::io::stdin();
+    let mut deadline: Option<Instant> = None;
+    let mut forced = false;
+    loop {
+        if let Some(status) = reap(pid)? {
+            let left_over = kill_rest();
+            return Ok(Ended { code: status.code(), signal: status.signal(), forced, left_over });
+        }
+        let wait = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        if wait == Some(Duration::ZERO) {
+            forced = true;
+            deadline = None;
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            continue;
+        }
+        let timeout = wait.map(|d| Timespec { tv_sec: d.as_secs() as i64, tv_nsec: d.subsec_nanos() as i64 });
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(children_end, PollFlags::IN)];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let (told, ended) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        if ended {
+            drain(children_end);
+        }
+        if told {
+            match read_grace() {
+                Some(grace) => {
+                    deadline = Some(Instant::now() + grace);
+                    let _ = rustix::process::kill_process(pid, Signal::TERM);
+                }
+                // weir is gone, or wants it gone now.
+                None => {
+                    forced = true;
+                    kill_rest();
+                    deadline = None;
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+/// Reaps everything that has ended; the main process's status when it is among them.
+fn reap(main: Pid) -> std::io::Result<Option<ExitStatus>> {
+    let mut status = None;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, wait_status))) => {
+                if pid == main {
+                    status = Some(ExitStatus::from_raw(wait_status.as_raw()));
+                }
+            }
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(status),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Kills every descendant, again and again until none is left: a process may fork while we look.
+fn kill_rest() -> u32 {
+    let me = std::process::id();
+    let mut killed = 0;
+    for _ in 0..1_000 {
+        let left = descendants(me);
+        if left.is_empty() {
+            break;
+        }
+        killed = killed.max(left.len() as u32);
+        for pid in left {
+            if let Some(pid) = Pid::from_raw(pid as i32) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
+        while matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    killed
+}
+
+/// A line with milliseconds, or `None` at end of file. Read byte by byte: nothing of the pipe may get stuck in a
+/// buffer that `poll` does not see.
+fn read_grace() -> Option<Duration> {
+    let mut text = String::new();
+    let mut byte = [0u8; 1];
+    loop {
+        match rustix::io::read(std::io::stdin().as_fd(), &mut byte) {
+            Ok(0) => return None,
+            Ok(_) if byte[0] == b'\n' => return text.trim().parse().ok().map(Duration::from_millis),
+            Ok(_) => text.push(byte[0] as char),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn sigchld_fd() -> std::io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before use; the descriptor returned is owned by nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn drain(fd: &OwnedFd) {
+    let mut buffer = [0u8; 512];
+    // SAFETY: reads into a buffer of the length given; the descriptor is non-blocking.
+    while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
+}
+
+fn say(word: &Word) {
+    if let Ok(line) = serde_json::to_string(word) {
+        // Nobody listening means weir is gone; the pipe on standard input says the same.
+        let _ = writeln!(std::io::stdout(), "{line}");
+        let _ = std::io::stdout().flush();
+    }
+}

@@ -1,0 +1,211 @@
+//! A product's process, under a keeper that cannot leave anything behind.
+//!
+//! Products fork: killing a master leaves its workers. So each product runs below a small process of weir's own, the
+//! keeper (`weir keep`, hidden), which is the *subreaper* of everything the product starts: orphans become its
+//! children. The keeper holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the keeper
+//! kills every descendant and goes. Should the keeper itself be killed, the kernel kills the product
+//! (`PR_SET_PDEATHSIG`).
+//!
+//! Rejected: process groups alone (daemons leave them), a PID namespace (needs root, and the product's pids would
+//! not be those in its own output), cgroups (not writable everywhere weir runs).
+//!
+//! This module does not know what the process is or whether it works.
+
+mod inside;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use inside::keep;
+pub use tree::descendants;
+
+/// What the keeper is to start. Travels as one line of JSON on its standard input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// Argument vector; the first is the program.
+    pub argv: Vec<String>,
+    /// The whole environment of the process.
+    pub env: BTreeMap<String, String>,
+    /// Working directory.
+    pub dir: PathBuf,
+    /// Where standard output and standard error go, appended.
+    pub output: PathBuf,
+    /// CPUs it may use; empty for all.
+    pub cpus: Vec<u32>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Exit code, when it exited.
+    pub code: Option<i32>,
+    /// Signal, when it was killed.
+    pub signal: Option<i32>,
+    /// It did not end by itself within the time given and was killed.
+    pub forced: bool,
+    /// Descendants that were still there when it had ended, and were killed.
+    pub left_over: u32,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit status {code}"),
+            (None, Some(signal)) => write!(f, "signal {signal}"),
+            (None, None) => write!(f, "unknown end"),
+        }
+    }
+}
+
+/// What the keeper says, one line of JSON each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Started(u32),
+    NotStarted(String),
+    Ended(Ended),
+}
+
+/// A process under a keeper. Dropping it kills the process and all its descendants.
+#[derive(Debug)]
+pub struct Kept {
+    keeper: Child,
+    control: Option<ChildStdin>,
+    words: Receiver<Word>,
+    pid: u32,
+    ended: Option<Ended>,
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The keeper itself.
+    #[error("weir's own keeper process did not start: {0}")]
+    Keeper(std::io::Error),
+    /// The program.
+    #[error("{program} did not start: {why}")]
+    Program {
+        /// First of the argument vector.
+        program: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl Kept {
+    /// Starts a process.
+    ///
+    /// `weir` is this program's own binary, which also is the keeper's.
+    ///
+    /// # Errors
+    /// When it cannot be executed; a process that starts and then ends at once is not an error here, see
+    /// [`Kept::ended`].
+    pub fn start(weir: &Path, order: &Order) -> Result<Kept, StartError> {
+        let mut keeper = Command::new(weir)
+            .arg("keep")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(append_to(&order.output).map_err(StartError::Keeper)?)
+            .process_group(0)
+            .spawn()
+            .map_err(StartError::Keeper)?;
+        let mut control = keeper.stdin.take();
+        let words = listen(keeper.stdout.take());
+        let line = serde_json::to_string(order).map_err(|e| StartError::Keeper(e.into()))?;
+        if let Some(control) = control.as_mut() {
+            writeln!(control, "{line}").map_err(StartError::Keeper)?;
+        }
+        let mut kept = Kept { keeper, control, words, pid: 0, ended: None };
+        match kept.words.recv_timeout(Duration::from_secs(20)) {
+            Ok(Word::Started(pid)) => {
+                kept.pid = pid;
+                Ok(kept)
+            }
+            Ok(Word::NotStarted(why)) => {
+                let program = order.argv.first().cloned().unwrap_or_default();
+                Err(StartError::Program { program, why })
+            }
+            Ok(Word::Ended(_)) | Err(_) => {
+                Err(StartError::Keeper(std::io::Error::other("it said nothing within 20 s")))
+            }
+        }
+    }
+
+    /// Pid of the process itself.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Pid of the keeper: root of the process tree, not part of the product.
+    pub fn keeper_pid(&self) -> u32 {
+        self.keeper.id()
+    }
+
+    /// How it ended, if it has; does not wait.
+    pub fn ended(&mut self) -> Option<Ended> {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits for it to end by itself.
+    pub fn wait(&mut self, within: Duration) -> Option<Ended> {
+        if self.ended.is_none() {
+            match self.words.recv_timeout(within) {
+                Ok(Word::Ended(ended)) => self.ended = Some(ended),
+                // The keeper is gone without a word: somebody killed it, and the kernel then killed the product.
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
+                }
+                _ => {}
+            }
+        }
+        self.ended
+    }
+
+    /// Ends it: SIGTERM, then SIGKILL for whatever of its tree is still there after `grace`.
+    pub fn stop(mut self, grace: Duration) -> Ended {
+        if self.ended().is_none() {
+            if let Some(control) = self.control.as_mut() {
+                // A keeper that is gone cannot be told; wait() below finds out.
+                let _ = writeln!(control, "{}", grace.as_millis());
+            }
+            self.wait(grace + Duration::from_secs(5));
+        }
+        self.ended.unwrap_or(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Closing the pipe tells the keeper to kill what is left; it then ends by itself.
+        self.control = None;
+        let _ = self.keeper.wait();
+    }
+}
+
+fn append_to(path: &Path) -> std::io::Result<std::fs::File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+fn listen(stdout: Option<std::process::ChildStdout>) -> Receiver<Word> {
+    let (sender, words) = channel();
+    if let Some(stdout) = stdout {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let Ok(word) = serde_json::from_str(&line) else { continue };
+                if sender.send(word).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    words
+}

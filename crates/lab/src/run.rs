@@ -1,0 +1,369 @@
+//! A suite carried out, from an empty folder or from where an earlier attempt was cut off.
+//!
+//! The run knows the order of trials and when to stop; [`crate::trial`] knows what a trial is, [`crate::journal`] how
+//! it is kept. It tells an [`Observer`] what happens and does not know how that is shown.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir_model::load::{DriverChoice, LoadSecond};
+use weir_model::product::{Product, ProductKind};
+use weir_model::record::{Environment, Finding, Measurement, ProductFacts, TrialError, Verdict};
+use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
+
+use crate::install::Installed;
+use crate::journal::{Journal, JournalError, pretty};
+use crate::placement::{Placement, restrict_to};
+use crate::plan::{Planned, plan};
+use crate::rates::{self, Chosen};
+use crate::stop::Stop;
+use crate::trial::{self, Abort, Bench, Order, Step};
+
+/// Everything a new run needs. All of it was checked before.
+#[derive(Debug)]
+pub struct Setup {
+    /// The suite as resolved: scaled and filtered.
+    pub suite: Suite,
+    /// What was scaled, in words.
+    pub scaled: Vec<String>,
+    /// The products of the suite.
+    pub products: BTreeMap<String, Product>,
+    /// What is installed of them.
+    pub installed: BTreeMap<String, Installed>,
+    /// CPUs of the roles.
+    pub placement: Placement,
+    /// I/O driver of client and origin.
+    pub driver: DriverChoice,
+    /// weir's own binary.
+    pub weir: PathBuf,
+    /// weir's version, for the record.
+    pub weir_version: String,
+    /// What the machine's examination found.
+    pub doctor: Vec<Finding>,
+}
+
+/// What happens in a run.
+#[derive(Debug)]
+pub enum Happening<'a> {
+    /// The run begins.
+    Begin {
+        /// Trials in all.
+        trials: usize,
+        /// Of them finished before.
+        finished: usize,
+        /// Its folder.
+        folder: &'a Path,
+    },
+    /// A rate was chosen for an open load.
+    Rate(&'a Chosen),
+    /// A trial begins.
+    Trial {
+        /// Which.
+        planned: &'a Planned,
+        /// Time that the rest of the run will take, this trial included.
+        left: Duration,
+    },
+    /// A stage of the trial begins.
+    Stage(&'static str),
+    /// A second of load.
+    Second(&'a LoadSecond),
+    /// A trial is over and written down.
+    Finished(&'a Measurement),
+}
+
+/// Is told what happens.
+pub trait Observer {
+    /// Called on the run's thread; must not take long.
+    fn see(&mut self, happening: Happening<'_>);
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Trials finished in all.
+    pub finished: usize,
+    /// Trials planned.
+    pub planned: usize,
+    /// Trials that ended in an error row.
+    pub errors: usize,
+    /// Somebody asked to stop.
+    pub stopped: bool,
+}
+
+/// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.
+const OVERHEAD: Duration = Duration::from_millis(900);
+
+/// Trials of one entry that may fail in a row before a trial ran, until weir stops trying that entry.
+const FAILURES_IN_A_ROW: usize = 2;
+
+/// A run that can be carried out.
+#[derive(Debug)]
+pub struct Run {
+    journal: Journal,
+    bench: Bench,
+    suite: Suite,
+    plan: Vec<Planned>,
+    chosen: Vec<Chosen>,
+    measured: Vec<Measurement>,
+}
+
+impl Run {
+    /// A new run in a new folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or holds something already.
+    pub fn create(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
+        let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+        let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
+        let plan = plan(&suite, seed);
+        let environment = environment(&setup, seed);
+        let journal = Journal::create(
+            dir,
+            &[
+                ("environment.json", pretty(&environment)?),
+                ("plan.json", pretty(&plan)?),
+                // Last: a folder with this file is a run folder, and has the other two.
+                ("run.toml", suite.to_toml().into_bytes()),
+            ],
+        )?;
+        Ok(Run { journal, bench: bench(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
+    }
+
+    /// The run in a folder, as far as it came. `setup` has its suite (parsed from its `run.toml`).
+    ///
+    /// # Errors
+    /// When the folder is no run, is in use, or cannot be read.
+    pub fn resume(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
+        let journal = Journal::open(dir)?;
+        let broken = |why: &str| JournalError::Broken { path: dir.join("plan.json"), why: why.to_owned() };
+        let plan: Vec<Planned> = journal.read_json("plan.json")?.ok_or_else(|| broken("it is missing"))?;
+        let seed = setup.suite.seed.unwrap_or_default();
+        let measured: Vec<Measurement> = journal.finished()?.into_values().collect();
+        let mut chosen = Vec::new();
+        for load in &setup.suite.loads {
+            chosen.extend(journal.read_json::<Vec<Chosen>>(&rates_file(load))?.unwrap_or_default());
+        }
+        let suite = setup.suite.clone();
+        Ok(Run { journal, bench: bench(setup, seed), suite, plan, chosen, measured })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        self.journal.dir()
+    }
+
+    /// What it will take, from the lengths of its loads.
+    pub fn expected(suite: &Suite) -> Duration {
+        let each: Duration = suite.loads.iter().map(|l| l.warmup + l.duration + OVERHEAD).sum();
+        each * suite.blocks * (suite.entries.len() * suite.workloads.len()) as u32
+    }
+
+    /// Runs every trial that is not finished.
+    ///
+    /// # Errors
+    /// When something cannot be written; all finished trials are safe.
+    pub fn carry_out(mut self, stop: &Stop, observer: &mut dyn Observer) -> Result<Outcome, JournalError> {
+        self.keep_off_the_proxy();
+        observer.see(Happening::Begin {
+            trials: self.plan.len(),
+            finished: self.measured.len(),
+            folder: self.journal.dir(),
+        });
+        let mut stopped = false;
+        for planned in std::mem::take(&mut self.plan) {
+            if self.measured.iter().any(|m| m.trial == planned.trial) {
+                continue;
+            }
+            if stop.wanted() {
+                stopped = true;
+                break;
+            }
+            match self.one(&planned, stop, observer) {
+                Ok(measurement) => self.measured.push(measurement),
+                Err(Abort::Stopped) => {
+                    stopped = true;
+                    break;
+                }
+                Err(Abort::Journal(error)) => return Err(error),
+            }
+        }
+        Ok(Outcome {
+            folder: self.journal.dir().to_owned(),
+            finished: self.measured.len(),
+            planned: plan(&self.suite, self.bench.seed).len(),
+            errors: self.measured.iter().filter(|m| m.verdict == Verdict::Error).count(),
+            stopped,
+        })
+    }
+
+    /// weir's own work must not land on the product's CPUs. Not fatal: `doctor` says when CPUs are missing.
+    fn keep_off_the_proxy(&self) {
+        let mut cpus = self.bench.placement.client.clone();
+        cpus.extend(&self.bench.placement.origin);
+        let _ = restrict_to(&cpus);
+    }
+
+    fn one(&mut self, planned: &Planned, stop: &Stop, observer: &mut dyn Observer) -> Result<Measurement, Abort> {
+        let (Some(workload), Some(load)) =
+            (self.suite.workload(&planned.case.workload), self.suite.load(&planned.case.load))
+        else {
+            let path = self.journal.dir().join("plan.json");
+            let why = format!("trial {} names a workload or load that run.toml does not have", planned.trial);
+            return Err(JournalError::Broken { path, why }.into());
+        };
+        let (workload, load) = (workload.clone(), load.clone());
+        self.choose_rates(&load, observer)?;
+        observer.see(Happening::Trial { planned, left: self.time_left(planned.trial) });
+        let folder = self.journal.trial_folder(&planned.folder())?;
+        let entry = entry_of(planned);
+        let rate = rates::rate_for(&self.chosen, &load, &workload.name, &entry);
+        let order = Order { planned, workload: &workload, load: &load, rate, folder: &folder };
+        let mut tell = |step: Step<'_>| {
+            observer.see(match step {
+                Step::Stage(stage) => Happening::Stage(stage),
+                Step::Second(row) => Happening::Second(row),
+            });
+        };
+        let result = match self.reason_not_to_try(&entry, &load, rate) {
+            Some(error) => Ok(trial::not_tried(&self.bench, &order, error)),
+            None => trial::carry_out(&self.bench, &order, stop, &mut tell),
+        };
+        let measurement = match result {
+            Ok(measurement) => measurement,
+            Err(abort) => {
+                self.journal.forget(&folder);
+                return Err(abort);
+            }
+        };
+        self.journal.finish(&folder, &measurement)?;
+        observer.see(Happening::Finished(&measurement));
+        Ok(measurement)
+    }
+
+    /// Before the first trial of an open load: its rates, chosen once and written down.
+    fn choose_rates(&mut self, load: &Load, observer: &mut dyn Observer) -> Result<(), JournalError> {
+        let needed = matches!(&load.kind, LoadKind::Open { rate: RateSpec::Share { .. }, .. });
+        if !needed || self.chosen.iter().any(|c| c.load == load.name) {
+            return Ok(());
+        }
+        let products = &self.bench.products;
+        let is_direct = |name: &str| matches!(products.get(name).map(|p| &p.kind), Some(ProductKind::Direct));
+        let chosen = rates::choose(&self.suite, load, &self.measured, &is_direct);
+        for one in &chosen {
+            observer.see(Happening::Rate(one));
+        }
+        if !chosen.is_empty() {
+            self.journal.write_once(&rates_file(load), &pretty(&chosen)?)?;
+        }
+        self.chosen.extend(chosen);
+        Ok(())
+    }
+
+    fn reason_not_to_try(&self, entry: &Entry, load: &Load, rate: Option<f64>) -> Option<TrialError> {
+        if let (LoadKind::Open { rate: RateSpec::Share { of, load: base, .. }, .. }, None) = (&load.kind, rate) {
+            let whose = match of {
+                RateBase::Slowest => "no product",
+                RateBase::Own => "this product never",
+            };
+            return Some(TrialError {
+                stage: "rate".to_owned(),
+                message: format!("{whose} carried the load {base}, of which this one's rate is a share"),
+                evidence: "the error rows of that load".to_owned(),
+                remedy: "see why they failed".to_owned(),
+            });
+        }
+        let mine = |m: &&Measurement| m.case.product == entry.product && m.case.profile == entry.profile;
+        let last: Vec<&Measurement> = self.measured.iter().filter(mine).rev().take(FAILURES_IN_A_ROW).collect();
+        let before_load = |m: &&Measurement| {
+            m.error.as_ref().is_some_and(|e| ["render", "check", "start", "ready", "verify", "not-tried"].contains(&e.stage.as_str()))
+        };
+        if last.len() < FAILURES_IN_A_ROW || !last.iter().all(|m| before_load(m)) {
+            return None;
+        }
+        let error = last.first()?.error.as_ref()?;
+        Some(TrialError {
+            stage: "not-tried".to_owned(),
+            message: match error.stage.as_str() {
+                "not-tried" => error.message.clone(),
+                stage => format!("not tried again after failing twice at \"{stage}\": {}", error.message),
+            },
+            evidence: error.evidence.clone(),
+            remedy: error.remedy.clone(),
+        })
+    }
+
+    /// From what this run's trials took beyond their loads' own lengths.
+    fn time_left(&self, from_trial: u32) -> Duration {
+        let length = |load: &str| self.suite.load(load).map_or(Duration::ZERO, |l| l.warmup + l.duration);
+        let over: Vec<f64> = self
+            .measured
+            .iter()
+            .filter(|m| m.error.is_none())
+            .map(|m| (m.took_s - length(&m.case.load).as_secs_f64()).max(0.0))
+            .collect();
+        let overhead = weir_stats::median(&over).map_or(OVERHEAD, Duration::from_secs_f64);
+        plan(&self.suite, self.bench.seed)
+            .iter()
+            .filter(|p| p.trial >= from_trial)
+            .map(|p| length(&p.case.load) + overhead)
+            .sum()
+    }
+}
+
+/// Where the rates chosen for an open load are written down.
+fn rates_file(load: &Load) -> String {
+    format!("rates-{}.json", load.name)
+}
+
+fn entry_of(planned: &Planned) -> Entry {
+    Entry { product: planned.case.product.clone(), profile: planned.case.profile.clone() }
+}
+
+fn bench(setup: Setup, seed: u64) -> Bench {
+    Bench {
+        weir: setup.weir,
+        placement: setup.placement,
+        driver: setup.driver,
+        products: setup.products,
+        installed: setup.installed,
+        seed,
+    }
+}
+
+fn environment(setup: &Setup, seed: u64) -> Environment {
+    let products = setup
+        .installed
+        .iter()
+        .map(|(name, installed)| ProductFacts {
+            name: name.clone(),
+            title: setup.products.get(name).map(|p| p.title.clone()).unwrap_or_default(),
+            version: installed.version.clone(),
+            binary: installed.binary.display().to_string(),
+            sha256: installed.sha256.clone(),
+            from: installed.from.clone(),
+        })
+        .collect();
+    Environment {
+        weir_version: setup.weir_version.clone(),
+        weir_sha256: sha256_of(&setup.weir),
+        started: jiff::Timestamp::now().to_string(),
+        placement: setup.placement.to_map(),
+        products,
+        seed,
+        scaled: setup.scaled.clone(),
+        doctor: setup.doctor.clone(),
+        ..weir_vitals::environment()
+    }
+}
+
+/// Empty when the binary cannot be read: it is running, so that is the machine's doing, and no reason not to measure.
+fn sha256_of(path: &Path) -> String {
+    use sha2::Digest;
+    let Ok(bytes) = std::fs::read(path) else {
+        return String::new();
+    };
+    sha2::Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect()
+}

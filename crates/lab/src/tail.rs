@@ -1,0 +1,38 @@
+//! The last lines of a file that a child process wrote: the evidence in error messages.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes looked at, from the end.
+const WINDOW: u64 = 16 * 1024;
+
+/// The last `lines` lines, without control characters (a product's output goes to terminals and pages). Empty when
+/// there is no such file or nothing in it.
+pub fn last_lines(path: &Path, lines: usize) -> String {
+    let Ok(mut file) = File::open(path) else {
+        return String::new();
+    };
+    let length = file.metadata().map(|m| m.len()).unwrap_or(0);
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(length.saturating_sub(WINDOW))).is_err() || file.read_to_end(&mut bytes).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = all[all.len().saturating_sub(lines)..].join("\n");
+    shown.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_end_and_drops_control_characters() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), "one\n\ntwo\n\u{1b}[31mthree\u{7}\n").expect("written");
+        assert_eq!(last_lines(file.path(), 2), "two\n[31mthree");
+        assert_eq!(last_lines(Path::new("/nonexistent"), 2), "");
+    }
+}

@@ -1,0 +1,300 @@
+//! The life of one trial: place, start, ready, verify, measure, settle, stop, audit.
+//!
+//! Whatever goes wrong becomes an `error` row with stage, message, evidence and remedy; only a wish to stop and a
+//! disk that takes no more end the run. Everything started here is ended here, on every path (drop does it).
+//!
+//! This module does not know which trials there are, nor what their numbers mean.
+
+mod failure;
+mod measure;
+mod product;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Shape};
+use weir_model::product::{Product, ProductKind};
+use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
+use weir_model::suite::{Expect, Load, LoadKind, Workload};
+
+use crate::audit::{self, Evidence};
+use crate::http::Http;
+use crate::install::Installed;
+use crate::journal::{JournalError, pretty};
+use crate::placement::Placement;
+use crate::plan::Planned;
+use crate::ports;
+use crate::role::OriginProcess;
+use crate::stop::Stop;
+use crate::verify;
+
+use failure::Failure;
+use measure::Measured;
+use product::Running;
+
+/// What all trials of a run share.
+#[derive(Debug)]
+pub struct Bench {
+    /// weir's own binary: client, origin and keeper are it, started again.
+    pub weir: PathBuf,
+    /// CPUs of the roles.
+    pub placement: Placement,
+    /// I/O driver of client and origin.
+    pub driver: DriverChoice,
+    /// Products of the run by name.
+    pub products: BTreeMap<String, Product>,
+    /// What is installed, by product name; none for `direct`.
+    pub installed: BTreeMap<String, Installed>,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// One trial's order.
+#[derive(Debug)]
+pub struct Order<'a> {
+    /// Number, block, case.
+    pub planned: &'a Planned,
+    /// The workload of the case.
+    pub workload: &'a Workload,
+    /// The load of the case.
+    pub load: &'a Load,
+    /// Requests a second, for open loads.
+    pub rate: Option<f64>,
+    /// The trial's empty folder, absolute.
+    pub folder: &'a Path,
+}
+
+/// Why there is no measurement at all, not even an error row.
+#[derive(Debug, thiserror::Error)]
+pub enum Abort {
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+    /// The disk.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// What a trial tells while it runs.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A stage begins: `starting`, `verifying`, `connecting`, `warming up`, `measuring`, `settling`.
+    Stage(&'static str),
+    /// A second of warm-up or window.
+    Second(&'a LoadSecond),
+}
+
+/// Runs a trial.
+///
+/// # Errors
+/// [`Abort`] only; a failed trial is a measurement with an error in it.
+pub fn carry_out(
+    bench: &Bench,
+    order: &Order<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<Measurement, Abort> {
+    let clock = Instant::now();
+    let mut measurement = blank(bench, order);
+    match attempt(bench, order, stop, tell) {
+        Ok(yielded) => yielded.into_measurement(bench, order, &mut measurement),
+        Err(Failure::Stopped) => return Err(Abort::Stopped),
+        Err(Failure::Trial(error)) => measurement = failed(measurement, error),
+        Err(Failure::Journal(error)) => return Err(error.into()),
+    }
+    measurement.took_s = clock.elapsed().as_secs_f64();
+    Ok(measurement)
+}
+
+/// A measurement that says only that the trial was not tried, and why.
+pub fn not_tried(bench: &Bench, order: &Order<'_>, error: TrialError) -> Measurement {
+    failed(blank(bench, order), error)
+}
+
+fn failed(measurement: Measurement, error: TrialError) -> Measurement {
+    Measurement { verdict: weir_model::record::Verdict::Error, error: Some(error), ..measurement }
+}
+
+fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
+    let installed = bench.installed.get(&order.planned.case.product);
+    Measurement {
+        schema: MEASUREMENT_SCHEMA,
+        trial: order.planned.trial,
+        block: order.planned.block,
+        case: order.planned.case.clone(),
+        started: jiff::Timestamp::now().to_string(),
+        took_s: 0.0,
+        verdict: weir_model::record::Verdict::Valid,
+        error: None,
+        product_version: installed.map(|i| i.version.clone()),
+        product_sha256: installed.map(|i| i.sha256.clone()),
+        cores: bench.placement.proxy.len() as u32,
+        load: None,
+        origin: None,
+        usage: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// What an attempt that went through has to say.
+struct Yielded {
+    load: LoadResult,
+    origin: weir_model::books::Books,
+    measured: weir_vitals::Window,
+    stopped: Option<Finding>,
+    proxied: bool,
+}
+
+impl Yielded {
+    fn into_measurement(self, bench: &Bench, order: &Order<'_>, m: &mut Measurement) {
+        m.findings = audit::audit(&Evidence {
+            load: &self.load,
+            origin: &self.origin,
+            usage: &self.measured.usage,
+            series: &self.measured.series,
+            placement: &bench.placement,
+            connections: order.load.connections,
+            proxied: self.proxied,
+        });
+        m.findings.extend(self.stopped);
+        m.verdict = audit::verdict(&m.findings);
+        m.load = Some(self.load);
+        m.origin = Some(self.origin);
+        m.usage = self.measured.usage;
+    }
+}
+
+fn attempt(
+    bench: &Bench,
+    order: &Order<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<Yielded, Failure> {
+    let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
+        Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
+    })?;
+    let [origin_addr, proxy_addr] = ports::free()
+        .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
+
+    tell(Step::Stage("starting"));
+    let mut origin = OriginProcess::start(
+        &bench.weir,
+        origin_addr,
+        &bench.placement.origin,
+        bench.driver,
+        &order.folder.join("origin.log"),
+    )
+    .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))?;
+    let to_origin = Http::new(origin.addr, Duration::from_secs(30));
+    let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
+    let target = running.as_ref().map_or(origin.addr, |r| r.addr);
+    running_ready(&mut running, product, stop)?;
+
+    tell(Step::Stage("verifying"));
+    let expect = verified(order.workload, product, &to_origin, target, &mut running)?;
+    let books_before = books(&to_origin, &origin)?;
+
+    let spec = load_spec(bench, order, target, expect);
+    let measured = measure::measure(bench, order, &spec, &mut origin, &mut running, stop, tell)?;
+
+    tell(Step::Stage("settling"));
+    let books_after = settled_books(&to_origin, &origin)?;
+    let proxied = running.is_some();
+    let stopped = running.and_then(|r| r.stop(product));
+    drop(origin);
+    write_files(order.folder, &measured)?;
+    Ok(Yielded {
+        load: measured.load,
+        origin: books_after.since(&books_before),
+        measured: measured.window,
+        stopped,
+        proxied,
+    })
+}
+
+fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) -> Result<(), Failure> {
+    match (running, &product.kind) {
+        (Some(running), ProductKind::Proxy(program)) => running.wait_ready(program.process.ready_within, stop),
+        _ => Ok(()),
+    }
+}
+
+fn verified(
+    workload: &Workload,
+    product: &Product,
+    to_origin: &Http,
+    target: std::net::SocketAddr,
+    running: &mut Option<Running>,
+) -> Result<Expect, Failure> {
+    let (expect, reference) = verify::reference(workload, to_origin)
+        .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
+    if let Some(running) = running {
+        running.verify_listener()?;
+        verify::product(workload, &Http::new(target, Duration::from_secs(30)), &reference).map_err(|e| {
+            Failure::at(
+                "verify",
+                e,
+                running.evidence(),
+                format!("correct the templates of {}; they are in the trial's folder as rendered", product.title),
+            )
+        })?;
+    }
+    Ok(expect)
+}
+
+fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, expect: Expect) -> LoadSpec {
+    let shape = match (&order.load.kind, order.rate) {
+        (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
+        _ => Shape::Closed,
+    };
+    LoadSpec {
+        target,
+        authority: target.to_string(),
+        request: order.workload.request.clone(),
+        expect,
+        shape,
+        connections: order.load.connections,
+        threads: (bench.placement.client.len() as u32).min(order.load.connections),
+        cpus: bench.placement.client.clone(),
+        warmup_s: order.load.warmup.as_secs_f64(),
+        duration_s: order.load.duration.as_secs_f64(),
+        timeout_s: order.load.timeout.as_secs_f64(),
+        // The same arrivals for every product of a block: what is compared is offered alike.
+        seed: bench.seed ^ u64::from(order.planned.block),
+        driver: bench.driver,
+        connection_close: false,
+    }
+}
+
+fn books(to_origin: &Http, origin: &OriginProcess) -> Result<weir_model::books::Books, Failure> {
+    to_origin.books().map_err(|e| {
+        Failure::at("settle", format!("the origin's books cannot be read: {e}"), origin.last_words(), "see origin.log")
+    })
+}
+
+/// Reads the books when everything that reached the origin is answered, or after a second.
+fn settled_books(to_origin: &Http, origin: &OriginProcess) -> Result<weir_model::books::Books, Failure> {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        let books = books(to_origin, origin)?;
+        if books.answered >= books.requests || Instant::now() >= deadline {
+            return Ok(books);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn write_files(folder: &Path, measured: &Measured) -> Result<(), Failure> {
+    let path = folder.join("resources.csv");
+    let io = |error: std::io::Error| JournalError::Io { path: path.clone(), error };
+    let mut writer = csv::Writer::from_path(&path).map_err(|e| io(e.into()))?;
+    for row in &measured.window.series {
+        writer.serialize(row).map_err(|e| io(e.into()))?;
+    }
+    writer.flush().map_err(io)?;
+    let costs = serde_json::json!({ "vitals_cpu_us": measured.window.own_cpu_us, "window_s": measured.window.length_s });
+    let path = folder.join("observer.json");
+    std::fs::write(&path, pretty(&costs)?).map_err(|error| JournalError::Io { path, error })?;
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Verification before measuring: does the product answer rightly, and is it the product that answers?
+//!
+//! The reference is what the origin itself says to the same request; nothing about the answer is taken on trust from
+//! the suite alone.
+
+use std::net::SocketAddr;
+
+use weir_model::product::ProductKind;
+use weir_model::suite::{Expect, Workload};
+
+use crate::http::{Answer, Http};
+
+/// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
+/// status, size and body hash: what every answer of the load is then held to.
+///
+/// # Errors
+/// What was found and what would be right.
+pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Answer), String> {
+    let answer = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
+    let expect = &workload.expect;
+    if let Some(status) = expect.status
+        && answer.status != status
+    {
+        return Err(format!("the origin answers {} with status {}, the suite expects {status}", workload.request.path, answer.status));
+    }
+    if let Some(size) = expect.size
+        && answer.size != size
+    {
+        return Err(format!("the origin answers {} with {} bytes, the suite expects {size}", workload.request.path, answer.size));
+    }
+    if let Some(hash) = expect.hash
+        && answer.hash != hash
+    {
+        return Err(format!("the origin's body hashes to {:016x}, the suite expects {hash:016x}", answer.hash));
+    }
+    let complete = Expect { status: Some(answer.status), size: Some(answer.size), hash: Some(answer.hash) };
+    Ok((complete, answer))
+}
+
+/// How many requests verification sends through a product. More than one: a product may answer the first rightly
+/// and the second, on the same connection, not.
+pub const REQUESTS: usize = 3;
+
+/// Checks the product's answers against the origin's.
+///
+/// # Errors
+/// What was found and what would be right.
+pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Result<(), String> {
+    for nth in 1..=REQUESTS {
+        let answer = product
+            .send(&workload.request)
+            .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
+        compare(&answer, reference).map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Headers that must come through unchanged when the origin sends them.
+const KEPT_HEADERS: [&str; 2] = ["content-type", "content-encoding"];
+
+fn compare(answer: &Answer, reference: &Answer) -> Result<(), String> {
+    if answer.version != "HTTP/1.1" {
+        return Err(format!("its version is {}, HTTP/1.1 would be right", answer.version));
+    }
+    if answer.status != reference.status {
+        return Err(format!("its status is {}, the origin says {}", answer.status, reference.status));
+    }
+    for name in KEPT_HEADERS {
+        if answer.header(name) != reference.header(name) {
+            return Err(format!(
+                "its header {name} is {:?}, the origin says {:?}",
+                answer.header(name).unwrap_or("(absent)"),
+                reference.header(name).unwrap_or("(absent)")
+            ));
+        }
+    }
+    if answer.size != reference.size {
+        return Err(format!("its body has {} bytes, the origin's has {}", answer.size, reference.size));
+    }
+    if answer.hash != reference.hash {
+        return Err(format!("its body hashes to {:016x}, the origin's to {:016x}", answer.hash, reference.hash));
+    }
+    Ok(())
+}
+
+/// Whether this kind of product has to be compared with the origin at all.
+pub fn needed(kind: &ProductKind) -> bool {
+    matches!(kind, ProductKind::Proxy(_))
+}
+
+/// Checks that the socket listening on `addr` belongs to one of `pids`: that the process we measure is the one we
+/// started, and not another that happened to have the port.
+///
+/// # Errors
+/// Who listens instead, as far as /proc tells.
+pub fn listener_belongs_to(addr: SocketAddr, pids: &[u32]) -> Result<(), String> {
+    let inodes = listening_inodes(addr.port())?;
+    if inodes.is_empty() {
+        return Err(format!("nothing listens on {addr}"));
+    }
+    for pid in pids {
+        let Ok(process) = procfs::process::Process::new(*pid as i32) else { continue };
+        let Ok(fds) = process.fd() else { continue };
+        for fd in fds.flatten() {
+            if let procfs::process::FDTarget::Socket(inode) = fd.target
+                && inodes.contains(&inode)
+            {
+                return Ok(());
+            }
+        }
+    }
+    Err(format!("the socket listening on {addr} belongs to none of the processes that weir started ({pids:?})"))
+}
+
+fn listening_inodes(port: u16) -> Result<Vec<u64>, String> {
+    let mut sockets = procfs::net::tcp().map_err(|e| format!("/proc/net/tcp: {e}"))?;
+    // A machine without IPv6 has no tcp6 table; a product may well listen on [::] for both.
+    sockets.extend(procfs::net::tcp6().unwrap_or_default());
+    Ok(sockets
+        .into_iter()
+        .filter(|s| s.state == procfs::net::TcpState::Listen && s.local_address.port() == port)
+        .map(|s| s.inode)
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer() -> Answer {
+        Answer {
+            status: 200,
+            version: "HTTP/1.1".into(),
+            headers: vec![("content-type".into(), "text/plain".into())],
+            size: 2,
+            hash: 1,
+            body: b"ok".to_vec(),
+        }
+    }
+
+    #[test]
+    fn equal_answers_pass_and_every_difference_is_named() {
+        let right = answer();
+        assert_eq!(compare(&right, &right), Ok(()));
+        let cases: [(&str, fn(&mut Answer)); 5] = [
+            ("version", |a| a.version = "HTTP/1.0".into()),
+            ("status", |a| a.status = 502),
+            ("content-type", |a| a.headers.clear()),
+            ("bytes", |a| a.size = 3),
+            ("hashes", |a| a.hash = 2),
+        ];
+        for (word, spoil) in cases {
+            let mut wrong = answer();
+            spoil(&mut wrong);
+            let text = compare(&wrong, &right).expect_err(word);
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_listener_is_found_only_with_its_own_process() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let addr = listener.local_addr().expect("bound");
+        assert_eq!(listener_belongs_to(addr, &[std::process::id()]), Ok(()));
+        assert!(listener_belongs_to(addr, &[1]).is_err());
+        drop(listener);
+        assert!(listener_belongs_to(addr, &[std::process::id()]).is_err());
+    }
+}
