@@ -1,0 +1,42 @@
+//! Replays the fuzz targets' corpus through the same oracle, with a stable toolchain and no fuzzer.
+
+#[path = "common/oracle.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod oracle;
+
+use std::fs;
+use std::path::Path;
+
+/// Gives every file of a target's corpus to `check`.
+fn replay(target: &str, check: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fuzz/corpus")
+        .join(target);
+    let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut count = 0;
+    for file in files {
+        let path = file.expect("a folder's entry").path();
+        let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        // The panic inside says what does not hold; this says of what.
+        if let Err(panic) = std::panic::catch_unwind(|| check(&bytes)) {
+            eprintln!("the file was {}", path.display());
+            std::panic::resume_unwind(panic);
+        }
+        count += 1;
+    }
+    assert!(
+        count >= 30,
+        "only {count} files in {}: is the corpus whole?",
+        folder.display()
+    );
+}
+
+#[test]
+fn answers() {
+    replay("h1_answers", oracle::answers);
+}
+
+#[test]
+fn requests() {
+    replay("h1_requests", oracle::requests);
+}
