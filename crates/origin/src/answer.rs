@@ -60,10 +60,7 @@ impl Given {
     pub fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Given {
         buffer.clear();
         buffer.extend_from_slice(content_type);
-        Given {
-            bytes: buffer,
-            type_length: content_type.len(),
-        }
+        Given { bytes: buffer, type_length: content_type.len() }
     }
 
     /// Adds a piece of the body.
@@ -106,23 +103,13 @@ pub struct Writer {
 
 impl Writer {
     /// Queues the whole answer. `books` is asked for the accounts if the answer is about them.
-    pub fn write<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        answer: &Answer,
-        books: impl FnOnce() -> Books,
-    ) -> Written {
+    pub fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, books: impl FnOnce() -> Books) -> Written {
         let resolved = &*answer.resolved;
         if answer.role == Role::Continue {
             io.send(conn, encode::CONTINUE);
-            return Written {
-                bytes: encode::CONTINUE.len() as u64,
-                ..Written::default()
-            };
+            return Written { bytes: encode::CONTINUE.len() as u64, ..Written::default() };
         }
-        let usual =
-            answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
+        let usual = answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
         if usual && (answer.head_only || !resolved.plan.chunked) {
             return send_ready(io, conn, resolved, answer.head_only);
         }
@@ -135,9 +122,7 @@ impl Writer {
                 let content_type = answer.given.content_type().unwrap_or(resolved.content_type);
                 self.send(io, conn, answer, content_type, answer.given.body())
             }
-            Source::Headers => {
-                self.send(io, conn, answer, resolved.content_type, answer.given.body())
-            }
+            Source::Headers => self.send(io, conn, answer, resolved.content_type, answer.given.body()),
             Source::Books => {
                 let mut text = serde_json::to_vec_pretty(&books()).unwrap_or_default();
                 text.push(b'\n');
@@ -147,14 +132,7 @@ impl Writer {
     }
 
     /// Sends a body that the driver copies.
-    fn send<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        answer: &Answer,
-        content_type: &str,
-        body: &[u8],
-    ) -> Written {
+    fn send<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, content_type: &str, body: &[u8]) -> Written {
         let framing = self.head(answer, content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -173,21 +151,11 @@ impl Writer {
             sent.0 += body.len() as u64;
         }
         sent.copied(io, conn, &mut self.scratch);
-        Written {
-            bytes: sent.0,
-            body: body.len() as u64,
-            before_body,
-        }
+        Written { bytes: sent.0, body: body.len() as u64, before_body }
     }
 
     /// Sends a body that the driver need not copy.
-    fn send_static<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        answer: &Answer,
-        body: &'static [u8],
-    ) -> Written {
+    fn send_static<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, body: &'static [u8]) -> Written {
         let framing = self.head(answer, answer.resolved.content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -203,11 +171,7 @@ impl Writer {
         } else {
             sent.with(io, conn, &mut self.scratch, body);
         }
-        Written {
-            bytes: sent.0,
-            body: body.len() as u64,
-            before_body,
-        }
+        Written { bytes: sent.0, body: body.len() as u64, before_body }
     }
 
     /// Writes the head into the scratch buffer and says how the body is delimited.
@@ -224,13 +188,7 @@ impl Writer {
             (false, Version::Http10) => Persistence::KeepAlive,
         };
         self.scratch.clear();
-        resolve::encode_head(
-            &mut self.scratch,
-            answer.resolved.plan.status,
-            content_type,
-            framing,
-            persistence,
-        );
+        resolve::encode_head(&mut self.scratch, answer.resolved.plan.status, content_type, framing, persistence);
         framing
     }
 }
@@ -238,19 +196,12 @@ impl Writer {
 impl Answer {
     /// `100 Continue`, in its turn.
     pub fn interim() -> Answer {
-        Answer {
-            role: Role::Continue,
-            close: false,
-            ..Answer::closing(Resolved::fixed(200, Body::text(""), false))
-        }
+        Answer { role: Role::Continue, close: false, ..Answer::closing(Resolved::fixed(200, Body::text(""), false)) }
     }
 
     /// The refusal (400, 431 ...) of what is not HTTP, or beyond bounds.
     pub fn malformed(status: u16, why: &dyn std::fmt::Display) -> Answer {
-        Answer {
-            role: Role::Malformed,
-            ..Answer::closing(Resolved::malformed(status, why))
-        }
+        Answer { role: Role::Malformed, ..Answer::closing(Resolved::malformed(status, why)) }
     }
 
     fn closing(resolved: Resolved) -> Answer {
@@ -266,9 +217,7 @@ impl Answer {
     }
 
     fn has_body(&self) -> bool {
-        !self.head_only
-            && !resolve::bodiless(self.resolved.plan.status)
-            && self.resolved.plan.status != 205
+        !self.head_only && !resolve::bodiless(self.resolved.plan.status) && self.resolved.plan.status != 205
     }
 }
 
@@ -297,27 +246,15 @@ fn send_ready<I: Io>(io: &mut I, conn: Conn, resolved: &Resolved, head_only: boo
     match &resolved.body {
         _ if head_only => {
             io.send(conn, head);
-            Written {
-                bytes: before_body,
-                body: 0,
-                before_body,
-            }
+            Written { bytes: before_body, body: 0, before_body }
         }
         Body::Copied(body) => {
             io.send(conn, &resolved.ready);
-            Written {
-                bytes: resolved.ready.len() as u64,
-                body: body.len() as u64,
-                before_body,
-            }
+            Written { bytes: resolved.ready.len() as u64, body: body.len() as u64, before_body }
         }
         Body::Static(body) => {
             io.send_with(conn, head, body);
-            Written {
-                bytes: before_body + body.len() as u64,
-                body: body.len() as u64,
-                before_body,
-            }
+            Written { bytes: before_body + body.len() as u64, body: body.len() as u64, before_body }
         }
     }
 }

@@ -44,10 +44,7 @@ impl Counter {
     pub fn add(&self, n: u64) {
         // Release (a plain store on x86) is what makes the snapshot's promise hold: who sees this sees what
         // the same worker counted before.
-        self.0.store(
-            self.0.load(Ordering::Relaxed).wrapping_add(n),
-            Ordering::Release,
-        );
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Release);
     }
 
     /// Raises the number to `n` where it is less; only the owner may.
@@ -140,15 +137,8 @@ impl Ledger {
 
     /// Adds everything up.
     pub fn books(&self) -> Books {
-        let sum = |field: fn(&Counters) -> &Counter| {
-            self.workers
-                .iter()
-                .map(|worker| field(worker).get())
-                .sum::<u64>()
-        };
-        let max = |field: fn(&Counters) -> &Counter| {
-            self.workers.iter().map(|worker| field(worker).get()).max()
-        };
+        let sum = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();
+        let max = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).max();
         // Later things first, so that no effect is seen without its cause.
         let answered = sum(|w| &w.answered);
         let connections_used = sum(|w| &w.connections_used);
@@ -175,16 +165,8 @@ impl Ledger {
 
     /// Sums by name, without those that are 0.
     fn by_name(&self, names: &[&str], field: fn(&Counters) -> &[Counter]) -> BTreeMap<String, u64> {
-        let sum = |k: usize| {
-            self.workers
-                .iter()
-                .map(|worker| field(worker)[k].get())
-                .sum::<u64>()
-        };
-        let counted = names
-            .iter()
-            .enumerate()
-            .map(|(k, name)| ((*name).to_owned(), sum(k)));
+        let sum = |k: usize| self.workers.iter().map(|worker| field(worker)[k].get()).sum::<u64>();
+        let counted = names.iter().enumerate().map(|(k, name)| ((*name).to_owned(), sum(k)));
         counted.filter(|(_, n)| *n > 0).collect()
     }
 }
@@ -196,32 +178,17 @@ mod tests {
     #[test]
     fn workers_add_up() {
         let ledger = Ledger::new(2);
-        ledger
-            .worker(0)
-            .request(Version::Http11, ConnectionHeader::None);
-        ledger
-            .worker(0)
-            .request(Version::Http11, ConnectionHeader::Close);
-        ledger
-            .worker(1)
-            .request(Version::Http10, ConnectionHeader::None);
+        ledger.worker(0).request(Version::Http11, ConnectionHeader::None);
+        ledger.worker(0).request(Version::Http11, ConnectionHeader::Close);
+        ledger.worker(1).request(Version::Http10, ConnectionHeader::None);
         ledger.worker(0).max_in_flight.raise(3);
         ledger.worker(1).max_in_flight.raise(2);
         ledger.worker(1).bytes_in.add(5);
         let books = ledger.books();
-        assert_eq!(
-            (books.schema, books.requests, books.bytes_in),
-            (BOOKS_SCHEMA, 3, 5)
-        );
+        assert_eq!((books.schema, books.requests, books.bytes_in), (BOOKS_SCHEMA, 3, 5));
         assert_eq!(books.max_in_flight_per_connection, 3);
-        assert_eq!(
-            books.versions,
-            BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)])
-        );
-        assert_eq!(
-            books.connection_headers,
-            BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)])
-        );
+        assert_eq!(books.versions, BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)]));
+        assert_eq!(books.connection_headers, BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)]));
     }
 
     #[test]
@@ -232,14 +199,7 @@ mod tests {
         ledger.closed();
         ledger.opened(1);
         let books = ledger.books();
-        assert_eq!(
-            (
-                books.connections_accepted,
-                books.connections_open,
-                books.max_connections_open
-            ),
-            (3, 2, 2)
-        );
+        assert_eq!((books.connections_accepted, books.connections_open, books.max_connections_open), (3, 2, 2));
     }
 
     #[test]
@@ -257,9 +217,6 @@ mod tests {
                 assert!(books.answered <= books.requests, "{books:?}");
             }
         });
-        assert_eq!(
-            (ledger.books().answered, ledger.books().requests),
-            (200_000, 200_000)
-        );
+        assert_eq!((ledger.books().answered, ledger.books().requests), (200_000, 200_000));
     }
 }

@@ -1,20 +1,34 @@
-//! Which driver a worker gets.
+//! Which driver the workers get.
+//!
+//! This module does not know what is served.
 
 use weir_model::load::DriverChoice;
-use weir_net::EpollDriver;
+use weir_net::{Choice, EpollDriver, Kind, UringDriver};
 
 use crate::options::OriginError;
 use crate::origin::Serving;
 
-/// Makes the driver that was chosen, on the calling thread, and serves on it.
+/// Finds out which driver is to be had, once for all workers.
 ///
 /// # Errors
-/// When the driver is not to be had.
-pub fn with_driver(choice: DriverChoice, serving: Serving<'_>) -> Result<(), OriginError> {
-    let _ = choice;
-    let driver = EpollDriver::new().map_err(|source| OriginError::Driver {
-        driver: "epoll",
-        source,
-    })?;
-    serving.run(driver)
+/// When the one that was ordered is not.
+pub fn choose(choice: DriverChoice) -> Result<Kind, OriginError> {
+    let choice = match choice {
+        DriverChoice::Auto => Choice::Auto,
+        DriverChoice::Uring => Choice::Uring,
+        DriverChoice::Epoll => Choice::Epoll,
+    };
+    Ok(weir_net::probe(choice)?)
+}
+
+/// Makes a driver on the calling thread and serves on it.
+///
+/// # Errors
+/// When it does not start.
+pub fn serve_on(kind: Kind, serving: Serving<'_>) -> Result<(), OriginError> {
+    let failed = |source| OriginError::Driver { driver: kind, source };
+    match kind {
+        Kind::Uring => serving.run(UringDriver::new().map_err(failed)?, kind),
+        Kind::Epoll => serving.run(EpollDriver::new().map_err(failed)?, kind),
+    }
 }

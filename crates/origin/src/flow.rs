@@ -139,27 +139,13 @@ impl Flow {
     }
 
     /// A head is complete.
-    pub fn on_head<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        desk: &mut Desk,
-        head: &RequestHead<'_>,
-        read: usize,
-    ) {
+    pub fn on_head<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, head: &RequestHead<'_>, read: usize) {
         let resolved = desk.cache.resolve(head.target);
-        let role = if resolved.own {
-            Role::Own
-        } else {
-            Role::Counted
-        };
+        let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.unattributed) + read as u64;
         self.count(desk, role, head, read);
         let given = match resolved.source {
-            Source::Echo => Given::begin(
-                desk.buffer(),
-                h1::header(head.raw, "content-type").unwrap_or_default(),
-            ),
+            Source::Echo => Given::begin(desk.buffer(), h1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers => {
                 let mut given = Given::begin(desk.buffer(), b"");
                 given.push(head.raw);
@@ -167,18 +153,10 @@ impl Flow {
             }
             Source::Fixed | Source::Books => Given::default(),
         };
-        let announced =
-            matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
+        let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source == Source::Echo && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
-        self.current = Some(Current {
-            resolved,
-            given,
-            role,
-            version,
-            head_only,
-            too_large,
-        });
+        self.current = Some(Current { resolved, given, role, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer has asked first: the answer is no, and it need not send the body.
@@ -227,69 +205,28 @@ impl Flow {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current {
-            resolved,
-            given,
-            role,
-            version,
-            head_only,
-            too_large,
-        } = current;
-        let resolved = if too_large {
-            Rc::new(Resolved::too_large())
-        } else {
-            resolved
-        };
+        let Current { resolved, given, role, version, head_only, too_large } = current;
+        let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
         let plan = &resolved.plan;
         // The clock is read for delays only.
         let due = (!plan.delay.is_zero()).then(|| Instant::now() + plan.delay);
         let ends_by_close = plan.chunked && version == Version::Http10;
         let close = !keep_alive || plan.close || ends_by_close;
-        self.enqueue(
-            io,
-            conn,
-            desk,
-            Answer {
-                resolved,
-                given,
-                due,
-                role,
-                head_only,
-                version,
-                close,
-            },
-        );
+        self.enqueue(io, conn, desk, Answer { resolved, given, due, role, head_only, version, close });
         if self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_PAYLOAD {
-            self.on_malformed(
-                io,
-                conn,
-                desk,
-                400,
-                &"too many requests wait for their answers",
-            );
+            self.on_malformed(io, conn, desk, 400, &"too many requests wait for their answers");
         }
     }
 
     /// The peer broke the protocol (or the bounds): it is told, with this status, after the answers that are due to it.
-    pub fn on_malformed<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        desk: &mut Desk,
-        status: u16,
-        why: &dyn Display,
-    ) {
+    pub fn on_malformed<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, status: u16, why: &dyn Display) {
         if !self.reads() {
             return;
         }
         let counters = desk.counters();
         counters.malformed.add(1);
         counters.bytes_in.add(mem::take(&mut self.unattributed));
-        if self
-            .current
-            .take()
-            .is_some_and(|current| current.role == Role::Counted)
-        {
+        if self.current.take().is_some_and(|current| current.role == Role::Counted) {
             self.in_flight -= 1;
         }
         self.enqueue(io, conn, desk, Answer::malformed(status, why));
@@ -303,9 +240,7 @@ impl Flow {
 
     /// Reads no more, answers what is complete, and closes.
     pub fn stop<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
-        desk.counters()
-            .bytes_in
-            .add(mem::take(&mut self.unattributed));
+        desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         self.current = None;
         self.state = self.state.max(State::Deaf);
         match self.waiting.back_mut() {
@@ -417,9 +352,7 @@ impl Flow {
     }
 
     fn forget(&mut self, desk: &Desk) {
-        desk.counters()
-            .bytes_in
-            .add(mem::take(&mut self.unattributed));
+        desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         desk.closed();
         self.state = State::Gone;
         self.current = None;

@@ -48,12 +48,7 @@ impl Handed {
     pub fn push(&mut self, written: Written, role: Role) {
         let body_at = self.queued + written.before_body;
         self.queued += written.bytes;
-        self.marks.push_back(Mark {
-            end: self.queued,
-            body_at,
-            body_left: written.body,
-            role,
-        });
+        self.marks.push_back(Mark { end: self.queued, body_at, body_left: written.body, role });
     }
 
     /// The driver still holds `unsent` bytes: reports what is new.
@@ -62,9 +57,7 @@ impl Handed {
         let mut progress = Progress::default();
         while let Some(mark) = self.marks.front_mut() {
             let reached = taken.min(mark.end).max(self.taken);
-            let mut body = reached
-                .saturating_sub(self.taken.max(mark.body_at))
-                .min(mark.body_left);
+            let mut body = reached.saturating_sub(self.taken.max(mark.body_at)).min(mark.body_left);
             let done = reached == mark.end;
             if done {
                 body = mark.body_left;
@@ -99,11 +92,7 @@ mod tests {
     use super::*;
 
     fn written(head: u64, body: u64) -> Written {
-        Written {
-            bytes: head + body,
-            body,
-            before_body: head,
-        }
+        Written { bytes: head + body, body, before_body: head }
     }
 
     #[test]
@@ -112,39 +101,11 @@ mod tests {
         handed.push(written(10, 5), Role::Counted);
         handed.push(written(10, 0), Role::Counted);
         assert_eq!(handed.settle(25), Progress::default());
-        assert_eq!(
-            handed.settle(17),
-            Progress {
-                bytes: 8,
-                body: 0,
-                answered: 0
-            }
-        );
-        assert_eq!(
-            handed.settle(13),
-            Progress {
-                bytes: 4,
-                body: 2,
-                answered: 0
-            }
-        );
-        assert_eq!(
-            handed.settle(10),
-            Progress {
-                bytes: 3,
-                body: 3,
-                answered: 1
-            }
-        );
+        assert_eq!(handed.settle(17), Progress { bytes: 8, body: 0, answered: 0 });
+        assert_eq!(handed.settle(13), Progress { bytes: 4, body: 2, answered: 0 });
+        assert_eq!(handed.settle(10), Progress { bytes: 3, body: 3, answered: 1 });
         assert!(!handed.is_empty());
-        assert_eq!(
-            handed.settle(0),
-            Progress {
-                bytes: 10,
-                body: 0,
-                answered: 1
-            }
-        );
+        assert_eq!(handed.settle(0), Progress { bytes: 10, body: 0, answered: 1 });
         assert!(handed.is_empty());
         assert_eq!(handed.settle(0), Progress::default());
     }
@@ -155,43 +116,15 @@ mod tests {
         handed.push(written(25, 0), Role::Continue);
         handed.push(written(100, 50), Role::Own);
         handed.push(written(80, 20), Role::Malformed);
-        assert_eq!(
-            handed.settle(0),
-            Progress {
-                bytes: 125,
-                body: 20,
-                answered: 0
-            }
-        );
+        assert_eq!(handed.settle(0), Progress { bytes: 125, body: 20, answered: 0 });
     }
 
     #[test]
     fn chunk_framing_is_no_body_when_the_answer_is_complete() {
         let mut handed = Handed::default();
-        handed.push(
-            Written {
-                bytes: 130,
-                body: 16,
-                before_body: 100,
-            },
-            Role::Counted,
-        );
-        assert_eq!(
-            handed.settle(25),
-            Progress {
-                bytes: 105,
-                body: 5,
-                answered: 0
-            }
-        );
-        assert_eq!(
-            handed.settle(0),
-            Progress {
-                bytes: 25,
-                body: 11,
-                answered: 1
-            }
-        );
+        handed.push(Written { bytes: 130, body: 16, before_body: 100 }, Role::Counted);
+        assert_eq!(handed.settle(25), Progress { bytes: 105, body: 5, answered: 0 });
+        assert_eq!(handed.settle(0), Progress { bytes: 25, body: 11, answered: 1 });
     }
 
     proptest! {

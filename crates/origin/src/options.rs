@@ -21,11 +21,7 @@ pub struct Options {
 impl Options {
     /// How many workers that makes (at least 1).
     pub fn workers(&self) -> usize {
-        let workers = if self.threads == 0 {
-            self.cpus.len()
-        } else {
-            self.threads as usize
-        };
+        let workers = if self.threads == 0 { self.cpus.len() } else { self.threads as usize };
         workers.max(1)
     }
 
@@ -47,10 +43,13 @@ pub enum OriginError {
         source: io::Error,
     },
     /// The driver that was ordered is not to be had.
+    #[error("the origin cannot use the driver ordered: {0}")]
+    Probe(#[from] weir_net::ProbeError),
+    /// The driver should work and does not start.
     #[error("the origin's {driver} driver does not start: {source}")]
     Driver {
-        /// `io_uring` or `epoll`.
-        driver: &'static str,
+        /// Which one.
+        driver: weir_net::Kind,
         /// What the kernel said.
         source: io::Error,
     },
@@ -73,9 +72,7 @@ fn listen_advice(source: &io::Error, addr: &SocketAddr) -> String {
     match source.kind() {
         io::ErrorKind::AddrInUse => {
             let port = addr.port();
-            format!(
-                "; `ss -ltnp 'sport = :{port}'` shows who has the port, and port 0 takes a free one"
-            )
+            format!("; `ss -ltnp 'sport = :{port}'` shows who has the port, and port 0 takes a free one")
         }
         io::ErrorKind::AddrNotAvailable => "; the address is not one of this machine".to_owned(),
         io::ErrorKind::PermissionDenied => "; ports below 1024 need root".to_owned(),
@@ -95,17 +92,8 @@ mod tests {
             cpus: cpus.to_vec(),
             driver: DriverChoice::Auto,
         };
-        assert_eq!(
-            (options(0, &[]).workers(), options(0, &[]).cpu(0)),
-            (1, None)
-        );
-        assert_eq!(
-            (options(0, &[4, 6]).workers(), options(0, &[4, 6]).cpu(1)),
-            (2, Some(6))
-        );
-        assert_eq!(
-            (options(3, &[4, 6]).workers(), options(3, &[4, 6]).cpu(2)),
-            (3, Some(4))
-        );
+        assert_eq!((options(0, &[]).workers(), options(0, &[]).cpu(0)), (1, None));
+        assert_eq!((options(0, &[4, 6]).workers(), options(0, &[4, 6]).cpu(1)), (2, Some(6)));
+        assert_eq!((options(3, &[4, 6]).workers(), options(3, &[4, 6]).cpu(2)), (3, Some(4)));
     }
 }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 
 use weir_model::books::Books;
-use weir_model::load::DriverChoice;
-use weir_net::{Driver, Waker};
+use weir_net::{Driver, Kind, Waker};
 
 use crate::books::Ledger;
+use crate::choose::{choose, serve_on};
 use crate::desk::Desk;
 use crate::options::{Options, OriginError};
 use crate::worker;
@@ -25,6 +25,7 @@ const BACKLOG: u32 = 65_535;
 #[derive(Debug)]
 pub struct Origin {
     addr: SocketAddr,
+    kind: Kind,
     driver: &'static str,
     shared: Arc<Shared>,
     ledger: Arc<Ledger>,
@@ -56,15 +57,12 @@ impl Origin {
     /// # Errors
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
+        let kind = choose(options.driver)?;
         let listeners = bind(&options)?;
-        let addr = listeners[0]
-            .local_addr()
-            .map_err(|source| OriginError::Listen {
-                addr: options.listen,
-                source,
-            })?;
+        let addr = listeners[0].local_addr().map_err(|source| OriginError::Listen { addr: options.listen, source })?;
         let mut origin = Origin {
             addr,
+            kind,
             driver: "",
             shared: Arc::default(),
             ledger: Arc::new(Ledger::new(listeners.len())),
@@ -72,7 +70,7 @@ impl Origin {
         };
         for (number, listener) in listeners.into_iter().enumerate() {
             // On an error `origin` is dropped, and stops those that run.
-            origin.launch(number, listener, &options)?;
+            origin.launch(number, listener, options.cpu(number))?;
         }
         Ok(origin)
     }
@@ -94,11 +92,7 @@ impl Origin {
 
     /// What the first thread that died said, if one did. The others go on.
     pub fn failure(&self) -> Option<String> {
-        self.shared
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stops: no more connections or requests; answers under way get [`worker::GRACE`] to finish; then everything
@@ -119,32 +113,15 @@ impl Origin {
         }
     }
 
-    fn launch(
-        &mut self,
-        number: usize,
-        listener: TcpListener,
-        options: &Options,
-    ) -> Result<(), OriginError> {
+    fn launch(&mut self, number: usize, listener: TcpListener, cpu: Option<u32>) -> Result<(), OriginError> {
         let (tell, told) = mpsc::channel();
         let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
-        let (cpu, driver) = (options.cpu(number), options.driver);
+        let kind = self.kind;
         let body = move || {
-            run(
-                cpu,
-                driver,
-                Serving {
-                    tell: &tell,
-                    listener,
-                    ledger,
-                    worker: number,
-                    shared: &shared,
-                },
-            )
+            let serving = Serving { tell: &tell, listener, ledger, worker: number, shared: &shared };
+            run(cpu, kind, serving);
         };
-        let thread = Builder::new()
-            .name(format!("weir-origin-{number}"))
-            .spawn(body)
-            .map_err(OriginError::Thread)?;
+        let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
         match told.recv() {
             Ok(Ok(Ready { driver, waker })) => {
                 self.driver = driver;
@@ -155,9 +132,7 @@ impl Origin {
                 let _ = thread.join();
                 Err(error)
             }
-            Err(mpsc::RecvError) => Err(OriginError::Thread(io::Error::other(
-                "it died before it served",
-            ))),
+            Err(mpsc::RecvError) => Err(OriginError::Thread(io::Error::other("it died before it served"))),
         }
     }
 }
@@ -170,15 +145,10 @@ impl Drop for Origin {
 
 /// One listener a worker, all on one address.
 fn bind(options: &Options) -> Result<Vec<TcpListener>, OriginError> {
-    let refused = |source| OriginError::Listen {
-        addr: options.listen,
-        source,
-    };
+    let refused = |source| OriginError::Listen { addr: options.listen, source };
     let workers = options.workers();
     if workers == 1 {
-        return Ok(vec![
-            weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?,
-        ]);
+        return Ok(vec![weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?]);
     }
     if options.listen.port() != 0 {
         // With SO_REUSEPORT a second origin would share the port with a first and take half of its
@@ -195,13 +165,11 @@ fn bind(options: &Options) -> Result<Vec<TcpListener>, OriginError> {
 }
 
 /// A worker thread's life.
-fn run(cpu: Option<u32>, driver: DriverChoice, serving: Serving<'_>) {
+fn run(cpu: Option<u32>, kind: Kind, serving: Serving<'_>) {
     let tell = serving.tell;
     // Pinned before the driver is made, so that its memory is near.
-    let pinned = cpu.map_or(Ok(()), |cpu| {
-        weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source })
-    });
-    if let Err(error) = pinned.and_then(|()| crate::choose::with_driver(driver, serving)) {
+    let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
+    if let Err(error) = pinned.and_then(|()| serve_on(kind, serving)) {
         // Nobody listens any more only when the owner has given up already.
         let _ = tell.send(Err(error));
     }
@@ -221,28 +189,15 @@ impl Serving<'_> {
     ///
     /// # Errors
     /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
-    pub fn run<D: Driver>(self, mut driver: D) -> Result<(), OriginError> {
-        let name = driver.name();
-        driver
-            .listen(self.listener)
-            .map_err(|source| OriginError::Driver {
-                driver: name,
-                source,
-            })?;
-        let ready = Ready {
-            driver: name,
-            waker: driver.waker(),
-        };
+    pub fn run<D: Driver>(self, mut driver: D, kind: Kind) -> Result<(), OriginError> {
+        driver.listen(self.listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
+        let ready = Ready { driver: driver.name(), waker: driver.waker() };
         if self.tell.send(Ok(ready)).is_err() {
             return Ok(());
         }
         let desk = Desk::new(self.ledger, self.worker);
         if let Err(error) = worker::serve(&mut driver, desk, &self.shared.stop) {
-            let mut failure = self
-                .shared
-                .failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
         }
         Ok(())

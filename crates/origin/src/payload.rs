@@ -36,10 +36,7 @@ static PREFIXES: [OnceLock<Vec<u8>>; TIERS.len()] = [const { OnceLock::new() }; 
 /// # Panics
 /// When `size` is over [`MAX_PAYLOAD`]; what came from outside is checked by [`crate::route::parse`].
 pub fn payload(size: usize) -> &'static [u8] {
-    assert!(
-        size <= MAX_PAYLOAD,
-        "a payload has at most {MAX_PAYLOAD} bytes, not {size}"
-    );
+    assert!(size <= MAX_PAYLOAD, "a payload has at most {MAX_PAYLOAD} bytes, not {size}");
     for (length, prefix) in TIERS.iter().zip(&PREFIXES) {
         if size <= *length {
             return &prefix.get_or_init(|| stream(*length))[..size];
@@ -113,13 +110,7 @@ mod tests {
 
     #[test]
     fn payloads_are_prefixes_of_each_other() {
-        for (small, large) in [
-            (0, 1),
-            (1, 128),
-            (128, 11_268),
-            (11_268, 165_854),
-            (165_854, 3 << 20),
-        ] {
+        for (small, large) in [(0, 1), (1, 128), (128, 11_268), (11_268, 165_854), (165_854, 3 << 20)] {
             assert_eq!(payload(small), &payload(large)[..small]);
             assert_eq!(payload(large).len(), large);
         }
@@ -128,21 +119,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_the_bytes() {
-        for size in [
-            0,
-            1,
-            7,
-            8,
-            9,
-            128,
-            4096,
-            4097,
-            11_268,
-            65_536,
-            65_537,
-            165_854,
-            1 << 20,
-        ] {
+        for size in [0, 1, 7, 8, 9, 128, 4096, 4097, 11_268, 65_536, 65_537, 165_854, 1 << 20] {
             assert_eq!(payload_hash(size), xxh3_64(payload(size)), "{size}");
         }
     }

@@ -58,11 +58,7 @@ impl Body {
     }
 
     fn payload(size: usize) -> Body {
-        if size <= SMALL {
-            Body::Copied(payload(size).into())
-        } else {
-            Body::Static(payload(size))
-        }
+        if size <= SMALL { Body::Copied(payload(size).into()) } else { Body::Static(payload(size)) }
     }
 
     /// A text made for one answer.
@@ -101,13 +97,7 @@ pub fn bodiless(status: u16) -> bool {
 /// No `Date`: the answer to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
 /// (section 6.6.1) asks for one of origins that have a clock, so that caches can reckon ages; nothing here is
 /// to be cached.
-pub fn encode_head(
-    out: &mut Vec<u8>,
-    status: u16,
-    content_type: &str,
-    framing: BodyFraming,
-    persistence: Persistence,
-) {
+pub fn encode_head(out: &mut Vec<u8>, status: u16, content_type: &str, framing: BodyFraming, persistence: Persistence) {
     let framing = match status {
         status if bodiless(status) => BodyFraming::None,
         205 => BodyFraming::Length(0),
@@ -115,11 +105,7 @@ pub fn encode_head(
     };
     let server = ("Server", "weir-origin");
     let typed = [server, ("Content-Type", content_type)];
-    let headers = if bodiless(status) {
-        &typed[..1]
-    } else {
-        &typed[..]
-    };
+    let headers = if bodiless(status) { &typed[..1] } else { &typed[..] };
     if encode::answer_head(out, status, headers, framing, persistence).is_err() {
         let plain = [server, ("Content-Type", BINARY)];
         // Cannot fail: these headers are constants, and statuses are within 200 to 599.
@@ -134,18 +120,13 @@ impl Resolved {
         let own = route::is_own(target);
         match route::parse(target) {
             Ok(plan) => Resolved::planned(plan, own),
-            Err(refusal) => {
-                Resolved::fixed(refusal.status(), Body::text(page::refusal(&refusal)), own)
-            }
+            Err(refusal) => Resolved::fixed(refusal.status(), Body::text(page::refusal(&refusal)), own),
         }
     }
 
     /// An answer that is only a status and a text.
     pub fn fixed(status: u16, body: Body, own: bool) -> Resolved {
-        let plan = Plan {
-            status,
-            ..Plan::PLAIN
-        };
+        let plan = Plan { status, ..Plan::PLAIN };
         Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
     }
 
@@ -176,49 +157,21 @@ impl Resolved {
         Resolved::prepared(plan, own, source, body, content_type)
     }
 
-    fn prepared(
-        plan: Plan,
-        own: bool,
-        source: Source,
-        body: Body,
-        content_type: &'static str,
-    ) -> Resolved {
+    fn prepared(plan: Plan, own: bool, source: Source, body: Body, content_type: &'static str) -> Resolved {
         let bodiless = bodiless(plan.status) || plan.status == 205;
-        let body = if bodiless {
-            Body::Copied(Box::default())
-        } else {
-            body
-        };
+        let body = if bodiless { Body::Copied(Box::default()) } else { body };
         let mut ready = Vec::new();
         let mut ready_head = 0;
         if source == Source::Fixed {
             let length = body.bytes().len() as u64;
-            let framing = if plan.chunked {
-                BodyFraming::Chunked
-            } else {
-                BodyFraming::Length(length)
-            };
-            encode_head(
-                &mut ready,
-                plan.status,
-                content_type,
-                framing,
-                Persistence::Implied,
-            );
+            let framing = if plan.chunked { BodyFraming::Chunked } else { BodyFraming::Length(length) };
+            encode_head(&mut ready, plan.status, content_type, framing, Persistence::Implied);
             ready_head = ready.len();
             if let (Body::Copied(bytes), false) = (&body, plan.chunked) {
                 ready.extend_from_slice(bytes);
             }
         }
-        Resolved {
-            plan,
-            own,
-            source,
-            body,
-            content_type,
-            ready: ready.into(),
-            ready_head,
-        }
+        Resolved { plan, own, source, body, content_type, ready: ready.into(), ready_head }
     }
 }
 
@@ -279,11 +232,9 @@ mod tests {
         let resolved = Resolved::new(b"/bytes/128");
         let ready = text(&resolved.ready);
         assert!(ready.starts_with("HTTP/1.1 200 OK\r\n"), "{ready}");
-        for header in [
-            "Server: weir-origin\r\n",
-            "Content-Type: application/octet-stream\r\n",
-            "Content-Length: 128\r\n",
-        ] {
+        for header in
+            ["Server: weir-origin\r\n", "Content-Type: application/octet-stream\r\n", "Content-Length: 128\r\n"]
+        {
             assert!(ready.contains(header), "{ready} has no {header}");
         }
         assert_eq!(&resolved.ready[resolved.ready_head..], payload(128));
@@ -298,11 +249,9 @@ mod tests {
 
     #[test]
     fn statuses_without_body_have_none() {
-        for (target, length) in [
-            ("/status/204", None),
-            ("/bytes/100?status=304", None),
-            ("/status/205", Some("Content-Length: 0\r\n")),
-        ] {
+        for (target, length) in
+            [("/status/204", None), ("/bytes/100?status=304", None), ("/status/205", Some("Content-Length: 0\r\n"))]
+        {
             let resolved = Resolved::new(target.as_bytes());
             let ready = text(&resolved.ready);
             assert_eq!(resolved.body.bytes(), b"", "{target}");
@@ -319,19 +268,13 @@ mod tests {
         let first = cache.resolve(b"/bytes/1");
         assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")));
         let other = cache.resolve(b"/bytes/2");
-        assert!(
-            Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1"))
-                && Rc::ptr_eq(&other, &cache.resolve(b"/bytes/2"))
-        );
+        assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")) && Rc::ptr_eq(&other, &cache.resolve(b"/bytes/2")));
         for n in 0..100 {
             let target = format!("/bytes/{n}");
             assert_eq!(cache.resolve(target.as_bytes()).plan.bytes, Some(n));
         }
         assert_eq!(cache.entries.len(), SLOTS);
-        assert!(
-            !Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")),
-            "long gone"
-        );
+        assert!(!Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")), "long gone");
         cache.resolve(&[b'/'; LONGEST + 1]);
         assert!(cache.entries.iter().all(|(key, _)| key.len() <= LONGEST));
     }

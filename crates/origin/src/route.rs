@@ -71,31 +71,20 @@ pub enum Refusal {
 }
 
 /// Keys that a query may have.
-const KEYS_RULE: &str =
-    "bytes=<size>, delay=<duration>, status=<code>, chunked=1, close=1, or x=<anything> (ignored)";
+const KEYS_RULE: &str = "bytes=<size>, delay=<duration>, status=<code>, chunked=1, close=1, or x=<anything> (ignored)";
 
 /// Longest excerpt of a target that an error repeats, bytes.
 const EXCERPT: usize = 64;
 
 impl Plan {
     /// 200 at once, kept open, nothing special.
-    pub const PLAIN: Plan = Plan {
-        subject: Subject::Index,
-        bytes: None,
-        status: 200,
-        delay: Duration::ZERO,
-        chunked: false,
-        close: false,
-    };
+    pub const PLAIN: Plan =
+        Plan { subject: Subject::Index, bytes: None, status: 200, delay: Duration::ZERO, chunked: false, close: false };
 
     /// The plan of a path without query.
     fn of(subject: Subject) -> Plan {
         let status = if subject == Subject::Ready { 204 } else { 200 };
-        Plan {
-            subject,
-            status,
-            ..Plan::PLAIN
-        }
+        Plan { subject, status, ..Plan::PLAIN }
     }
 }
 
@@ -113,15 +102,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NotFound { path } => write!(f, "nothing is at `{path}`"),
-            Refusal::BadValue {
-                place,
-                found,
-                right,
-            } => {
-                write!(
-                    f,
-                    "`{found}` in `{place}` is not understood; right would be: {right}"
-                )
+            Refusal::BadValue { place, found, right } => {
+                write!(f, "`{found}` in `{place}` is not understood; right would be: {right}")
             }
         }
     }
@@ -147,10 +129,7 @@ pub fn parse(target: &[u8]) -> Result<Plan, Refusal> {
     };
     let mut plan = parse_path(path)?;
     if !is_own(path) {
-        for pair in query
-            .split(|byte| *byte == b'&')
-            .filter(|pair| !pair.is_empty())
-        {
+        for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             parse_pair(&mut plan, pair)?;
         }
     }
@@ -166,24 +145,13 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
             if let Some(text) = path.strip_prefix(b"/bytes/") {
-                Plan {
-                    bytes: Some(size_at("/bytes/", text)?),
-                    ..Plan::of(Subject::Bytes)
-                }
+                Plan { bytes: Some(size_at("/bytes/", text)?), ..Plan::of(Subject::Bytes) }
             } else if let Some(text) = path.strip_prefix(b"/delay/") {
-                Plan {
-                    delay: delay_at("/delay/", text)?,
-                    ..Plan::of(Subject::Delay)
-                }
+                Plan { delay: delay_at("/delay/", text)?, ..Plan::of(Subject::Delay) }
             } else if let Some(text) = path.strip_prefix(b"/status/") {
-                Plan {
-                    status: status_at("/status/", text)?,
-                    ..Plan::of(Subject::Status)
-                }
+                Plan { status: status_at("/status/", text)?, ..Plan::of(Subject::Status) }
             } else {
-                return Err(Refusal::NotFound {
-                    path: excerpt(path),
-                });
+                return Err(Refusal::NotFound { path: excerpt(path) });
             }
         }
     })
@@ -223,19 +191,12 @@ fn flag_at(place: &str, text: &[u8]) -> Result<bool, Refusal> {
 }
 
 fn bad(place: &str, found: &[u8], right: &'static str) -> Refusal {
-    Refusal::BadValue {
-        place: place.to_owned(),
-        found: excerpt(found),
-        right,
-    }
+    Refusal::BadValue { place: place.to_owned(), found: excerpt(found), right }
 }
 
 /// Cuts scheme and authority off an absolute-form target.
 fn origin_form(target: &[u8]) -> &[u8] {
-    let Some(rest) = target
-        .strip_prefix(b"http://")
-        .or_else(|| target.strip_prefix(b"https://"))
-    else {
+    let Some(rest) = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://")) else {
         return target;
     };
     match rest.iter().position(|byte| *byte == b'/') {
@@ -268,27 +229,9 @@ mod tests {
         assert_eq!(plan("/"), Plan::of(Subject::Index));
         assert_eq!(plan("/echo"), Plan::of(Subject::Echo));
         assert_eq!(plan("/headers"), Plan::of(Subject::Headers));
-        assert_eq!(
-            plan("/bytes/16KiB"),
-            Plan {
-                bytes: Some(16_384),
-                ..Plan::of(Subject::Bytes)
-            }
-        );
-        assert_eq!(
-            plan("/delay/1.5s"),
-            Plan {
-                delay: Duration::from_millis(1500),
-                ..Plan::of(Subject::Delay)
-            }
-        );
-        assert_eq!(
-            plan("/status/503"),
-            Plan {
-                status: 503,
-                ..Plan::of(Subject::Status)
-            }
-        );
+        assert_eq!(plan("/bytes/16KiB"), Plan { bytes: Some(16_384), ..Plan::of(Subject::Bytes) });
+        assert_eq!(plan("/delay/1.5s"), Plan { delay: Duration::from_millis(1500), ..Plan::of(Subject::Delay) });
+        assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
         assert_eq!(plan("/_weir/books").subject, Subject::Books);
         assert_eq!(plan("/_weir/ready").status, 204);
     }
@@ -303,10 +246,7 @@ mod tests {
             chunked: true,
             close: true,
         };
-        assert_eq!(
-            plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&x=%20?&"),
-            wanted
-        );
+        assert_eq!(plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&x=%20?&"), wanted);
         assert_eq!(plan("/bytes/1?bytes=2&bytes=3").bytes, Some(3));
         assert_eq!(plan("/echo?bytes=5").bytes, Some(5));
         assert!(!plan("/?chunked=0&close=0").close);
@@ -315,10 +255,7 @@ mod tests {
 
     #[test]
     fn absolute_form_is_the_same() {
-        assert_eq!(
-            plan("http://127.0.0.1:80/bytes/128?close=1"),
-            plan("/bytes/128?close=1")
-        );
+        assert_eq!(plan("http://127.0.0.1:80/bytes/128?close=1"), plan("/bytes/128?close=1"));
         assert_eq!(plan("https://host"), plan("/"));
         assert!(is_own(b"/_weir/books") && is_own(b"http://h/_weir/x") && is_own(b"/_weir/?"));
         assert!(!is_own(b"/_weird") && !is_own(b"/bytes/_weir/"));
@@ -344,23 +281,15 @@ mod tests {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");
             for word in words {
-                assert!(
-                    refusal.to_string().contains(word),
-                    "{refusal} has no {word}"
-                );
+                assert!(refusal.to_string().contains(word), "{refusal} has no {word}");
             }
         }
     }
 
     #[test]
     fn what_is_repeated_is_short_and_printable() {
-        let refusal = parse(&[b"/\r\n\xff<".as_slice(), &[b'a'; 1000]].concat())
-            .expect_err("unknown")
-            .to_string();
-        assert!(
-            refusal.len() < 120 && refusal.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
-            "{refusal}"
-        );
+        let refusal = parse(&[b"/\r\n\xff<".as_slice(), &[b'a'; 1000]].concat()).expect_err("unknown").to_string();
+        assert!(refusal.len() < 120 && refusal.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{refusal}");
     }
 
     proptest! {

@@ -33,12 +33,7 @@ impl Timers {
     pub fn set(&mut self, at: Instant, conn: Conn) {
         // A slot is made from a u32, so it fits.
         let slot = conn.slot() as u32;
-        self.heap.push(Reverse(Entry {
-            at,
-            serial: self.next_serial,
-            slot,
-            life: conn.life(),
-        }));
+        self.heap.push(Reverse(Entry { at, serial: self.next_serial, slot, life: conn.life() }));
         self.next_serial += 1;
     }
 
@@ -52,9 +47,7 @@ impl Timers {
         if self.next()? > now {
             return None;
         }
-        self.heap
-            .pop()
-            .map(|Reverse(entry)| Conn::new(entry.slot, entry.life))
+        self.heap.pop().map(|Reverse(entry)| Conn::new(entry.slot, entry.life))
     }
 }
 
@@ -75,11 +68,7 @@ mod tests {
         assert_eq!(timers.next(), Some(at(10)));
         assert_eq!(timers.pop(at(9)), None);
         assert_eq!(timers.pop(at(10)), Some(Conn::new(2, 7)));
-        assert_eq!(
-            timers.pop(at(25)),
-            Some(Conn::new(4, 7)),
-            "set later, served later"
-        );
+        assert_eq!(timers.pop(at(25)), Some(Conn::new(4, 7)), "set later, served later");
         assert_eq!(timers.pop(at(25)), Some(Conn::new(3, 7)));
         assert_eq!(timers.pop(at(25)), None);
         assert_eq!(timers.pop(at(30)), Some(Conn::new(1, 7)));

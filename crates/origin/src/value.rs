@@ -13,8 +13,7 @@ use crate::payload::MAX_PAYLOAD;
 pub const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// What a size may be, for people.
-pub const SIZE_RULE: &str =
-    "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
+pub const SIZE_RULE: &str = "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
 /// What a duration may be, for people.
 pub const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s)";
 /// What a status may be, for people.
@@ -25,9 +24,7 @@ pub const FLAG_RULE: &str = "1 or 0";
 /// Bytes of a body: `11268`, `16KiB`, `64MiB`; at most [`MAX_PAYLOAD`]. `None` breaks [`SIZE_RULE`].
 pub fn size(text: &[u8]) -> Option<usize> {
     let count: ByteCount = std::str::from_utf8(text).ok()?.parse().ok()?;
-    usize::try_from(count.0)
-        .ok()
-        .filter(|size| *size <= MAX_PAYLOAD)
+    usize::try_from(count.0).ok().filter(|size| *size <= MAX_PAYLOAD)
 }
 
 /// A duration: `250us`, `10ms`, `1.5s`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
@@ -43,9 +40,7 @@ pub fn status(text: &[u8]) -> Option<u16> {
     if text.len() != 3 || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let code = text
-        .iter()
-        .fold(0, |code, byte| code * 10 + u16::from(byte - b'0'));
+    let code = text.iter().fold(0, |code, byte| code * 10 + u16::from(byte - b'0'));
     (200..=599).contains(&code).then_some(code)
 }
 
@@ -127,9 +122,6 @@ mod tests {
         ] {
             assert_eq!(status(text.as_bytes()), wanted, "{text}");
         }
-        assert_eq!(
-            (flag(b"1"), flag(b"0"), flag(b"yes"), flag(b"")),
-            (Some(true), Some(false), None, None)
-        );
+        assert_eq!((flag(b"1"), flag(b"0"), flag(b"yes"), flag(b"")), (Some(true), Some(false), None, None));
     }
 }

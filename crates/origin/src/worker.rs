@@ -30,10 +30,7 @@ struct Connection {
 
 impl Connection {
     fn new() -> Connection {
-        Connection {
-            parser: Requests::new(Limits::default()),
-            flow: Flow::default(),
-        }
+        Connection { parser: Requests::new(Limits::default()), flow: Flow::default() }
     }
 }
 
@@ -43,10 +40,7 @@ impl Connection {
 /// # Errors
 /// When the driver fails as a whole.
 pub fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Result<()> {
-    let mut worker = Worker {
-        connections: Vec::new(),
-        desk,
-    };
+    let mut worker = Worker { connections: Vec::new(), desk };
     while !stop.load(Ordering::Acquire) {
         let until = worker.desk.timers.next();
         driver.turn(&mut worker, until)?;
@@ -95,8 +89,7 @@ impl Worker {
 
     fn accepted(&mut self, conn: Conn) {
         if self.connections.len() <= conn.slot() {
-            self.connections
-                .resize_with(conn.slot() + 1, Connection::new);
+            self.connections.resize_with(conn.slot() + 1, Connection::new);
         }
         let connection = &mut self.connections[conn.slot()];
         connection.parser = Requests::new(Limits::default());
@@ -135,14 +128,7 @@ impl Handler for Worker {
 }
 
 /// Feeds what came to the parser, and what the parser says to the flow.
-fn on_data<I: Io>(
-    parser: &mut Requests,
-    flow: &mut Flow,
-    io: &mut I,
-    conn: Conn,
-    desk: &mut Desk,
-    bytes: &[u8],
-) {
+fn on_data<I: Io>(parser: &mut Requests, flow: &mut Flow, io: &mut I, conn: Conn, desk: &mut Desk, bytes: &[u8]) {
     let mut input = bytes;
     while flow.reads() {
         let before = input.len();
@@ -171,8 +157,5 @@ fn on_data<I: Io>(
 
 fn is_reset(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
-    matches!(
-        error.kind(),
-        ConnectionReset | BrokenPipe | ConnectionAborted
-    )
+    matches!(error.kind(), ConnectionReset | BrokenPipe | ConnectionAborted)
 }

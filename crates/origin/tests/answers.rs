@@ -30,10 +30,7 @@ fn every_path_answers(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     let index = client.get("/");
-    assert_eq!(
-        (index.status, index.text().as_str()),
-        (200, weir_origin::page::INDEX)
-    );
+    assert_eq!((index.status, index.text().as_str()), (200, weir_origin::page::INDEX));
     assert_eq!(index.header("server"), Some("weir-origin"));
     let ok = client.get("/delay/1ms");
     assert_eq!((ok.status, ok.text().as_str()), (200, "ok"));
@@ -41,18 +38,12 @@ fn every_path_answers(driver: DriverChoice) {
     assert_eq!((teapot.status, teapot.text().contains("418")), (418, true));
     assert_eq!(client.get("/status/204").body, b"");
     assert_eq!(client.get("/status/304").body, b"");
-    assert_eq!(
-        client.get("/status/205").header("content-length"),
-        Some("0")
-    );
+    assert_eq!(client.get("/status/205").header("content-length"), Some("0"));
     assert_eq!(client.get("/echo").body, b"");
     let request = "GET /headers HTTP/1.1\r\nHost: origin\r\nX-Odd:  one\r\nx-odd: two\r\n\r\n";
     client.send(request);
     let headers = client.reply();
-    assert_eq!(
-        (headers.text().as_str(), headers.header("content-type")),
-        (request, Some("text/plain; charset=utf-8"))
-    );
+    assert_eq!((headers.text().as_str(), headers.header("content-type")), (request, Some("text/plain; charset=utf-8")));
     assert_eq!(client.get("http://elsewhere/bytes/3").body, payload(3));
 }
 
@@ -62,21 +53,9 @@ fn bodies_are_the_payload(driver: DriverChoice) {
     for size in [0, 1, 128, 4095, 4096, 4097, 11_268, 165_854, 3 << 20] {
         for query in ["", "?chunked=1"] {
             let reply = client.get(&format!("/bytes/{size}{query}"));
-            assert_eq!(
-                (reply.status, reply.body == payload(size)),
-                (200, true),
-                "{size}{query}"
-            );
-            assert_eq!(
-                reply.header("content-type"),
-                Some("application/octet-stream")
-            );
-            assert_eq!(
-                reply.header("content-length").is_some(),
-                query.is_empty(),
-                "{}",
-                reply.head
-            );
+            assert_eq!((reply.status, reply.body == payload(size)), (200, true), "{size}{query}");
+            assert_eq!(reply.header("content-type"), Some("application/octet-stream"));
+            assert_eq!(reply.header("content-length").is_some(), query.is_empty(), "{}", reply.head);
             assert_eq!(reply.header("connection"), None);
         }
     }
@@ -90,10 +69,7 @@ fn queries_combine(driver: DriverChoice) {
     let reply = client.get("/?bytes=10&status=201&x=anything");
     assert_eq!((reply.status, reply.body.as_slice()), (201, payload(10)));
     let reply = client.get("/echo?bytes=16KiB&close=1");
-    assert_eq!(
-        (reply.body == payload(16_384), reply.header("connection")),
-        (true, Some("close"))
-    );
+    assert_eq!((reply.body == payload(16_384), reply.header("connection")), (true, Some("close")));
     client.expect_closed();
 }
 
@@ -102,23 +78,11 @@ fn wrong_targets_are_explained(driver: DriverChoice) {
     let mut client = Client::new(&origin);
     let lost = client.get("/nowhere");
     assert_eq!(lost.status, 404);
-    assert!(
-        lost.text().contains("/nowhere") && lost.text().contains("/bytes/<size>"),
-        "{}",
-        lost.text()
-    );
+    assert!(lost.text().contains("/nowhere") && lost.text().contains("/bytes/<size>"), "{}", lost.text());
     let wrong = client.get("/bytes/12x");
     assert_eq!(wrong.status, 400);
-    assert!(
-        wrong.text().contains("12x") && wrong.text().contains("16KiB"),
-        "{}",
-        wrong.text()
-    );
-    assert_eq!(
-        client.get("/bytes/1").status,
-        200,
-        "a wrong value is no reason to close"
-    );
+    assert!(wrong.text().contains("12x") && wrong.text().contains("16KiB"), "{}", wrong.text());
+    assert_eq!(client.get("/bytes/1").status, 200, "a wrong value is no reason to close");
 }
 
 fn head_is_the_head_of_get(driver: DriverChoice) {
@@ -148,19 +112,14 @@ fn echo_gives_back_what_came(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     let body = payload(1 << 20);
-    client.send(format!("POST /echo HTTP/1.1\r\nHost: origin\r\nContent-Type: a/b; c=d\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(format!(
+        "POST /echo HTTP/1.1\r\nHost: origin\r\nContent-Type: a/b; c=d\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    ));
     client.send(body);
     let reply = client.reply();
-    assert_eq!(
-        (
-            reply.status,
-            reply.header("content-type"),
-            reply.body == body
-        ),
-        (200, Some("a/b; c=d"), true)
-    );
-    client
-        .send("PUT /echo?chunked=1 HTTP/1.1\r\nHost: origin\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert_eq!((reply.status, reply.header("content-type"), reply.body == body), (200, Some("a/b; c=d"), true));
+    client.send("PUT /echo?chunked=1 HTTP/1.1\r\nHost: origin\r\nTransfer-Encoding: chunked\r\n\r\n");
     for piece in body.chunks(10_000) {
         client.send(format!("{:x}\r\n", piece.len()));
         client.send(piece);
@@ -168,10 +127,7 @@ fn echo_gives_back_what_came(driver: DriverChoice) {
     }
     client.send("0\r\n\r\n");
     let reply = client.reply();
-    assert_eq!(
-        (reply.header("content-type"), reply.body == body),
-        (Some("application/octet-stream"), true)
-    );
+    assert_eq!((reply.header("content-type"), reply.body == body), (Some("application/octet-stream"), true));
     client.send("POST /echo HTTP/1.1\r\nHost: origin\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(client.reply().body, b"hello");
 }
@@ -182,10 +138,7 @@ fn echo_refuses_what_is_too_large(driver: DriverChoice) {
     // Announced and waited for: refused before a byte of it is sent.
     client.send("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 67108865\r\nExpect: 100-continue\r\n\r\n");
     let reply = client.reply();
-    assert_eq!(
-        (reply.status, reply.header("connection")),
-        (413, Some("close"))
-    );
+    assert_eq!((reply.status, reply.header("connection")), (413, Some("close")));
     client.expect_closed();
     // Sent all the same: read, dropped, refused, and the connection goes on.
     let mut client = Client::new(&origin);
@@ -198,7 +151,9 @@ fn echo_refuses_what_is_too_large(driver: DriverChoice) {
 fn a_body_on_any_path_is_read(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    client.send("POST /bytes/7 HTTP/1.1\r\nHost: o\r\nContent-Length: 3\r\n\r\nabcGET /bytes/8 HTTP/1.1\r\nHost: o\r\n\r\n");
+    client.send(
+        "POST /bytes/7 HTTP/1.1\r\nHost: o\r\nContent-Length: 3\r\n\r\nabcGET /bytes/8 HTTP/1.1\r\nHost: o\r\n\r\n",
+    );
     assert_eq!(client.reply().body, payload(7));
     assert_eq!(client.reply().body, payload(8));
 }
@@ -208,9 +163,7 @@ fn continue_is_sent_before_the_body(driver: DriverChoice) {
     let mut client = Client::new(&origin);
     // In its turn: the answer before it is delayed.
     client.send(get("/delay/50ms"));
-    client.send(
-        "POST /echo HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
-    );
+    client.send("POST /echo HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.reply().text(), "ok");
     assert_eq!(client.reply().status, 100);
     client.send("hi");
@@ -222,27 +175,15 @@ fn http_1_0_is_closed_unless_asked(driver: DriverChoice) {
     let mut client = Client::new(&origin);
     client.send("GET /bytes/5 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     let reply = client.reply();
-    assert_eq!(
-        (reply.body.as_slice(), reply.header("connection")),
-        (payload(5), Some("keep-alive"))
-    );
+    assert_eq!((reply.body.as_slice(), reply.header("connection")), (payload(5), Some("keep-alive")));
     client.send("GET /bytes/6 HTTP/1.0\r\n\r\n");
     let reply = client.reply();
-    assert_eq!(
-        (reply.body.as_slice(), reply.header("connection")),
-        (payload(6), Some("close"))
-    );
+    assert_eq!((reply.body.as_slice(), reply.header("connection")), (payload(6), Some("close")));
     client.expect_closed();
     let mut client = Client::new(&origin);
     client.send("GET /bytes/50000?chunked=1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     let reply = client.reply();
-    assert_eq!(
-        (
-            reply.header("transfer-encoding"),
-            reply.header("content-length")
-        ),
-        (None, None)
-    );
+    assert_eq!((reply.header("transfer-encoding"), reply.header("content-length")), (None, None));
     assert!(reply.body == payload(50_000));
 }
 
@@ -250,14 +191,9 @@ fn close_is_honoured(driver: DriverChoice) {
     let origin = start(driver);
     for size in [0, 128, 165_854] {
         let mut client = Client::new(&origin);
-        client.send(format!(
-            "GET /bytes/{size} HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n"
-        ));
+        client.send(format!("GET /bytes/{size} HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n"));
         let reply = client.reply();
-        assert_eq!(
-            (reply.body.len(), reply.header("connection")),
-            (size, Some("close"))
-        );
+        assert_eq!((reply.body.len(), reply.header("connection")), (size, Some("close")));
         client.expect_closed();
     }
 }
@@ -271,15 +207,7 @@ fn the_lab_has_its_own_paths(driver: DriverChoice) {
     let reply = client.get("/_weir/books");
     assert_eq!(reply.header("content-type"), Some("application/json"));
     let books: Books = serde_json::from_slice(&reply.body).expect("books");
-    assert_eq!(
-        (
-            books.requests,
-            books.answered,
-            books.own_requests,
-            books.body_bytes_out
-        ),
-        (1, 1, 3, 100)
-    );
+    assert_eq!((books.requests, books.answered, books.own_requests, books.body_bytes_out), (1, 1, 3, 100));
     assert_eq!(books, origin.books());
 }
 
@@ -308,9 +236,7 @@ fn a_slow_reader_gets_everything(driver: DriverChoice) {
 fn requests_in_single_bytes(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    for byte in
-        b"POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-    {
+    for byte in b"POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" {
         client.send([*byte]);
     }
     assert_eq!(client.reply().body, b"abc");

@@ -26,14 +26,8 @@ fn what_is_malformed_is_refused_and_counted(driver: DriverChoice) {
         (b"nonsense\r\n\r\n", 0),
         (b"GET / HTTP/1.1\r\nHost: o\r\nbad header\r\n\r\n", 0),
         (b"GET / HTTP/1.1\r\n\r\n", 0),
-        (
-            b"POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-            0,
-        ),
-        (
-            b"POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-            1,
-        ),
+        (b"POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 0),
+        (b"POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 1),
     ];
     let mut requests = 0;
     for (number, (bytes, heads)) in (1..).zip(cases) {
@@ -43,20 +37,11 @@ fn what_is_malformed_is_refused_and_counted(driver: DriverChoice) {
         client.send(bytes);
         assert_eq!(client.reply().body, payload(10));
         let reply = client.reply();
-        assert_eq!(
-            (reply.status, reply.header("connection")),
-            (400, Some("close")),
-            "{}",
-            reply.text()
-        );
+        assert_eq!((reply.status, reply.header("connection")), (400, Some("close")), "{}", reply.text());
         client.expect_closed();
         requests += 1 + heads;
         let books = books_when(&origin, |books| books.connections_open == 0);
-        assert_eq!(
-            (books.malformed, books.requests, books.answered),
-            (number, requests, number),
-            "{books:?}"
-        );
+        assert_eq!((books.malformed, books.requests, books.answered), (number, requests, number), "{books:?}");
     }
 }
 
@@ -67,8 +52,7 @@ fn books_balance_over_many_connections(driver: DriverChoice) {
         let mut client = Client::new(&origin);
         for request in 0..20 {
             let size = connection * 1000 + request;
-            let text =
-                format!("POST /bytes/{size} HTTP/1.1\r\nHost: o\r\nContent-Length: 4\r\n\r\nbody");
+            let text = format!("POST /bytes/{size} HTTP/1.1\r\nHost: o\r\nContent-Length: 4\r\n\r\nbody");
             client.send(&text);
             let reply = client.reply();
             sent += text.len() as u64;
@@ -90,45 +74,15 @@ fn books_balance_over_many_connections(driver: DriverChoice) {
     }
     // One connection of the lab's own.
     assert_eq!(Client::new(&origin).get("/_weir/books").status, 200);
-    let books = books_when(&origin, |books| {
-        books.answered == 220 && books.connections_open == 0
-    });
-    assert_eq!(
-        (books.requests, books.own_requests, books.malformed),
-        (220, 201, 0)
-    );
-    assert_eq!(
-        (
-            books.connections_accepted,
-            books.connections_used,
-            books.connections_reset
-        ),
-        (11, 10, 0)
-    );
+    let books = books_when(&origin, |books| books.answered == 220 && books.connections_open == 0);
+    assert_eq!((books.requests, books.own_requests, books.malformed), (220, 201, 0));
+    assert_eq!((books.connections_accepted, books.connections_used, books.connections_reset), (11, 10, 0));
     assert_eq!((books.bytes_in, books.bytes_out), (sent, received));
-    assert_eq!(
-        (books.body_bytes_in, books.body_bytes_out),
-        (body_in, body_out)
-    );
-    assert_eq!(
-        books.versions,
-        BTreeMap::from([("HTTP/1.0".into(), 10), ("HTTP/1.1".into(), 210)])
-    );
+    assert_eq!((books.body_bytes_in, books.body_bytes_out), (body_in, body_out));
+    assert_eq!(books.versions, BTreeMap::from([("HTTP/1.0".into(), 10), ("HTTP/1.1".into(), 210)]));
     let headers = [("(none)", 200), ("close", 10), ("keep-alive", 10)];
-    assert_eq!(
-        books.connection_headers,
-        headers
-            .into_iter()
-            .map(|(name, n)| (name.to_owned(), n))
-            .collect()
-    );
-    assert_eq!(
-        (
-            books.max_in_flight_per_connection,
-            books.max_connections_open
-        ),
-        (1, 1)
-    );
+    assert_eq!(books.connection_headers, headers.into_iter().map(|(name, n)| (name.to_owned(), n)).collect());
+    assert_eq!((books.max_in_flight_per_connection, books.max_connections_open), (1, 1));
 }
 
 fn several_threads_share_the_address(driver: DriverChoice) {
@@ -140,14 +94,7 @@ fn several_threads_share_the_address(driver: DriverChoice) {
         }
     }
     let books = books_when(&origin, |books| books.answered == 300);
-    assert_eq!(
-        (
-            books.connections_open,
-            books.max_connections_open,
-            books.connections_used
-        ),
-        (60, 60, 60)
-    );
+    assert_eq!((books.connections_open, books.max_connections_open, books.connections_used), (60, 60, 60));
     drop(clients);
     books_when(&origin, |books| books.connections_open == 0);
     assert_eq!(origin.stop().requests, 300);
@@ -162,10 +109,7 @@ fn a_reset_in_the_middle_of_an_answer(driver: DriverChoice) {
     // Bytes of the answer are unread, so closing resets.
     drop(client);
     let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!(
-        (books.requests, books.answered, books.connections_reset),
-        (1, 0, 1)
-    );
+    assert_eq!((books.requests, books.answered, books.connections_reset), (1, 0, 1));
     assert!(books.bytes_out < 8 << 20);
     // While an answer waits for its time, too.
     let mut client = Client::new(&origin);
@@ -188,22 +132,12 @@ fn a_stop_finishes_what_is_under_way(driver: DriverChoice) {
         let first = busy.reply();
         let second = busy.reply();
         busy.expect_closed();
-        (
-            first.body.len(),
-            second.body.len(),
-            second.header("connection").map(str::to_owned),
-        )
+        (first.body.len(), second.body.len(), second.header("connection").map(str::to_owned))
     });
     let books = origin.stop();
-    assert_eq!(
-        (books.requests, books.answered, books.connections_open),
-        (3, 3, 0)
-    );
+    assert_eq!((books.requests, books.answered, books.connections_open), (3, 3, 0));
     idle.expect_closed();
-    assert_eq!(
-        reader.join().expect("the reader"),
-        (1, 200_000, Some("close".to_owned()))
-    );
+    assert_eq!(reader.join().expect("the reader"), (1, 200_000, Some("close".to_owned())));
 }
 
 fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
@@ -217,10 +151,7 @@ fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
         let start = Instant::now();
         let books = origin.stop();
         // The delay is longer than the grace: cut off, and not counted as answered.
-        assert_eq!(
-            (books.requests, books.answered, books.connections_open),
-            (2, 1, 0)
-        );
+        assert_eq!((books.requests, books.answered, books.connections_open), (2, 1, 0));
         assert!(start.elapsed() < Duration::from_secs(20));
         assert!(TcpStream::connect(addr).is_err(), "something still accepts");
         drop(TcpListener::bind(addr).expect("the port is free"));
@@ -230,32 +161,17 @@ fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
 fn a_port_that_is_taken_is_said_so(driver: DriverChoice) {
     for (first, second) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         let origin = start_with(driver, first);
-        let options = Options {
-            listen: origin.addr(),
-            threads: second,
-            cpus: Vec::new(),
-            driver,
-        };
+        let options = Options { listen: origin.addr(), threads: second, cpus: Vec::new(), driver };
         let error = Origin::start(options).expect_err("the port is taken");
         assert!(matches!(error, OriginError::Listen { .. }), "{error}");
-        assert!(
-            error
-                .to_string()
-                .contains(&format!("sport = :{}", origin.addr().port())),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&format!("sport = :{}", origin.addr().port())), "{error}");
     }
 }
 
 #[test]
 fn a_cpu_that_is_not_there_is_said_so() {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let options = Options {
-        listen,
-        threads: 2,
-        cpus: vec![0, 1000],
-        driver: DriverChoice::Epoll,
-    };
+    let options = Options { listen, threads: 2, cpus: vec![0, 1000], driver: DriverChoice::Epoll };
     let error = Origin::start(options).expect_err("no such CPU");
     assert!(error.to_string().contains("CPU 1000"), "{error}");
 }

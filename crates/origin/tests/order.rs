@@ -33,15 +33,7 @@ fn a_delayed_answer_holds_up_those_behind_it(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     let start = Instant::now();
-    client.send(
-        [
-            get("/bytes/1?delay=80ms"),
-            get("/bytes/2"),
-            get("/bytes/3?delay=20ms"),
-            get("/status/404"),
-        ]
-        .concat(),
-    );
+    client.send([get("/bytes/1?delay=80ms"), get("/bytes/2"), get("/bytes/3?delay=20ms"), get("/status/404")].concat());
     for size in 1..=3 {
         assert_eq!(client.reply().body, payload(size));
         assert!(start.elapsed() >= Duration::from_millis(80));
@@ -54,14 +46,7 @@ fn delays_run_from_the_request_and_side_by_side(driver: DriverChoice) {
     let start = Instant::now();
     let mut clients: Vec<Client> = (0..50).map(|_| Client::new(&origin)).collect();
     for client in &mut clients {
-        client.send(
-            [
-                get("/delay/300ms"),
-                get("/delay/300ms"),
-                get("/delay/300ms"),
-            ]
-            .concat(),
-        );
+        client.send([get("/delay/300ms"), get("/delay/300ms"), get("/delay/300ms")].concat());
     }
     for client in &mut clients {
         for _ in 0..3 {
@@ -70,11 +55,7 @@ fn delays_run_from_the_request_and_side_by_side(driver: DriverChoice) {
     }
     // One after the other it would be 45 s; one after the other on each connection, 0.9 s.
     assert!(start.elapsed() >= Duration::from_millis(300));
-    assert!(
-        start.elapsed() < Duration::from_millis(890),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_millis(890), "{:?}", start.elapsed());
 }
 
 fn a_delay_is_never_cut_short(driver: DriverChoice) {
@@ -90,33 +71,20 @@ fn a_delay_is_never_cut_short(driver: DriverChoice) {
             took
         });
         let best = best.min().unwrap_or_default();
-        assert!(
-            best < wanted + Duration::from_millis(20),
-            "{best:?} for {wanted:?}, the best of five"
-        );
+        assert!(best < wanted + Duration::from_millis(20), "{best:?} for {wanted:?}, the best of five");
     }
 }
 
 fn a_peer_that_sends_no_more_gets_its_answers(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    client.send(
-        [
-            get("/bytes/1?delay=50ms"),
-            get("/bytes/300000"),
-            "GET /bytes/3 HT".to_owned(),
-        ]
-        .concat(),
-    );
+    client.send([get("/bytes/1?delay=50ms"), get("/bytes/300000"), "GET /bytes/3 HT".to_owned()].concat());
     client.half_close();
     assert_eq!(client.reply().body, payload(1));
     assert_eq!(client.reply().body, payload(300_000));
     client.expect_closed();
     let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!(
-        (books.requests, books.answered, books.connections_reset),
-        (2, 2, 0)
-    );
+    assert_eq!((books.requests, books.answered, books.connections_reset), (2, 2, 0));
 }
 
 fn a_thousand_pipelined_requests_unread(driver: DriverChoice) {

@@ -29,13 +29,7 @@ pub fn start(driver: DriverChoice) -> Origin {
 /// An origin on a free port.
 pub fn start_with(driver: DriverChoice, threads: u32) -> Origin {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Origin::start(Options {
-        listen,
-        threads,
-        cpus: Vec::new(),
-        driver,
-    })
-    .expect("an origin on a free port")
+    Origin::start(Options { listen, threads, cpus: Vec::new(), driver }).expect("an origin on a free port")
 }
 
 /// Waits until the books are as wanted, and says what they are if they do not get there.
@@ -46,10 +40,7 @@ pub fn books_when(origin: &Origin, wanted: impl Fn(&Books) -> bool) -> Books {
         if wanted(&books) {
             return books;
         }
-        assert!(
-            Instant::now() < end,
-            "the books did not get there: {books:#?}"
-        );
+        assert!(Instant::now() < end, "the books did not get there: {books:#?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -90,9 +81,7 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
-        Client {
-            reader: BufReader::new(stream),
-        }
+        Client { reader: BufReader::new(stream) }
     }
 
     pub fn stream(&self) -> &TcpStream {
@@ -100,10 +89,7 @@ impl Client {
     }
 
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.reader
-            .get_mut()
-            .write_all(bytes.as_ref())
-            .expect("the origin reads");
+        self.reader.get_mut().write_all(bytes.as_ref()).expect("the origin reads");
     }
 
     pub fn get(&mut self, target: &str) -> Reply {
@@ -121,23 +107,13 @@ impl Client {
 
     /// Reads one answer; that to HEAD has no body.
     pub fn reply_to(&mut self, head: bool) -> Reply {
-        let mut reply = Reply {
-            status: 0,
-            head: String::new(),
-            body: Vec::new(),
-        };
+        let mut reply = Reply { status: 0, head: String::new(), body: Vec::new() };
         while !reply.head.ends_with("\r\n\r\n") {
-            let read = self
-                .reader
-                .read_line(&mut reply.head)
-                .expect("a line of a head");
+            let read = self.reader.read_line(&mut reply.head).expect("a line of a head");
             assert!(read > 0, "the connection ended in a head: {:?}", reply.head);
         }
-        let status = reply
-            .head
-            .strip_prefix("HTTP/1.1 ")
-            .and_then(|rest| rest.get(..3))
-            .and_then(|code| code.parse().ok());
+        let status =
+            reply.head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
         reply.status = status.unwrap_or_else(|| panic!("no status line: {:?}", reply.head));
         if head || reply.status < 200 || matches!(reply.status, 204 | 304) {
             return reply;
@@ -146,9 +122,7 @@ impl Client {
             self.chunks(&mut reply.body);
         } else if let Some(length) = reply.header("content-length") {
             reply.body = vec![0; length.parse().expect("a length")];
-            self.reader
-                .read_exact(&mut reply.body)
-                .expect("the whole body");
+            self.reader.read_exact(&mut reply.body).expect("the whole body");
         } else {
             assert_eq!(reply.header("connection"), Some("close"), "{}", reply.head);
             self.reader.read_to_end(&mut reply.body).expect("the body");
@@ -176,9 +150,7 @@ impl Client {
     /// The origin has closed, properly, and sent nothing more.
     pub fn expect_closed(&mut self) {
         let mut rest = Vec::new();
-        self.reader
-            .read_to_end(&mut rest)
-            .expect("an end, not a reset");
+        self.reader.read_to_end(&mut rest).expect("an end, not a reset");
         assert!(rest.is_empty(), "{:?}", String::from_utf8_lossy(&rest));
     }
 }
