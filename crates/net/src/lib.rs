@@ -9,6 +9,7 @@
 pub mod epoll;
 mod host;
 mod out;
+mod probe;
 mod slots;
 mod socket;
 pub mod uring;
@@ -20,6 +21,7 @@ use std::time::Instant;
 
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit, sharpen_timers};
+pub use probe::{Choice, Kind, ProbeError, probe, uring_works};
 pub use socket::listen_socket;
 pub use uring::UringDriver;
 

@@ -184,7 +184,7 @@ impl Ring {
         Err(io::Error::other("the kernel takes no more operations"))
     }
 
-    /// Submits what is queued and waits: one system call. True when a signal cut it short or the time ran out.
+    /// Submits what is queued and waits, in one system call. A signal or the end of the time is no error.
     pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let queued = self.queued();
         let (want, timeout) = match wait {

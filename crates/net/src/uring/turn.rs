@@ -19,7 +19,11 @@ const STARVED_FOR: Duration = Duration::from_millis(10);
 /// The most bytes given to the kernel in one send.
 const SEND_AT_MOST: usize = 1 << 30;
 
+/// A short send is a failure, which makes a completion even where success makes none.
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+
+/// As above, and what the socket does not take at once is a failure.
+pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
 
 impl UringDriver {
     pub(super) fn turn_once<H: Handler>(
@@ -103,7 +107,7 @@ impl UringDriver {
         let flags = if when_room {
             SEND_FLAGS
         } else {
-            SEND_FLAGS | libc::MSG_DONTWAIT
+            SEND_NOW_FLAGS
         };
         let out = self.outs.get(slot.out);
         let (entry, len) = if let Some(bytes) = out.as_one() {

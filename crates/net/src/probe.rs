@@ -1,0 +1,203 @@
+//! Which driver this host can run, found out by trying, and in words when it is not the one wished for.
+//!
+//! It does not run the driver.
+
+use std::fmt;
+use std::io;
+
+use crate::uring::check;
+
+/// The driver that a user wishes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// io_uring where it works, epoll elsewhere.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+/// The driver to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// [`crate::UringDriver`].
+    Uring,
+    /// [`crate::EpollDriver`].
+    Epoll,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Uring => "io_uring",
+            Kind::Epoll => "epoll",
+        })
+    }
+}
+
+/// Why io_uring cannot be used here, with what can be done about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The sysctl says no.
+    #[error(
+        "io_uring is switched off by the sysctl kernel.io_uring_disabled = {value}{}; \
+         set it to 0, or use the epoll driver",
+        if *value == 1 { " (for all but privileged users)" } else { "" }
+    )]
+    Disabled {
+        /// The sysctl's value: 1 or 2.
+        value: u8,
+    },
+    /// Something other than the sysctl says no.
+    #[error(
+        "io_uring_setup is not permitted (EPERM) though no sysctl forbids it: a seccomp filter, as containers \
+         have by default, or a security module; allow io_uring there, or use the epoll driver"
+    )]
+    Forbidden,
+    /// There is no such system call.
+    #[error(
+        "this kernel ({release}) has no io_uring, or a seccomp filter hides it (ENOSYS); use the epoll driver"
+    )]
+    Missing {
+        /// What `uname -r` says.
+        release: String,
+    },
+    /// The kernel lacks something.
+    #[error(
+        "this kernel's io_uring ({release}) lacks {lacks}; it takes Linux 6.0, better 6.1, or the epoll driver"
+    )]
+    TooOld {
+        /// What `uname -r` says.
+        release: String,
+        /// What it lacks.
+        lacks: &'static str,
+    },
+    /// No memory may be locked.
+    #[error(
+        "the kernel refuses memory for io_uring (ENOMEM): raise the limit of locked memory (ulimit -l, now \
+         {limit}), or use the epoll driver"
+    )]
+    Memory {
+        /// The soft limit of locked memory, in bytes, or `unlimited`.
+        limit: String,
+    },
+    /// Anything else.
+    #[error("io_uring does not work here: {step}: {source}")]
+    Other {
+        /// What was tried.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Decides which driver to make. Really tries a ring, so it takes a millisecond or so; ask once, not for every
+/// thread.
+///
+/// # Errors
+/// When io_uring is asked for and does not work here.
+pub fn probe(choice: Choice) -> Result<Kind, ProbeError> {
+    match choice {
+        Choice::Epoll => Ok(Kind::Epoll),
+        Choice::Uring => uring_works().map(|()| Kind::Uring),
+        Choice::Auto => Ok(match uring_works() {
+            Ok(()) => Kind::Uring,
+            Err(_) => Kind::Epoll,
+        }),
+    }
+}
+
+/// Tries everything of io_uring that the driver relies on: set-up, a ring of provided buffers, multishot receive,
+/// and exact counts of sends that the socket takes only in part.
+///
+/// # Errors
+/// The first thing that does not work.
+pub fn uring_works() -> Result<(), ProbeError> {
+    check::check().map_err(|(step, error)| explain(step, error))
+}
+
+fn explain(step: check::Step, source: io::Error) -> ProbeError {
+    match (step, source.raw_os_error()) {
+        (check::Step::SetUp, Some(libc::EPERM | libc::EACCES)) => match disabled_by_sysctl() {
+            0 => ProbeError::Forbidden,
+            value => ProbeError::Disabled { value },
+        },
+        (check::Step::SetUp, Some(libc::ENOSYS)) => ProbeError::Missing { release: release() },
+        (_, Some(libc::ENOMEM)) => ProbeError::Memory {
+            limit: memory_limit(),
+        },
+        (step, Some(libc::EINVAL | libc::EOPNOTSUPP)) => ProbeError::TooOld {
+            release: release(),
+            lacks: step.name(),
+        },
+        (step, _) => ProbeError::Other {
+            step: step.name(),
+            source,
+        },
+    }
+}
+
+/// The sysctl, zero where there is none.
+fn disabled_by_sysctl() -> u8 {
+    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+fn release() -> String {
+    rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn memory_limit() -> String {
+    match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
+        Some(bytes) => format!("{bytes} bytes"),
+        None => "unlimited".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epoll_is_what_it_is_asked_for() {
+        assert_eq!(probe(Choice::Epoll).unwrap(), Kind::Epoll);
+    }
+
+    #[test]
+    fn auto_and_uring_agree_with_what_works() {
+        let works = uring_works();
+        if let Err(error) = &works {
+            eprintln!("io_uring does not work here, so only that is tested: {error}");
+        }
+        assert_eq!(probe(Choice::Uring).is_ok(), works.is_ok());
+        let expected = if works.is_ok() {
+            Kind::Uring
+        } else {
+            Kind::Epoll
+        };
+        assert_eq!(probe(Choice::Auto).unwrap(), expected);
+    }
+
+    #[test]
+    fn each_refusal_is_explained_by_its_cause_and_a_remedy() {
+        let said = |step, errno| explain(step, io::Error::from_raw_os_error(errno)).to_string();
+        assert!(said(check::Step::SetUp, libc::ENOSYS).contains("no io_uring"));
+        assert!(said(check::Step::Buffers, libc::EINVAL).contains("provided buffers"));
+        assert!(said(check::Step::Receive, libc::EINVAL).contains("multishot receive"));
+        assert!(said(check::Step::SetUp, libc::ENOMEM).contains("ulimit -l"));
+        let denied = said(check::Step::SetUp, libc::EPERM);
+        assert!(denied.contains("seccomp") || denied.contains("io_uring_disabled"));
+        for errno in [libc::ENOSYS, libc::EINVAL, libc::ENOMEM, libc::EPERM] {
+            assert!(said(check::Step::SetUp, errno).contains("epoll"));
+        }
+        let two = ProbeError::Disabled { value: 2 }.to_string();
+        assert!(two.contains("io_uring_disabled = 2;"), "{two}");
+    }
+}
