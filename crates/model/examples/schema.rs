@@ -7,7 +7,8 @@ use std::path::Path;
 fn main() -> std::io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     std::fs::create_dir_all(&folder)?;
-    for (name, schema) in [("suite", weir_model::file::suite_schema()), ("product", weir_model::file::product_schema())] {
+    for (name, schema) in [("suite", weir_model::file::suite_schema()), ("product", weir_model::file::product_schema())]
+    {
         let path = folder.join(format!("{name}.schema.json"));
         std::fs::write(&path, format!("{schema:#}\n"))?;
         println!("wrote docs/schema/{name}.schema.json");

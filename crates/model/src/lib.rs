@@ -1,7 +1,7 @@
 //! The data types that every other room of weir shares: what a suite and a product are, what the client
 //! is told to do, and what a trial leaves on disk.
 //!
-//! Files written by people (`suite.toml`, `product.toml`) are read in two layers: [`file`] mirrors the text
+//! Files written by people (`suite.toml`, `product.toml`) are read in two layers: [`mod@file`] mirrors the text
 //! exactly as written, and the types of [`suite`] and [`product`] can only hold what is valid. Between the two
 //! stands one error type, [`InputError`], that names the file, the line, the key, what was found and what would
 //! be right.
@@ -16,6 +16,7 @@ pub mod load;
 pub mod product;
 pub mod record;
 mod scale;
+mod select;
 pub mod suite;
 pub mod units;
 

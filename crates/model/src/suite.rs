@@ -1,7 +1,7 @@
 //! A suite as valid types: workloads, loads, products and questions.
 //!
 //! Nothing in here can be wrong in itself: names are unique, every reference resolves, every number is in range.
-//! [`crate::file`] makes these from text, and back ([`Suite::to_toml`](crate::file)).
+//! [`crate::file`] makes these from text ([`Suite::parse`]) and back ([`Suite::to_toml`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -37,9 +37,8 @@ const DEEPEST: usize = 32;
 
 /// Reads TOML. All syntax errors that the parser can tell apart are reported.
 pub(super) fn parse(source: &str, text: &str) -> Result<Node, Vec<InputError>> {
-    let starts: Vec<usize> = std::iter::once(0)
-        .chain(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1))
-        .collect();
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1)).collect();
     let reader = Reader { source, starts };
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The wire structs mirror the text. Their JSON schema is generated from them, and it is this schema that
-//! [`shape`] checks a file against: what an editor accepts, weir accepts, and the other way round. Serde's own
+//! `shape` checks a file against: what an editor accepts, weir accepts, and the other way round. Serde's own
 //! errors would stop at the first mistake; this way a file's author sees all of them at once, each with its line.
 //! What a schema cannot say (references, uniqueness, what exists) is checked after it, on the wire structs.
 //!

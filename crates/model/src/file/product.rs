@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::errors::{Errors, listed, suggestion};
 use super::locate::{self, Lines, child, item};
-use super::product_wire::{
-    HashTable, InstallTable, Kind, ProcessTable, ProductFile, ProfileTable, VersionTable,
-};
+use super::product_wire::{HashTable, InstallTable, Kind, ProcessTable, ProductFile, ProfileTable, VersionTable};
 use super::{NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
 use crate::product::{Install, ProcessSpec, Product, ProductKind, Profile, Program, Reason, VersionProbe};
@@ -96,10 +94,18 @@ fn proxy(
     errors: &mut Errors<'_>,
 ) -> Option<ProductKind> {
     if installs.is_empty() {
-        errors.add("install", "missing: there is no way to get the product", "at least one [[install]] with method = \"system\", \"apt\" or \"wheel\"");
+        errors.add(
+            "install",
+            "missing: there is no way to get the product",
+            "at least one [[install]] with method = \"system\", \"apt\" or \"wheel\"",
+        );
     }
     if version.is_none() {
-        errors.add("version", "missing: a product whose version cannot be read is not measured", "[version] with command and pattern");
+        errors.add(
+            "version",
+            "missing: a product whose version cannot be read is not measured",
+            "[version] with command and pattern",
+        );
     }
     if process.is_none() {
         errors.add("process", "missing: nothing says how the product is run", "[process] with command");
@@ -213,18 +219,15 @@ fn profiles(
     let meant = profiles.is_empty() || errors.count() > before;
     for unused in unused_templates(&profiles, templates).into_iter().filter(|_| !meant) {
         let found = format!("the template {unused:?} is used by no profile");
-        errors.add_about_file(found, "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template");
+        errors.add_about_file(
+            found,
+            "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template",
+        );
     }
     profiles
 }
 
-fn check_file(
-    path: &str,
-    file: &str,
-    template: &str,
-    templates: &BTreeMap<String, String>,
-    errors: &mut Errors<'_>,
-) {
+fn check_file(path: &str, file: &str, template: &str, templates: &BTreeMap<String, String>, errors: &mut Errors<'_>) {
     if file.is_empty() || file == "." || file.contains(['/', '\\', '\0']) || file.contains("..") {
         let found = format!("{file:?} is no plain file name");
         errors.add(path, found, "a name without / and .., in the trial's folder");
@@ -238,7 +241,8 @@ fn check_file(
 
 /// Templates that neither a profile nor another template names.
 fn unused_templates<'t>(profiles: &BTreeMap<String, Profile>, templates: &'t BTreeMap<String, String>) -> Vec<&'t str> {
-    let rendered = |name: &str| profiles.values().flat_map(|profile| &profile.files).any(|(template, _)| template == name);
+    let rendered =
+        |name: &str| profiles.values().flat_map(|profile| &profile.files).any(|(template, _)| template == name);
     // An include or an import names the other template in quotes.
     let included = |name: &str| {
         let quoted = [format!("\"{name}\""), format!("'{name}'")];

@@ -85,13 +85,7 @@ fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>
     }
 }
 
-fn check_branches(
-    node: &Node,
-    schema: &Json,
-    branches: &[Json],
-    path: &str,
-    errors: &mut Errors<'_>,
-) -> Option<Json> {
+fn check_branches(node: &Node, schema: &Json, branches: &[Json], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
     if let (Value::Table(entries), Some(tag)) = (&node.value, tag_of(branches)) {
         let tag_schema = Json::from_iter([(
             "enum".to_owned(),
@@ -117,9 +111,8 @@ fn check_branches(
 /// The key whose constant tells `branches` apart.
 fn tag_of(branches: &[Json]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
-    let tells_apart = |key: &&String| {
-        branches.iter().all(|branch| branch["properties"][key.as_str()].get("const").is_some())
-    };
+    let tells_apart =
+        |key: &&String| branches.iter().all(|branch| branch["properties"][key.as_str()].get("const").is_some());
     properties.keys().find(tells_apart).map(String::as_str)
 }
 

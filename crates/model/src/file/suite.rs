@@ -11,9 +11,7 @@ use super::suite_wire::{
 };
 use super::{Catalogue, NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
-use crate::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, RateSpec, Request, Scale, ScaleOverride, Suite, Workload,
-};
+use crate::suite::{Arrivals, Entry, Expect, Load, LoadKind, RateSpec, Request, Scale, ScaleOverride, Suite, Workload};
 
 /// Largest generated body: it is held in memory, once a connection.
 const LARGEST_BODY: u64 = 64 << 20;
@@ -135,7 +133,11 @@ impl Reader<'_, '_> {
             }
             let entry = Entry { product: product.to_owned(), profile: profile.to_owned() };
             if entries.contains(&entry) {
-                self.errors.add(&path, format!("{product}:{profile} stands here twice"), "each product and profile once");
+                self.errors.add(
+                    &path,
+                    format!("{product}:{profile} stands here twice"),
+                    "each product and profile once",
+                );
             } else {
                 entries.push(entry);
             }
@@ -235,7 +237,8 @@ impl Reader<'_, '_> {
                 RateSpec::Share { share: share.share, of: share.of, load: share.load.clone() }
             }
             None => {
-                let wanted = "rate = 5000, or rate = { share = 0.5, of = \"slowest\", load = \"<an earlier closed load>\" }";
+                let wanted =
+                    "rate = 5000, or rate = { share = 0.5, of = \"slowest\", load = \"<an earlier closed load>\" }";
                 self.errors.add(&child(&path, "rate"), "missing: an open load needs a rate", wanted);
                 RateSpec::Fixed(1.0)
             }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::http::{Headers, Method};
 use super::suite::generated_body;
 use super::suite_wire::{
-    EntryName, ExpectTable, Head, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile, WorkloadTable,
+    EntryName, ExpectTable, Head, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile,
+    WorkloadTable,
 };
 use crate::suite::{Entry, Load, LoadKind, RateSpec, Scale, ScaleOverride, Suite, Workload};
 use crate::units::{ByteCount, Rate};

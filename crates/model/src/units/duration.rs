@@ -62,7 +62,7 @@ impl fmt::Display for HumanDuration {
         }
         for (name, unit) in UNITS {
             let unit = u128::from(unit);
-            if nanos % unit == 0 {
+            if nanos.is_multiple_of(unit) {
                 return write!(f, "{}{name}", nanos / unit);
             }
         }
@@ -91,9 +91,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Duration, String> {
-        text.parse::<HumanDuration>()
-            .map(Duration::from)
-            .map_err(|error| error.to_string())
+        text.parse::<HumanDuration>().map(Duration::from).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -12,7 +12,8 @@ use super::{UnitError, serde_as_text};
 pub struct Rate(f64);
 
 /// What would be right, for errors of this unit.
-pub(crate) const WANTED: &str = "requests a second, more than 0, bare or with k or M, with or without /s, such as 5000 or \"20k/s\"";
+pub(crate) const WANTED: &str =
+    "requests a second, more than 0, bare or with k or M, with or without /s, such as 5000 or \"20k/s\"";
 
 impl Rate {
     /// A thousand million a second: far beyond one machine, and short enough to write out.
@@ -29,8 +30,7 @@ impl Rate {
     }
 
     fn checked(per_second: f64, text: &str) -> Result<Self, UnitError> {
-        // Not `<= 0.0`: a NaN must not pass.
-        if !(per_second > 0.0) {
+        if per_second.is_nan() || per_second <= 0.0 {
             return Err(UnitError::new(format!("{text:?} is no rate"), WANTED));
         }
         if per_second > Self::MAX {
@@ -53,8 +53,8 @@ impl FromStr for Rate {
         };
         let digits = digits.trim_end();
         // Rust's own parser takes `inf`, `nan`, signs and exponents; none of them is how a rate is written.
-        let plain = digits.starts_with(|c: char| c.is_ascii_digit())
-            && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let plain =
+            digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let number = digits.parse::<f64>().ok().filter(|_| plain);
         let Some(number) = number else {
             return Err(UnitError::new(format!("{text:?} is not a rate"), WANTED));
@@ -66,11 +66,7 @@ impl FromStr for Rate {
 impl fmt::Display for Rate {
     /// `20k/s` for whole thousands, else the shortest number that reads back as the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 >= 1e3 && self.0 % 1e3 == 0.0 {
-            write!(f, "{}k/s", self.0 / 1e3)
-        } else {
-            write!(f, "{}/s", self.0)
-        }
+        if self.0 >= 1e3 && self.0 % 1e3 == 0.0 { write!(f, "{}k/s", self.0 / 1e3) } else { write!(f, "{}/s", self.0) }
     }
 }
 

@@ -1,0 +1,349 @@
+//! The part of a suite that flags leave: `--products`, `--profile`, `--only`.
+//!
+//! Knows the names in a suite and in a catalogue, and nothing of what is done with what remains.
+
+use crate::InputError;
+use crate::file::{Catalogue, listed, suggestion};
+use crate::filter::{Filter, FilterKey, flag_error, names_of};
+use crate::suite::{Entry, Load, LoadKind, RateSpec, Suite};
+
+impl Suite {
+    /// The part of the suite that the flags leave.
+    ///
+    /// `products` (each `name` or `name:profile`) replaces the suite's, and may name any product of the catalogue;
+    /// a name without a profile runs with `profiles` if given, else with those that the suite runs it with, else with
+    /// the profile that most of the suite's entries have. `profiles` runs each product under each of them. Then every
+    /// one of `only` has to hold.
+    ///
+    /// The suite's scales are narrowed with it: what somebody asks for by name runs at every scale.
+    ///
+    /// # Errors
+    /// A name that does not exist, with those that do; a selection that leaves a load whose rate is a share of
+    /// another without that other.
+    pub fn select(
+        &self,
+        products: Option<&[String]>,
+        profiles: Option<&[String]>,
+        only: &[Filter],
+        catalogue: &dyn Catalogue,
+    ) -> Result<Suite, InputError> {
+        let mut suite = self.clone();
+        suite.entries = self.selected_entries(products, profiles, catalogue)?;
+        for filter in only {
+            suite.keep(filter)?;
+        }
+        suite.check_bases(only)?;
+        suite.narrow_scales();
+        Ok(suite)
+    }
+
+    fn selected_entries(
+        &self,
+        products: Option<&[String]>,
+        profiles: Option<&[String]>,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Vec<Entry>, InputError> {
+        let own: Vec<String>;
+        let names = match (products, profiles) {
+            (None, None) => return Ok(self.entries.clone()),
+            (Some(names), _) => names,
+            (None, Some(_)) => {
+                own = self.entries.iter().map(|entry| entry.product.clone()).collect();
+                &own
+            }
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        for name in names {
+            for entry in self.entries_of(name, profiles, catalogue)? {
+                if !entries.contains(&entry) {
+                    entries.push(entry);
+                }
+            }
+        }
+        if entries.is_empty() {
+            let flag = if products.is_some() { "--products" } else { "--profile" };
+            return Err(flag_error(flag, "no name is given", listed(names_of(&catalogue.products()))));
+        }
+        Ok(entries)
+    }
+
+    /// What one name of `--products` stands for.
+    fn entries_of(
+        &self,
+        name: &str,
+        profiles: Option<&[String]>,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Vec<Entry>, InputError> {
+        let (product, own) = match name.split_once(':') {
+            Some((product, profile)) => (product, Some(profile.to_owned())),
+            None => (name, None),
+        };
+        let Some(known) = catalogue.profiles(product) else {
+            let products = catalogue.products();
+            let near = suggestion(product, names_of(&products));
+            let found = format!("there is no product {product:?}{near}");
+            return Err(flag_error("--products", found, listed(names_of(&products))));
+        };
+        let (flag, wanted_profiles) = match (own, profiles) {
+            (Some(own), _) => ("--products", vec![own]),
+            (None, Some(profiles)) => ("--profile", profiles.to_vec()),
+            (None, None) => ("--products", self.usual_profiles(product)),
+        };
+        for profile in &wanted_profiles {
+            if !known.contains(profile) {
+                let near = suggestion(profile, names_of(&known));
+                let found = format!("product {product:?} has no profile {profile:?}{near}");
+                return Err(flag_error(flag, found, listed(names_of(&known))));
+            }
+        }
+        let entry = |profile| Entry { product: product.to_owned(), profile };
+        Ok(wanted_profiles.into_iter().map(entry).collect())
+    }
+
+    /// The profiles that the suite runs `product` with, else the one that most of its entries have.
+    fn usual_profiles(&self, product: &str) -> Vec<String> {
+        let of_product = self.entries.iter().filter(|entry| entry.product == product);
+        let own: Vec<String> = of_product.map(|entry| entry.profile.clone()).collect();
+        if !own.is_empty() {
+            return own;
+        }
+        let count = |profile: &str| self.entries.iter().filter(|entry| entry.profile == profile).count();
+        // Reversed, because of several most frequent ones `max_by_key` takes the last.
+        let usual = self.entries.iter().rev().max_by_key(|entry| count(&entry.profile));
+        usual.map(|entry| entry.profile.clone()).into_iter().collect()
+    }
+
+    fn keep(&mut self, filter: &Filter) -> Result<(), InputError> {
+        let there: Vec<String> = match filter.key {
+            FilterKey::Product => self.entries.iter().map(|entry| entry.product.clone()).collect(),
+            FilterKey::Profile => self.entries.iter().map(|entry| entry.profile.clone()).collect(),
+            FilterKey::Workload => self.workloads.iter().map(|workload| workload.name.clone()).collect(),
+            FilterKey::Load => self.loads.iter().map(|load| load.name.clone()).collect(),
+        };
+        if let Some(unknown) = filter.values.iter().find(|value| !there.contains(value)) {
+            let what = filter.key.as_str();
+            let near = suggestion(unknown, names_of(&there));
+            let mut shown: Vec<&str> = Vec::new();
+            for name in names_of(&there) {
+                if !shown.contains(&name) {
+                    shown.push(name);
+                }
+            }
+            let found = format!("there is no {what} {unknown:?} in what is selected of suite {:?}{near}", self.name);
+            return Err(flag_error("--only", found, listed(shown)));
+        }
+        match filter.key {
+            FilterKey::Product => self.entries.retain(|entry| filter.passes(&entry.product)),
+            FilterKey::Profile => self.entries.retain(|entry| filter.passes(&entry.profile)),
+            FilterKey::Workload => self.workloads.retain(|workload| filter.passes(&workload.name)),
+            FilterKey::Load => self.loads.retain(|load| filter.passes(&load.name)),
+        }
+        Ok(())
+    }
+
+    /// Every load that is a share of another still has that other.
+    fn check_bases(&self, only: &[Filter]) -> Result<(), InputError> {
+        for load in &self.loads {
+            let Some(base) = load.base() else { continue };
+            if self.load(base).is_none() {
+                let name = &load.name;
+                let mut kept: Vec<&str> = vec![base];
+                kept.extend(only.iter().filter(|f| f.key == FilterKey::Load).flat_map(|f| names_of(&f.values)));
+                kept.dedup();
+                return Err(flag_error(
+                    "--only",
+                    format!("load {name:?} runs at a share of what load {base:?} finds, and {base:?} is left out"),
+                    format!("--only load={}, or --only load={base}", kept.join(",")),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A scale names products and workloads of the suite; here those that were left out go. Where none remains, the
+    /// selection has already said what to run, and the scale no longer does.
+    fn narrow_scales(&mut self) {
+        let narrowed = |names: &mut Option<Vec<String>>, there: &dyn Fn(&str) -> bool| {
+            if let Some(some) = names {
+                some.retain(|name| there(name));
+                if some.is_empty() {
+                    *names = None;
+                }
+            }
+        };
+        for scale in self.scales.values_mut() {
+            narrowed(&mut scale.products, &|name| self.entries.iter().any(|entry| entry.product == name));
+            narrowed(&mut scale.workloads, &|name| self.workloads.iter().any(|workload| workload.name == name));
+        }
+    }
+
+    /// The workload of that name.
+    pub fn workload(&self, name: &str) -> Option<&crate::suite::Workload> {
+        self.workloads.iter().find(|workload| workload.name == name)
+    }
+
+    /// The load of that name.
+    pub fn load(&self, name: &str) -> Option<&Load> {
+        self.loads.iter().find(|load| load.name == name)
+    }
+}
+
+impl Load {
+    /// Name of the load whose capacity this one's rate is a share of, if it is one.
+    pub fn base(&self) -> Option<&str> {
+        match &self.kind {
+            LoadKind::Open { rate: RateSpec::Share { load, .. }, .. } => Some(load),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::suite::Scale;
+
+    const SUITE: &str = r#"
+[suite]
+title = "t"
+question = "q"
+products = ["direct", "nginx", "haproxy:stock"]
+profile = "tuned"
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+
+[[workload]]
+name = "medium"
+path = "/bytes/11268"
+
+[[load]]
+name = "capacity"
+kind = "closed"
+connections = 4
+warmup = "1s"
+duration = "2s"
+
+[[load]]
+name = "latency"
+kind = "open"
+rate = { share = 0.5, of = "slowest", load = "capacity" }
+connections = 4
+warmup = "1s"
+duration = "2s"
+
+[scale.smoke]
+products = ["direct", "nginx"]
+"#;
+
+    fn catalogue() -> BTreeMap<String, Vec<String>> {
+        let both = || vec!["stock".to_owned(), "tuned".to_owned()];
+        ["direct", "haproxy", "nginx", "varnish"].map(|name| (name.to_owned(), both())).into()
+    }
+
+    fn suite() -> Suite {
+        Suite::parse("suites/quick.toml", SUITE, &catalogue()).expect("a valid suite")
+    }
+
+    fn entries(suite: &Suite) -> Vec<String> {
+        suite.entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile)).collect()
+    }
+
+    fn select(products: &[&str], profiles: &[&str], only: &[&str]) -> Result<Suite, String> {
+        let owned = |names: &[&str]| -> Option<Vec<String>> {
+            (!names.is_empty()).then(|| names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let only: Vec<Filter> =
+            only.iter().map(|text| Filter::parse(text).map_err(|error| error.to_string())).collect::<Result<_, _>>()?;
+        suite()
+            .select(owned(products).as_deref(), owned(profiles).as_deref(), &only, &catalogue())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn no_flags_leave_the_suite_as_it_is() {
+        assert_eq!(select(&[], &[], &[]), Ok(suite()));
+    }
+
+    #[test]
+    fn products_replace_the_suites_own() {
+        let chosen = select(&["varnish", "haproxy", "nginx:stock"], &[], &[]).expect("valid");
+        assert_eq!(entries(&chosen), ["varnish:tuned", "haproxy:stock", "nginx:stock"]);
+    }
+
+    #[test]
+    fn each_product_runs_under_each_profile() {
+        let chosen = select(&["nginx", "direct:tuned"], &["stock", "tuned"], &[]).expect("valid");
+        assert_eq!(entries(&chosen), ["nginx:stock", "nginx:tuned", "direct:tuned"]);
+        let chosen = select(&[], &["stock"], &[]).expect("valid");
+        assert_eq!(entries(&chosen), ["direct:stock", "nginx:stock", "haproxy:stock"]);
+    }
+
+    #[test]
+    fn every_filter_has_to_hold() {
+        let chosen = select(&[], &[], &["product=direct,nginx", "payload=tiny", "load=capacity"]).expect("valid");
+        assert_eq!(entries(&chosen), ["direct:tuned", "nginx:tuned"]);
+        assert!(chosen.workload("tiny").is_some() && chosen.workload("medium").is_none());
+        assert!(chosen.load("capacity").is_some() && chosen.load("latency").is_none());
+    }
+
+    #[test]
+    fn scales_follow_the_selection() {
+        let chosen = select(&["nginx"], &[], &[]).expect("valid");
+        assert_eq!(chosen.scales[&Scale::Smoke].products, Some(vec!["nginx".to_owned()]));
+        let (chosen, _) = select(&["haproxy"], &[], &[]).expect("valid").at_scale(Scale::Smoke);
+        assert_eq!(entries(&chosen), ["haproxy:stock"]);
+    }
+
+    #[test]
+    fn unknown_names_are_errors_with_what_exists() {
+        for (products, profiles, only, message) in [
+            (
+                &["ngnix"][..],
+                &[][..],
+                &[][..],
+                "--products: there is no product \"ngnix\"; did you mean \"nginx\"?\n  would be right: one of direct, \
+                 haproxy, nginx, varnish",
+            ),
+            (
+                &["nginx:best"],
+                &[],
+                &[],
+                "--products: product \"nginx\" has no profile \"best\"\n  would be right: one of stock, tuned",
+            ),
+            (
+                &[],
+                &["tunde"],
+                &[],
+                "--profile: product \"direct\" has no profile \"tunde\"; did you mean \"tuned\"?\n  would be right: \
+                 one of stock, tuned",
+            ),
+            (
+                &[],
+                &[],
+                &["workload=tinny"],
+                "--only: there is no workload \"tinny\" in what is selected of suite \"quick\"; did you mean \
+                 \"tiny\"?\n  would be right: one of tiny, medium",
+            ),
+            (
+                &["nginx"],
+                &[],
+                &["product=haproxy"],
+                "--only: there is no product \"haproxy\" in what is selected of suite \"quick\"\n  would be right: \
+                 nginx",
+            ),
+            (
+                &[],
+                &[],
+                &["load=latency"],
+                "--only: load \"latency\" runs at a share of what load \"capacity\" finds, and \"capacity\" is left \
+                 out\n  would be right: --only load=capacity,latency, or --only load=capacity",
+            ),
+        ] {
+            assert_eq!(select(products, profiles, only), Err(message.to_owned()));
+        }
+    }
+}

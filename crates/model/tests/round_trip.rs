@@ -1,0 +1,274 @@
+//! What is written reads back the same, the files that weir ships are right, and no text makes a parser panic.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use weir_model::Catalogue;
+use weir_model::product::{Install, Product, ProductKind};
+use weir_model::suite::{
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride, Suite,
+    Workload,
+};
+
+/// Has every product, with the two profiles that suites may rely on.
+struct Everything;
+
+impl Catalogue for Everything {
+    fn products(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn profiles(&self, _: &str) -> Option<Vec<String>> {
+        Some(vec!["stock".to_owned(), "tuned".to_owned()])
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z0-9][a-z0-9-]{0,8}"
+}
+
+fn names(most: usize) -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::btree_set(name(), 1..=most).prop_map(|names| names.into_iter().collect())
+}
+
+/// A text as it may stand in a title: any, but not empty.
+fn line() -> impl Strategy<Value = String> {
+    any::<String>().prop_map(|text| format!("x{text}"))
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![(1u64..100_000_000).prop_map(Duration::from_micros), (1u64..100).prop_map(Duration::from_secs)]
+}
+
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        Just(Vec::new()),
+        any::<Vec<u8>>(),
+        any::<String>().prop_map(String::into_bytes),
+        (1usize..3000).prop_map(|size| (b'a'..=b'z').cycle().take(size).collect()),
+    ]
+}
+
+fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
+    // Names differ: a file cannot say that two headers of one name have another between them.
+    let names = proptest::collection::btree_set("[!#$%&'*+.^_`|~A-Za-z0-9-]{1,9}", 0..4).prop_shuffle_set();
+    (names, proptest::collection::vec("([!-~é]([ -~\t]{0,6}[!-~])?)?", 0..8)).prop_map(|(names, values)| {
+        let mut values = values.into_iter().peekable();
+        let mut flat = Vec::new();
+        for name in names {
+            flat.push((name.clone(), values.next().unwrap_or_default()));
+            if values.peek().is_some_and(|value| value.len() % 2 == 0) {
+                flat.push((name, values.next().unwrap_or_default()));
+            }
+        }
+        flat
+    })
+}
+
+trait ShuffledSet {
+    fn prop_shuffle_set(self) -> BoxedStrategy<Vec<String>>;
+}
+
+impl<S: Strategy<Value = std::collections::BTreeSet<String>> + 'static> ShuffledSet for S {
+    fn prop_shuffle_set(self) -> BoxedStrategy<Vec<String>> {
+        self.prop_map(|names| names.into_iter().collect::<Vec<_>>()).prop_shuffle().boxed()
+    }
+}
+
+prop_compose! {
+    fn workload(name: String)(
+        title in any::<String>(),
+        method in proptest::sample::select(vec!["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]),
+        path in "/[!-~]{0,20}",
+        headers in headers(),
+        body in body(),
+        status in proptest::option::of(200u16..=599),
+        size in any::<Option<u64>>(),
+        hash in any::<Option<u64>>(),
+    ) -> Workload {
+        Workload {
+            name: name.clone(),
+            title,
+            protocol: Protocol::Http11,
+            request: Request { method: method.to_owned(), path, headers, body },
+            expect: Expect { status, size, hash },
+        }
+    }
+}
+
+prop_compose! {
+    /// `closed` names the closed loads before this one.
+    fn load(name: String, closed: Vec<String>)(
+        title in any::<String>(),
+        open in any::<bool>(),
+        rate in 1e-3f64..1e9,
+        share in 0.001f64..=1.5,
+        base in any::<proptest::sample::Index>(),
+        fixed in any::<bool>(),
+        slowest in any::<bool>(),
+        poisson in any::<bool>(),
+        connections in 1u32..,
+        warmup in duration(),
+        duration in duration(),
+        timeout in duration(),
+    ) -> Load {
+        let rate = if fixed || closed.is_empty() {
+            RateSpec::Fixed(rate)
+        } else {
+            let of = if slowest { RateBase::Slowest } else { RateBase::Own };
+            RateSpec::Share { share, of, load: base.get(&closed).clone() }
+        };
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        // Loads whose name begins with a letter up to m are the closed ones, so that later ones can refer to them.
+        let kind = if open && !is_closed(&name) { LoadKind::Open { rate, arrivals } } else { LoadKind::Closed };
+        Load { name: name.clone(), title, kind, connections, warmup, duration, timeout }
+    }
+}
+
+fn is_closed(name: &str) -> bool {
+    name.starts_with(|c: char| c <= 'm')
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    names(4).prop_flat_map(|names| {
+        let loads: Vec<_> = (0..names.len())
+            .map(|at| {
+                let closed: Vec<String> = names[..at].iter().filter(|name| is_closed(name)).cloned().collect();
+                load(names[at].clone(), closed)
+            })
+            .collect();
+        loads
+    })
+}
+
+fn scale(products: Vec<String>, workloads: Vec<String>) -> impl Strategy<Value = ScaleOverride> {
+    let some = |names: Vec<String>| {
+        let most = names.len();
+        proptest::option::of(proptest::sample::subsequence(names, 1..=most))
+    };
+    (
+        proptest::option::of(1u32..),
+        some(products),
+        some(workloads),
+        proptest::option::of(duration()),
+        proptest::option::of(duration()),
+    )
+        .prop_map(|(blocks, products, workloads, warmup, duration)| ScaleOverride {
+            blocks,
+            products,
+            workloads,
+            warmup,
+            duration,
+        })
+}
+
+fn suite() -> impl Strategy<Value = Suite> {
+    (names(4), names(3)).prop_flat_map(|(products, workload_names)| {
+        let scales = proptest::collection::btree_map(
+            proptest::sample::select(vec![Scale::Smoke, Scale::Fit, Scale::Full]),
+            scale(products.clone(), workload_names.clone()),
+            0..3,
+        );
+        let workloads: Vec<_> = workload_names.into_iter().map(workload).collect();
+        let head = (name(), line(), line(), 1u32.., any::<Option<u64>>());
+        (head, Just(products), any::<bool>(), workloads, loads(), scales).prop_map(
+            |((name, title, question, blocks, seed), products, tuned, workloads, loads, scales)| {
+                let profile = if tuned { "tuned" } else { "stock" };
+                let entry = |product| Entry { product, profile: profile.to_owned() };
+                let entries = products.into_iter().map(entry).collect();
+                Suite { name, title, question, blocks, seed, entries, workloads, loads, scales }
+            },
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_suite_that_is_written_reads_back_the_same(suite in suite()) {
+        let text = suite.to_toml();
+        match Suite::parse("run.toml", &text, &Everything) {
+            Ok(read) => prop_assert_eq!(read, suite, "{}", text),
+            Err(errors) => prop_assert!(false, "{}\n{}", errors[0], text),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text: String) {
+        let _ = Suite::parse("x.toml", &text, &Everything);
+        let _ = Product::parse("x", "x.toml", &text, BTreeMap::new());
+    }
+
+    #[test]
+    fn no_cut_or_changed_file_makes_a_parser_panic(
+        at in any::<proptest::sample::Index>(),
+        length in 0usize..40,
+        with in "[ -~\\n]{0,12}",
+    ) {
+        for file in [shipped("suites/quick.toml"), include_str!("product.toml").to_owned()] {
+            let start = file.floor_char_boundary_at(at.index(file.len()));
+            let end = file.floor_char_boundary_at((start + length).min(file.len()));
+            let text = format!("{}{with}{}", &file[..start], &file[end..]);
+            let _ = Suite::parse("x.toml", &text, &Everything);
+            let _ = Product::parse("x", "x.toml", &text, BTreeMap::new());
+        }
+    }
+}
+
+trait CharBoundary {
+    fn floor_char_boundary_at(&self, at: usize) -> usize;
+}
+
+impl CharBoundary for str {
+    fn floor_char_boundary_at(&self, at: usize) -> usize {
+        (0..=at).rev().find(|at| self.is_char_boundary(*at)).unwrap_or(0)
+    }
+}
+
+fn shipped(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_quick_suite_is_as_the_readme_says() {
+    let suite = Suite::parse("suites/quick.toml", &shipped("suites/quick.toml"), &Everything).expect("a valid suite");
+    assert_eq!((suite.name.as_str(), suite.blocks, suite.entries.len()), ("quick", 3, 6));
+    let sizes: Vec<_> = suite.workloads.iter().map(|workload| workload.expect.size).collect();
+    assert_eq!(sizes, [Some(128), Some(11_268)]);
+    assert_eq!(suite.load("capacity").map(|load| &load.kind), Some(&LoadKind::Closed));
+    let latency = suite.load("latency").expect("there");
+    let half = RateSpec::Share { share: 0.5, of: RateBase::Slowest, load: "capacity".to_owned() };
+    assert_eq!(latency.kind, LoadKind::Open { rate: half, arrivals: Arrivals::Poisson });
+    assert_eq!(latency.timeout, Duration::from_secs(10));
+    let (smoke, words) = suite.at_scale(Scale::Smoke);
+    assert_eq!((smoke.blocks, smoke.entries.len(), words.len()), (1, 2, 6));
+    assert_eq!(suite.at_scale(Scale::Full).0.loads[0].duration, Duration::from_secs(15));
+}
+
+#[test]
+fn direct_is_no_program_and_has_both_profiles() {
+    let text = shipped("products/direct/product.toml");
+    let direct = Product::parse("direct", "product.toml", &text, BTreeMap::new()).expect("valid");
+    assert_eq!(direct.kind, ProductKind::Direct);
+    assert_eq!(direct.profiles.keys().collect::<Vec<_>>(), ["stock", "tuned"]);
+}
+
+#[test]
+fn a_product_is_read_whole() {
+    let templates: BTreeMap<_, _> =
+        ["stock.conf.j2", "tuned.conf.j2"].map(|name| (name.to_owned(), String::new())).into();
+    let product = Product::parse("nginx", "product.toml", include_str!("product.toml"), templates).expect("valid");
+    let ProductKind::Proxy(program) = &product.kind else { panic!("a proxy") };
+    assert_eq!(program.installs.len(), 3);
+    assert!(matches!(&program.installs[2], Install::Wheel { sha256, .. } if sha256.keys().eq(["x86_64"])));
+    assert_eq!(program.version.at_least.as_deref(), Some("1.18"));
+    assert_eq!(program.process.env["GOMAXPROCS"], "{{ cores }}");
+    assert_eq!(program.process.ready_within, Duration::from_secs(10));
+    assert_eq!(program.process.stop_within, Duration::from_secs(2));
+    // (template, file name)
+    assert_eq!(product.profiles["tuned"].files, [("tuned.conf.j2".to_owned(), "nginx.conf".to_owned())]);
+    assert_eq!(product.profiles["tuned"].reasons.len(), 1);
+    assert_eq!(product.profiles["stock"].name, "stock");
+}
