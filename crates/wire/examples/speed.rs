@@ -25,8 +25,7 @@ const NGINX_LIKE: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Tue
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Tue, 01 Jul 2025 10:00:00 GMT\r\n\
     Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
 
-const REQUEST: &[u8] =
-    b"GET /bytes/128 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: weir\r\nAccept: */*\r\n\r\n";
+const REQUEST: &[u8] = b"GET /bytes/128 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: weir\r\nAccept: */*\r\n\r\n";
 
 fn main() {
     for (name, bytes) in [
@@ -61,17 +60,8 @@ fn main() {
     let mut out = Vec::with_capacity(4096);
     show("writing an answer's head", 0, || {
         out.clear();
-        let headers = [
-            ("Server", "weir"),
-            ("Content-Type", "application/octet-stream"),
-        ];
-        let _ = answer_head(
-            &mut out,
-            200,
-            black_box(&headers),
-            BodyFraming::Length(128),
-            Persistence::Implied,
-        );
+        let headers = [("Server", "weir"), ("Content-Type", "application/octet-stream")];
+        let _ = answer_head(&mut out, 200, black_box(&headers), BodyFraming::Length(128), Persistence::Implied);
         black_box(&out);
     });
     show("writing a request", 0, || {
@@ -111,10 +101,6 @@ fn show(name: &str, bytes: usize, mut work: impl FnMut()) {
     if bytes == 0 {
         println!("{name:<34}{best:>7.1} ns");
     } else {
-        println!(
-            "{name:<34}{best:>7.1} ns {:>6} bytes {:>6.2} GB/s",
-            bytes,
-            bytes as f64 / best
-        );
+        println!("{name:<34}{best:>7.1} ns {:>6} bytes {:>6.2} GB/s", bytes, bytes as f64 / best);
     }
 }

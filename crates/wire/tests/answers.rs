@@ -16,18 +16,10 @@ fn read(heads: &[bool], bytes: &str) -> String {
     };
     let bytes = bytes.as_bytes();
     let whole = oracle::read(&mut new(), [bytes]);
-    assert_eq!(
-        oracle::read(&mut new(), bytes.chunks(1)),
-        whole,
-        "byte by byte"
-    );
+    assert_eq!(oracle::read(&mut new(), bytes.chunks(1)), whole, "byte by byte");
     for at in 0..bytes.len() {
         let (first, second) = bytes.split_at(at);
-        assert_eq!(
-            oracle::read(&mut new(), [first, &[], second]),
-            whole,
-            "cut at {at}"
-        );
+        assert_eq!(oracle::read(&mut new(), [first, &[], second]), whole, "cut at {at}");
     }
     oracle::line(&whole)
 }
@@ -54,26 +46,11 @@ fn check_headers(rows: &[(&str, &str)]) {
 #[test]
 fn status_lines() {
     check(&[
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-            "200 Length(0) | keep | idle",
-        ),
-        (
-            "HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n",
-            "200 Length(0) | keep | idle",
-        ),
-        (
-            "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
-            "200 Length(0) | keep | idle",
-        ),
-        (
-            "HTTP/1.1 299 Very \t fine \u{e9}\r\nContent-Length: 0\r\n\r\n",
-            "299 Length(0) | keep | idle",
-        ),
-        (
-            "HTTP/1.1 999 \r\nContent-Length: 0\r\n\r\n",
-            "999 Length(0) | keep | idle",
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "200 Length(0) | keep | idle"),
+        ("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n", "200 Length(0) | keep | idle"),
+        ("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", "200 Length(0) | keep | idle"),
+        ("HTTP/1.1 299 Very \t fine \u{e9}\r\nContent-Length: 0\r\n\r\n", "299 Length(0) | keep | idle"),
+        ("HTTP/1.1 999 \r\nContent-Length: 0\r\n\r\n", "999 Length(0) | keep | idle"),
         ("HTTP/1.1 099 \r\n\r\n", "BadStatus"),
         ("HTTP/1.1 20 OK\r\n\r\n", "BadStatus"),
         ("HTTP/1.1 2000 OK\r\n\r\n", "BadStatus"),
@@ -101,11 +78,7 @@ fn status_lines() {
 
 #[test]
 fn something_else_than_http_is_refused_before_its_line_ends() {
-    check(&[
-        ("\u{15}\u{3}\u{3}", "BadStartLine"),
-        ("HTTQ", "BadStartLine"),
-        ("HTTP", "eof CutInHead"),
-    ]);
+    check(&[("\u{15}\u{3}\u{3}", "BadStartLine"), ("HTTQ", "BadStartLine"), ("HTTP", "eof CutInHead")]);
 }
 
 #[test]
@@ -113,10 +86,7 @@ fn header_lines() {
     check_headers(&[
         ("Content-Length:0\r\n", "200 Length(0) | keep | idle"),
         ("content-LENGTH: \t 0 \t\r\n", "200 Length(0) | keep | idle"),
-        (
-            "Content-Length: 0\r\nX:\r\nY: \r\nZ: a\tb \u{e9}\r\n",
-            "200 Length(0) | keep | idle",
-        ),
+        ("Content-Length: 0\r\nX:\r\nY: \r\nZ: a\tb \u{e9}\r\n", "200 Length(0) | keep | idle"),
         ("Content-Length : 0\r\n", "SpaceBeforeColon"),
         ("Content-Length\t: 0\r\n", "SpaceBeforeColon"),
         ("A: b\r\n c\r\n", "ObsFold"),
@@ -149,24 +119,12 @@ fn header_lines() {
 fn content_lengths() {
     check_headers(&[
         ("Content-Length: 007\r\n", "200 Length(7) | eof CutInBody"),
-        (
-            "Content-Length: 18446744073709551615\r\n",
-            "200 Length(18446744073709551615) | eof CutInBody",
-        ),
-        (
-            "Content-Length: 3\r\nA: b\r\ncontent-length: 03\r\n",
-            "200 Length(3) | eof CutInBody",
-        ),
+        ("Content-Length: 18446744073709551615\r\n", "200 Length(18446744073709551615) | eof CutInBody"),
+        ("Content-Length: 3\r\nA: b\r\ncontent-length: 03\r\n", "200 Length(3) | eof CutInBody"),
         ("Content-Length: 3, 3\r\n", "200 Length(3) | eof CutInBody"),
-        (
-            "Content-Length: 3\r\nContent-Length: 4\r\n",
-            "DifferingContentLengths",
-        ),
+        ("Content-Length: 3\r\nContent-Length: 4\r\n", "DifferingContentLengths"),
         ("Content-Length: 3, 4\r\n", "DifferingContentLengths"),
-        (
-            "Content-Length: 18446744073709551616\r\n",
-            "BadContentLength",
-        ),
+        ("Content-Length: 18446744073709551616\r\n", "BadContentLength"),
         ("Content-Length: \r\n", "BadContentLength"),
         ("Content-Length: 3,\r\n", "BadContentLength"),
         ("Content-Length: +3\r\n", "BadContentLength"),
@@ -181,106 +139,49 @@ fn content_lengths() {
 #[test]
 fn transfer_encodings() {
     check_headers(&[
-        (
-            "Transfer-Encoding: chunked\r\n",
-            "200 Chunked | eof CutInBody",
-        ),
-        (
-            "transfer-encoding:CHUNKED\r\n",
-            "200 Chunked | eof CutInBody",
-        ),
-        (
-            "Transfer-Encoding: , chunked ,\r\n",
-            "200 Chunked | eof CutInBody",
-        ),
-        (
-            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-            "BadTransferEncoding",
-        ),
-        (
-            "Transfer-Encoding: chunked, chunked\r\n",
-            "BadTransferEncoding",
-        ),
-        (
-            "Transfer-Encoding: gzip, chunked\r\n",
-            "BadTransferEncoding",
-        ),
+        ("Transfer-Encoding: chunked\r\n", "200 Chunked | eof CutInBody"),
+        ("transfer-encoding:CHUNKED\r\n", "200 Chunked | eof CutInBody"),
+        ("Transfer-Encoding: , chunked ,\r\n", "200 Chunked | eof CutInBody"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "BadTransferEncoding"),
+        ("Transfer-Encoding: chunked, chunked\r\n", "BadTransferEncoding"),
+        ("Transfer-Encoding: gzip, chunked\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: gzip\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: identity\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: xchunked\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: chunked;a=b\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding:\r\n", "BadTransferEncoding"),
-        (
-            "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-            "LengthAndTransferEncoding",
-        ),
-        (
-            "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
-            "LengthAndTransferEncoding",
-        ),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", "LengthAndTransferEncoding"),
+        ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "LengthAndTransferEncoding"),
     ]);
-    check(&[(
-        "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "TransferEncodingIn10",
-    )]);
+    check(&[("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "TransferEncodingIn10")]);
 }
 
 #[test]
 fn bodies() {
     let chunked = |body: &str| ok("Transfer-Encoding: chunked\r\n") + body;
     let rows = [
-        (
-            ok("Content-Length: 5\r\n") + "hello",
-            "200 Length(5) | \"hello\" | keep | idle",
-        ),
-        (
-            ok("Content-Length: 5\r\n") + "hell",
-            "200 Length(5) | \"hell\" | eof CutInBody",
-        ),
-        (
-            ok("Content-Length: 5\r\n") + "hello!",
-            "200 Length(5) | \"hello\" | keep | Unsolicited",
-        ),
+        (ok("Content-Length: 5\r\n") + "hello", "200 Length(5) | \"hello\" | keep | idle"),
+        (ok("Content-Length: 5\r\n") + "hell", "200 Length(5) | \"hell\" | eof CutInBody"),
+        (ok("Content-Length: 5\r\n") + "hello!", "200 Length(5) | \"hello\" | keep | Unsolicited"),
         (ok(""), "200 UntilClose | ended"),
-        (
-            ok("") + "HTTP/1.1 200 OK\r\n\r\n",
-            "200 UntilClose | \"HTTP/1.1 200 OK\\r\\n\\r\\n\" | ended",
-        ),
+        (ok("") + "HTTP/1.1 200 OK\r\n\r\n", "200 UntilClose | \"HTTP/1.1 200 OK\\r\\n\\r\\n\" | ended"),
         (chunked("0\r\n\r\n"), "200 Chunked | keep | idle"),
-        (
-            chunked("5\r\nhello\r\n0\r\n\r\n"),
-            "200 Chunked | \"hello\" | keep | idle",
-        ),
-        (
-            chunked("2\r\nhe\r\n003;x=\"y\"\r\nllo\r\n00\r\n\r\n"),
-            "200 Chunked | \"hello\" | keep | idle",
-        ),
-        (
-            chunked("2\r\n\r\n\r\n0\r\n\r\n"),
-            "200 Chunked | \"\\r\\n\" | keep | idle",
-        ),
-        (
-            chunked("1\r\na\r\n0\r\nA: b\r\nContent-Length: 7\r\n\r\n"),
-            "200 Chunked | \"a\" | keep | idle",
-        ),
+        (chunked("5\r\nhello\r\n0\r\n\r\n"), "200 Chunked | \"hello\" | keep | idle"),
+        (chunked("2\r\nhe\r\n003;x=\"y\"\r\nllo\r\n00\r\n\r\n"), "200 Chunked | \"hello\" | keep | idle"),
+        (chunked("2\r\n\r\n\r\n0\r\n\r\n"), "200 Chunked | \"\\r\\n\" | keep | idle"),
+        (chunked("1\r\na\r\n0\r\nA: b\r\nContent-Length: 7\r\n\r\n"), "200 Chunked | \"a\" | keep | idle"),
         (chunked("0\r\nA b\r\n\r\n"), "200 Chunked | BadHeaderName"),
         (chunked("0\r\nA: b\r\n c\r\n\r\n"), "200 Chunked | ObsFold"),
         (chunked("0\r\n\n"), "200 Chunked | BareLf"),
         (chunked("\r\n"), "200 Chunked | BadChunkSize"),
         (chunked("5 \r\n"), "200 Chunked | BadChunkExtension"),
         (chunked("5\n"), "200 Chunked | BareLf"),
-        (
-            chunked("11111111111111111\r\n"),
-            "200 Chunked | BadChunkSize",
-        ),
+        (chunked("11111111111111111\r\n"), "200 Chunked | BadChunkSize"),
         (chunked("1\r\nab\r\n"), "200 Chunked | \"a\" | BadChunkEnd"),
         (chunked("1\r\na\rb"), "200 Chunked | \"a\" | BadChunkEnd"),
         (chunked("1\r\na\n"), "200 Chunked | \"a\" | BadChunkEnd"),
         (chunked("1\r\na\r\n"), "200 Chunked | \"a\" | eof CutInBody"),
-        (
-            chunked("1\r\na\r\n0\r\n"),
-            "200 Chunked | \"a\" | eof CutInBody",
-        ),
+        (chunked("1\r\na\r\n0\r\n"), "200 Chunked | \"a\" | eof CutInBody"),
         (chunked("1\r"), "200 Chunked | eof CutInBody"),
         (chunked("0\r\n\r\nx"), "200 Chunked | keep | Unsolicited"),
     ];
@@ -291,29 +192,19 @@ fn bodies() {
 
 #[test]
 fn some_answers_have_no_body_whatever_their_headers_say() {
-    for framing in [
-        "",
-        "Content-Length: 5\r\n",
-        "Transfer-Encoding: chunked\r\n",
-    ] {
+    for framing in ["", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
         let head = ok(framing);
         assert_eq!(read(&[true], &head), "200 None | keep | idle");
         for status in [204, 304] {
             let bytes = format!("HTTP/1.1 {status} X\r\n{framing}\r\n");
-            assert_eq!(
-                read(&[false], &bytes),
-                format!("{status} None | keep | idle")
-            );
+            assert_eq!(read(&[false], &bytes), format!("{status} None | keep | idle"));
         }
     }
     // Faulty framing is a fault there too.
     let both = ok("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n");
     assert_eq!(read(&[true], &both), "LengthAndTransferEncoding");
     // 205 has none to speak of, and says so itself (RFC 9110 section 15.3.6).
-    assert_eq!(
-        read(&[false], "HTTP/1.1 205 Reset\r\nContent-Length: 0\r\n\r\n"),
-        "205 Length(0) | keep | idle"
-    );
+    assert_eq!(read(&[false], "HTTP/1.1 205 Reset\r\nContent-Length: 0\r\n\r\n"), "205 Length(0) | keep | idle");
 }
 
 #[test]
@@ -324,14 +215,8 @@ fn informational_answers_come_before_the_final_one() {
              HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
             "info 100 | info 103 | 200 Length(1) | \"a\" | keep | idle",
         ),
-        (
-            "HTTP/1.1 199 X\r\nContent-Length: 9\r\n\r\n",
-            "info 199 | eof ClosedBeforeAnswer",
-        ),
-        (
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-            "SwitchingProtocols",
-        ),
+        ("HTTP/1.1 199 X\r\nContent-Length: 9\r\n\r\n", "info 199 | eof ClosedBeforeAnswer"),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", "SwitchingProtocols"),
     ]);
 }
 
@@ -343,11 +228,7 @@ fn keep_alive() {
         ("1.1", "Connection: close\r\n", "close"),
         ("1.1", "connection: CLOSE\r\n", "close"),
         ("1.1", "Connection: x,\tclose , y\r\n", "close"),
-        (
-            "1.1",
-            "Connection: keep-alive\r\nConnection: close\r\n",
-            "close",
-        ),
+        ("1.1", "Connection: keep-alive\r\nConnection: close\r\n", "close"),
         ("1.1", "Connection: closed\r\n", "keep"),
         ("1.1", "Connection:\r\n", "keep"),
         ("1.0", "", "close"),
@@ -359,11 +240,7 @@ fn keep_alive() {
     for (version, headers, wanted) in rows {
         let bytes = format!("HTTP/{version} 204 X\r\n{headers}\r\n");
         let version = if version == "1.0" { "1.0 " } else { "" };
-        assert_eq!(
-            read(&[false], &bytes),
-            format!("{version}204 None | {wanted} | idle"),
-            "{headers:?}"
-        );
+        assert_eq!(read(&[false], &bytes), format!("{version}204 None | {wanted} | idle"), "{headers:?}");
     }
 }
 
@@ -375,24 +252,12 @@ fn pipelined_answers_go_to_their_requests() {
         "200 Length(1) | \"x\" | keep | 200 None | keep | 200 None | keep | 200 Length(1) | \"y\" | keep | idle"
     );
     let close = ok("Content-Length: 1\r\nConnection: close\r\n");
-    assert_eq!(
-        read(&[false; 2], &format!("{close}x")),
-        "200 Length(1) | \"x\" | close | eof ClosedBeforeAnswer"
-    );
-    assert_eq!(
-        read(&[false; 2], &format!("{close}x{a}y")),
-        "200 Length(1) | \"x\" | close | AfterClose"
-    );
+    assert_eq!(read(&[false; 2], &format!("{close}x")), "200 Length(1) | \"x\" | close | eof ClosedBeforeAnswer");
+    assert_eq!(read(&[false; 2], &format!("{close}x{a}y")), "200 Length(1) | \"x\" | close | AfterClose");
     assert_eq!(read(&[false; 2], ""), "eof ClosedBeforeAnswer");
-    assert_eq!(
-        read(&[false; 2], &format!("{a}x")),
-        "200 Length(1) | \"x\" | keep | eof ClosedBeforeAnswer"
-    );
+    assert_eq!(read(&[false; 2], &format!("{a}x")), "200 Length(1) | \"x\" | keep | eof ClosedBeforeAnswer");
     // HEAD's answer ends with its head, so what follows is the next.
-    assert_eq!(
-        read(&[true], &format!("{a}x")),
-        "200 None | keep | Unsolicited"
-    );
+    assert_eq!(read(&[true], &format!("{a}x")), "200 None | keep | Unsolicited");
 }
 
 #[test]
@@ -407,9 +272,8 @@ fn many_requests_in_flight_one_in_three_a_head() {
         }
         // One round is left in flight, and moves along.
         let due = if round == 0 { 0 } else { 97 };
-        let bytes: String = (ended..ended + due)
-            .map(|n| ok("Content-Length: 2\r\n") + if n % 3 == 0 { "" } else { "ab" })
-            .collect();
+        let bytes: String =
+            (ended..ended + due).map(|n| ok("Content-Length: 2\r\n") + if n % 3 == 0 { "" } else { "ab" }).collect();
         let mut input = bytes.as_bytes();
         while let Some(event) = answers.next(&mut input).expect("good answers") {
             ended += u32::from(event == AnswerEvent::End { keep_alive: true });
@@ -432,14 +296,8 @@ fn a_connection_cut_off() {
         ("", "eof ClosedBeforeAnswer"),
         ("H", "eof CutInHead"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "eof CutInHead"),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-            "200 Length(5) | eof CutInBody",
-        ),
-        (
-            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc",
-            "1.0 200 UntilClose | \"abc\" | ended",
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "200 Length(5) | eof CutInBody"),
+        ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc", "1.0 200 UntilClose | \"abc\" | ended"),
     ]);
 }
 
@@ -449,10 +307,7 @@ fn an_answer_whose_end_was_not_fetched_is_complete_at_the_close() {
     answers.request_sent(false);
     let bytes = ok("Content-Length: 0\r\n");
     let mut input = bytes.as_bytes();
-    assert!(matches!(
-        answers.next(&mut input),
-        Ok(Some(AnswerEvent::Head(_)))
-    ));
+    assert!(matches!(answers.next(&mut input), Ok(Some(AnswerEvent::Head(_)))));
     assert_eq!(answers.on_eof(), Ok(true));
     assert_eq!(answers.in_flight(), 0);
     assert_eq!(answers.on_eof(), Ok(false));
@@ -466,9 +321,7 @@ fn heads_give_their_headers_whole_or_cut() {
         answers.request_sent(false);
         assert_eq!(answers.next(&mut &bytes[..at]), Ok(None));
         let mut rest = &bytes[at..];
-        let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut rest) else {
-            panic!("no head")
-        };
+        let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut rest) else { panic!("no head") };
         assert_eq!(head.raw, bytes);
         assert_eq!(weir_wire::h1::header(head.raw, "a"), Some(&b"b"[..]));
     }
@@ -480,24 +333,14 @@ fn the_body_borrows_from_the_callers_bytes() {
     let mut answers = Answers::new(Limits::default());
     answers.request_sent(false);
     let mut input = bytes.as_bytes();
-    let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut input) else {
-        panic!("no head")
-    };
+    let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut input) else { panic!("no head") };
     assert_eq!(head.raw.as_ptr(), bytes.as_ptr());
-    let Ok(Some(AnswerEvent::Body(body))) = answers.next(&mut input) else {
-        panic!("no body")
-    };
+    let Ok(Some(AnswerEvent::Body(body))) = answers.next(&mut input) else { panic!("no body") };
     assert_eq!(body.as_ptr_range().end, bytes.as_bytes().as_ptr_range().end);
 }
 
 #[test]
 fn errors_say_what_happened() {
-    assert_eq!(
-        WireError::ObsFold.to_string(),
-        "a header is folded over two lines"
-    );
-    assert_eq!(
-        WireError::Unsolicited.to_string(),
-        "bytes came although no request was waiting for an answer"
-    );
+    assert_eq!(WireError::ObsFold.to_string(), "a header is folded over two lines");
+    assert_eq!(WireError::Unsolicited.to_string(), "bytes came although no request was waiting for an answer");
 }

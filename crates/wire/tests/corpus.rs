@@ -9,9 +9,7 @@ use std::path::Path;
 
 /// Gives every file of a target's corpus to `check`.
 fn replay(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/corpus")
-        .join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut count = 0;
     for file in files {
@@ -24,11 +22,7 @@ fn replay(target: &str, check: fn(&[u8])) {
         }
         count += 1;
     }
-    assert!(
-        count >= 30,
-        "only {count} files in {}: is the corpus whole?",
-        folder.display()
-    );
+    assert!(count >= 30, "only {count} files in {}: is the corpus whole?", folder.display());
 }
 
 #[test]

@@ -2,19 +2,11 @@
 
 use weir_wire::h1::encode::{self, BodyFraming, EncodeError, Persistence, PreparedHead};
 
-fn request(
-    method: &str,
-    target: &str,
-    headers: &[(&str, &str)],
-    body: &[u8],
-) -> Result<String, EncodeError> {
+fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<String, EncodeError> {
     let mut out = b"before ".to_vec();
     let result = encode::request(&mut out, method, target, headers, body);
     let text = String::from_utf8(out).expect("text");
-    let text = text
-        .strip_prefix("before ")
-        .expect("what was there stays")
-        .to_owned();
+    let text = text.strip_prefix("before ").expect("what was there stays").to_owned();
     if result.is_err() {
         assert_eq!(text, "", "nothing is written on an error");
     }
@@ -30,10 +22,7 @@ fn answer(
     let mut out = b"before ".to_vec();
     let result = encode::answer_head(&mut out, status, headers, framing, persistence);
     let text = String::from_utf8(out).expect("text");
-    let text = text
-        .strip_prefix("before ")
-        .expect("what was there stays")
-        .to_owned();
+    let text = text.strip_prefix("before ").expect("what was there stays").to_owned();
     match PreparedHead::new(status, headers, framing, persistence) {
         Ok(prepared) => assert_eq!(prepared.bytes(), text.as_bytes()),
         Err(error) => {
@@ -60,69 +49,27 @@ fn requests() {
         request("DELETE", "/", &[HOST], b"x").as_deref(),
         Ok("DELETE / HTTP/1.1\r\nHost: h:80\r\nContent-Length: 1\r\n\r\nx")
     );
-    for (method, announced) in [
-        ("POST", true),
-        ("PUT", true),
-        ("PATCH", true),
-        ("GET", false),
-        ("DELETE", false),
-    ] {
+    for (method, announced) in [("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false)] {
         let text = request(method, "/", &[HOST], b"").expect("a good request");
-        assert_eq!(
-            text.contains("Content-Length: 0\r\n"),
-            announced,
-            "{method}"
-        );
+        assert_eq!(text.contains("Content-Length: 0\r\n"), announced, "{method}");
         assert_eq!(text.contains("Content-Length"), announced, "{method}");
     }
     let owned = [("Host".to_owned(), "h".to_owned())];
-    assert_eq!(
-        encode::request(&mut Vec::new(), "GET", "/", &owned, b""),
-        Ok(())
-    );
+    assert_eq!(encode::request(&mut Vec::new(), "GET", "/", &owned, b""), Ok(()));
 }
 
 #[test]
 fn requests_that_cannot_be_sent() {
     for method in ["", "G T", "GET\r\n", "G\0", "G:T", "CONNECT", "G\u{e9}T"] {
-        assert_eq!(
-            request(method, "/", &[HOST], b""),
-            Err(EncodeError::BadMethod(method.into()))
-        );
+        assert_eq!(request(method, "/", &[HOST], b""), Err(EncodeError::BadMethod(method.into())));
     }
-    for target in [
-        "",
-        "x",
-        "/a b",
-        "/\r\nX: y",
-        "/\n",
-        "/\0",
-        "/\u{e9}",
-        "h:80",
-    ] {
-        assert_eq!(
-            request("GET", target, &[HOST], b""),
-            Err(EncodeError::BadTarget(target.into()))
-        );
+    for target in ["", "x", "/a b", "/\r\nX: y", "/\n", "/\0", "/\u{e9}", "h:80"] {
+        assert_eq!(request("GET", target, &[HOST], b""), Err(EncodeError::BadTarget(target.into())));
     }
     for name in ["", "A B", "A:", "A\r\nB", "A\0", "\u{e9}"] {
-        assert_eq!(
-            request("GET", "/", &[HOST, (name, "x")], b""),
-            Err(EncodeError::BadHeaderName(name.into()))
-        );
+        assert_eq!(request("GET", "/", &[HOST, (name, "x")], b""), Err(EncodeError::BadHeaderName(name.into())));
     }
-    for value in [
-        "a\r\nB: c",
-        "a\rb",
-        "a\nb",
-        "a\0",
-        "\u{1b}",
-        "\u{7f}",
-        " a",
-        "a ",
-        "\ta",
-        " ",
-    ] {
+    for value in ["a\r\nB: c", "a\rb", "a\nb", "a\0", "\u{1b}", "\u{7f}", " a", "a ", "\ta", " "] {
         assert_eq!(
             request("GET", "/", &[HOST, ("X", value)], b""),
             Err(EncodeError::BadHeaderValue("X".into())),
@@ -130,23 +77,11 @@ fn requests_that_cannot_be_sent() {
         );
     }
     for name in ["content-length", "Transfer-Encoding"] {
-        assert_eq!(
-            request("GET", "/", &[HOST, (name, "5")], b""),
-            Err(EncodeError::FramingHeader(name.into()))
-        );
+        assert_eq!(request("GET", "/", &[HOST, (name, "5")], b""), Err(EncodeError::FramingHeader(name.into())));
     }
-    assert_eq!(
-        request("GET", "/", &[("X-Host", "h")], b""),
-        Err(EncodeError::MissingHost)
-    );
-    assert_eq!(
-        request("GET", "/", &[HOST, ("host", "i")], b""),
-        Err(EncodeError::BadHost("i".into()))
-    );
-    assert_eq!(
-        request("GET", "/", &[("Host", "a b")], b""),
-        Err(EncodeError::BadHost("a b".into()))
-    );
+    assert_eq!(request("GET", "/", &[("X-Host", "h")], b""), Err(EncodeError::MissingHost));
+    assert_eq!(request("GET", "/", &[HOST, ("host", "i")], b""), Err(EncodeError::BadHost("i".into())));
+    assert_eq!(request("GET", "/", &[("Host", "a b")], b""), Err(EncodeError::BadHost("a b".into())));
 }
 
 #[test]
@@ -154,16 +89,8 @@ fn answers() {
     use BodyFraming::{Chunked, Length, None};
     use Persistence::{Close, Implied, KeepAlive};
     assert_eq!(
-        answer(
-            200,
-            &[("Server", "weir"), ("A", "b")],
-            Length(u64::MAX),
-            Implied
-        )
-        .as_deref(),
-        Ok(
-            "HTTP/1.1 200 OK\r\nServer: weir\r\nA: b\r\nContent-Length: 18446744073709551615\r\n\r\n"
-        )
+        answer(200, &[("Server", "weir"), ("A", "b")], Length(u64::MAX), Implied).as_deref(),
+        Ok("HTTP/1.1 200 OK\r\nServer: weir\r\nA: b\r\nContent-Length: 18446744073709551615\r\n\r\n")
     );
     assert_eq!(
         answer(200, &[], Length(0), Close).as_deref(),
@@ -171,22 +98,14 @@ fn answers() {
     );
     assert_eq!(
         answer(404, &[], Chunked, KeepAlive).as_deref(),
-        Ok(
-            "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n"
-        )
+        Ok("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n")
     );
-    assert_eq!(
-        answer(999, &[], None, Implied).as_deref(),
-        Ok("HTTP/1.1 999 \r\n\r\n")
-    );
+    assert_eq!(answer(999, &[], None, Implied).as_deref(), Ok("HTTP/1.1 999 \r\n\r\n"));
     assert_eq!(
         answer(304, &[], Length(7), Implied).as_deref(),
         Ok("HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n")
     );
-    assert_eq!(
-        answer(100, &[], None, Implied).expect("good").as_bytes(),
-        encode::CONTINUE
-    );
+    assert_eq!(answer(100, &[], None, Implied).expect("good").as_bytes(), encode::CONTINUE);
 }
 
 #[test]
@@ -197,28 +116,13 @@ fn answers_that_cannot_be_sent() {
         assert_eq!(plain(status, None), Err(EncodeError::BadStatus(status)));
     }
     for status in [100, 199, 204] {
-        assert_eq!(
-            plain(status, Length(0)),
-            Err(EncodeError::NoBodyAllowed(status))
-        );
-        assert_eq!(
-            plain(status, Chunked),
-            Err(EncodeError::NoBodyAllowed(status))
-        );
+        assert_eq!(plain(status, Length(0)), Err(EncodeError::NoBodyAllowed(status)));
+        assert_eq!(plain(status, Chunked), Err(EncodeError::NoBodyAllowed(status)));
     }
     let with = |name, value| answer(200, &[(name, value)], None, Persistence::Implied);
-    assert_eq!(
-        with("A B", "c"),
-        Err(EncodeError::BadHeaderName("A B".into()))
-    );
-    assert_eq!(
-        with("A", "b\r\nC: d"),
-        Err(EncodeError::BadHeaderValue("A".into()))
-    );
-    assert_eq!(
-        with("CONTENT-LENGTH", "1"),
-        Err(EncodeError::FramingHeader("CONTENT-LENGTH".into()))
-    );
+    assert_eq!(with("A B", "c"), Err(EncodeError::BadHeaderName("A B".into())));
+    assert_eq!(with("A", "b\r\nC: d"), Err(EncodeError::BadHeaderValue("A".into())));
+    assert_eq!(with("CONTENT-LENGTH", "1"), Err(EncodeError::FramingHeader("CONTENT-LENGTH".into())));
 }
 
 #[test]
@@ -226,10 +130,7 @@ fn chunks() {
     for len in [1, 9, 10, 15, 16, 255, 256, 4096, 0xabcdef, usize::MAX] {
         let mut out = Vec::new();
         encode::chunk_head(&mut out, len);
-        assert_eq!(
-            String::from_utf8(out).expect("text"),
-            format!("{len:x}\r\n")
-        );
+        assert_eq!(String::from_utf8(out).expect("text"), format!("{len:x}\r\n"));
     }
     let mut out = Vec::new();
     encode::chunk(&mut out, b"");

@@ -17,13 +17,7 @@ type Headers = Vec<(String, String)>;
 /// Headers that frame nothing, as they may be written: the value without white space at its ends.
 fn plain_headers() -> impl Strategy<Value = Headers> {
     let name = "[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}".prop_filter("frames", |name| {
-        let frames = [
-            "content-length",
-            "transfer-encoding",
-            "connection",
-            "host",
-            "expect",
-        ];
+        let frames = ["content-length", "transfer-encoding", "connection", "host", "expect"];
         !frames.contains(&name.to_ascii_lowercase().as_str())
     });
     let value = "([!-~\u{80}-\u{17f}]([ \t!-~\u{80}-\u{17f}]{0,30}[!-~\u{80}-\u{17f}])?)?";
@@ -40,9 +34,7 @@ fn chunked(body: &[u8], sizes: &[usize], extension: &str, trailers: &Headers) ->
     let mut rest = body;
     let mut sizes = sizes.iter().cycle();
     while !rest.is_empty() {
-        let size = sizes
-            .next()
-            .map_or(rest.len(), |size| (*size).clamp(1, rest.len()));
+        let size = sizes.next().map_or(rest.len(), |size| (*size).clamp(1, rest.len()));
         let (piece, after) = rest.split_at(size);
         out.extend_from_slice(format!("{size:03X}{extension}\r\n").as_bytes());
         out.extend_from_slice(piece);
@@ -56,10 +48,7 @@ fn chunked(body: &[u8], sizes: &[usize], extension: &str, trailers: &Headers) ->
 }
 
 fn lines(headers: &Headers) -> String {
-    headers
-        .iter()
-        .map(|(name, value)| format!("{name}:\t{value} \r\n"))
-        .collect()
+    headers.iter().map(|(name, value)| format!("{name}:\t{value} \r\n")).collect()
 }
 
 /// How a generated message's body is sent.
@@ -67,27 +56,15 @@ fn lines(headers: &Headers) -> String {
 enum Sent {
     Bare,
     Length,
-    Chunked {
-        sizes: Vec<usize>,
-        extension: String,
-        trailers: Headers,
-    },
+    Chunked { sizes: Vec<usize>, extension: String, trailers: Headers },
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
     prop_oneof![
         Just(Sent::Bare),
         Just(Sent::Length),
-        (
-            vec(1..40usize, 1..5),
-            "( ?;[a-z]{0,5}(=[a-z\"]{1,5})?){0,2}",
-            plain_headers()
-        )
-            .prop_map(|(sizes, extension, trailers)| Sent::Chunked {
-                sizes,
-                extension,
-                trailers
-            }),
+        (vec(1..40usize, 1..5), "( ?;[a-z]{0,5}(=[a-z\"]{1,5})?){0,2}", plain_headers())
+            .prop_map(|(sizes, extension, trailers)| Sent::Chunked { sizes, extension, trailers }),
     ]
 }
 
@@ -97,17 +74,9 @@ fn message(headers: &Headers, body: &[u8], sent: &Sent) -> (String, Vec<u8>, Opt
         Sent::Bare => (String::new(), Vec::new(), None),
         Sent::Length => {
             let length = body.len();
-            (
-                format!("Content-Length: {length}\r\n"),
-                body.to_vec(),
-                Some(Framing::Length(length as u64)),
-            )
+            (format!("Content-Length: {length}\r\n"), body.to_vec(), Some(Framing::Length(length as u64)))
         }
-        Sent::Chunked {
-            sizes,
-            extension,
-            trailers,
-        } => (
+        Sent::Chunked { sizes, extension, trailers } => (
             "Transfer-Encoding: chunked\r\n".to_owned(),
             chunked(body, sizes, extension, trailers),
             Some(Framing::Chunked),
@@ -141,26 +110,15 @@ fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
                 continue;
             }
             for info in infos {
-                bytes.extend_from_slice(
-                    format!("HTTP/1.1 {info} X\r\n{}\r\n", lines(&headers)).as_bytes(),
-                );
+                bytes.extend_from_slice(format!("HTTP/1.1 {info} X\r\n{}\r\n", lines(&headers)).as_bytes());
                 seen.push(Seen::Informational(info));
             }
             let (rest, body_bytes, framing) = message(&headers, &body, &sent);
             let raw = format!("HTTP/1.1 {status} Some reason\r\n{rest}").into_bytes();
             bytes.extend_from_slice(&raw);
             let bodiless = head || status == 204 || status == 304;
-            let framing = if bodiless {
-                Framing::None
-            } else {
-                framing.unwrap_or(Framing::UntilClose)
-            };
-            seen.push(Seen::Answer {
-                version: Version::Http11,
-                status,
-                framing,
-                raw,
-            });
+            let framing = if bodiless { Framing::None } else { framing.unwrap_or(Framing::UntilClose) };
+            seen.push(Seen::Answer { version: Version::Http11, status, framing, raw });
             match framing {
                 Framing::None => seen.push(Seen::End { keep_alive: true }),
                 Framing::UntilClose => {
@@ -185,14 +143,7 @@ fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
 
 /// Requests in a row: bytes, and what is to be seen.
 fn some_requests() -> impl Strategy<Value = (Vec<u8>, Vec<Seen>)> {
-    let one = (
-        "[A-Z]{1,9}",
-        "/[!-~]{0,30}",
-        plain_headers(),
-        body(),
-        sent(),
-        any::<[bool; 2]>(),
-    );
+    let one = ("[A-Z]{1,9}", "/[!-~]{0,30}", plain_headers(), body(), sent(), any::<[bool; 2]>());
     vec(one, 1..5).prop_map(|all| {
         let (mut bytes, mut seen) = (Vec::new(), Vec::new());
         for (method, target, mut headers, body, sent, [empty_line, expect]) in all {
@@ -234,10 +185,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
     places.sort_unstable();
-    places
-        .windows(2)
-        .map(|pair| &bytes[pair[0]..pair[1]])
-        .collect()
+    places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
 }
 
 fn cuts() -> impl Strategy<Value = Vec<Index>> {
@@ -252,9 +200,7 @@ fn answers_for(heads: &[bool]) -> Answers {
 
 fn as_text(raw: &[u8]) -> Headers {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    headers(raw)
-        .map(|(name, value)| (text(name), text(value)))
-        .collect()
+    headers(raw).map(|(name, value)| (text(name), text(value))).collect()
 }
 
 proptest! {

@@ -10,18 +10,10 @@ fn read(bytes: &str) -> String {
     let new = || Requests::new(Limits::default());
     let bytes = bytes.as_bytes();
     let whole = oracle::read(&mut new(), [bytes]);
-    assert_eq!(
-        oracle::read(&mut new(), bytes.chunks(1)),
-        whole,
-        "byte by byte"
-    );
+    assert_eq!(oracle::read(&mut new(), bytes.chunks(1)), whole, "byte by byte");
     for at in 0..bytes.len() {
         let (first, second) = bytes.split_at(at);
-        assert_eq!(
-            oracle::read(&mut new(), [first, &[], second]),
-            whole,
-            "cut at {at}"
-        );
+        assert_eq!(oracle::read(&mut new(), [first, &[], second]), whole, "cut at {at}");
     }
     oracle::line(&whole)
 }
@@ -36,22 +28,14 @@ fn check(rows: &[(&str, &str)]) {
 #[track_caller]
 fn check_lines(rows: &[(&str, &str)]) {
     for (line, wanted) in rows {
-        assert_eq!(
-            read(&format!("{line}\r\nHost: h\r\n\r\n")),
-            *wanted,
-            "for {line:?}"
-        );
+        assert_eq!(read(&format!("{line}\r\nHost: h\r\n\r\n")), *wanted, "for {line:?}");
     }
 }
 
 #[track_caller]
 fn check_headers(rows: &[(&str, &str)]) {
     for (headers, wanted) in rows {
-        assert_eq!(
-            read(&format!("POST / HTTP/1.1\r\n{headers}\r\n")),
-            *wanted,
-            "for {headers:?}"
-        );
+        assert_eq!(read(&format!("POST / HTTP/1.1\r\n{headers}\r\n")), *wanted, "for {headers:?}");
     }
 }
 
@@ -59,19 +43,10 @@ fn check_headers(rows: &[(&str, &str)]) {
 fn request_lines() {
     check_lines(&[
         ("GET / HTTP/1.1", "GET / None | keep | idle"),
-        (
-            "GET /a?b=c%20d HTTP/1.1",
-            "GET /a?b=c%20d None | keep | idle",
-        ),
+        ("GET /a?b=c%20d HTTP/1.1", "GET /a?b=c%20d None | keep | idle"),
         ("get / HTTP/1.1", "get / None | keep | idle"),
-        (
-            "M-SEARCH!#$%&'*+.^_`|~9 / HTTP/1.1",
-            "M-SEARCH!#$%&\\'*+.^_`|~9 / None | keep | idle",
-        ),
-        (
-            "GET http://h:80/x HTTP/1.1",
-            "GET http://h:80/x None | keep | idle",
-        ),
+        ("M-SEARCH!#$%&'*+.^_`|~9 / HTTP/1.1", "M-SEARCH!#$%&\\'*+.^_`|~9 / None | keep | idle"),
+        ("GET http://h:80/x HTTP/1.1", "GET http://h:80/x None | keep | idle"),
         ("OPTIONS * HTTP/1.1", "OPTIONS * None | keep | idle"),
         ("CONNECT h:80 HTTP/1.1", "ConnectMethod"),
         ("CONNECT / HTTP/1.1", "ConnectMethod"),
@@ -110,10 +85,7 @@ fn one_empty_line_is_passed_over() {
     let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     let seen = "GET / None | keep";
     check(&[
-        (
-            &format!("\r\n{get}\r\n{get}\r\n"),
-            &format!("{seen} | {seen} | idle"),
-        ),
+        (&format!("\r\n{get}\r\n{get}\r\n"), &format!("{seen} | {seen} | idle")),
         (&format!("\r\n\r\n{get}"), "BadStartLine"),
         (&format!("\n{get}"), "BadStartLine"),
         (&format!("\r{get}"), "BareCr"),
@@ -141,49 +113,22 @@ fn hosts() {
     ]);
     check(&[
         ("GET / HTTP/1.0\r\n\r\n", "1.0 GET / None | close | idle"),
-        (
-            "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
-            "RepeatedHost",
-        ),
+        ("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", "RepeatedHost"),
     ]);
 }
 
 #[test]
 fn header_lines_and_framing() {
     check_headers(&[
-        (
-            "Host: h\r\nContent-Length: 0\r\n",
-            "POST / Length(0) | keep | idle",
-        ),
-        (
-            "Host: h\r\nContent-Length: 2\r\n",
-            "POST / Length(2) | eof CutInBody",
-        ),
-        (
-            "Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n",
-            "POST / Length(2) | eof CutInBody",
-        ),
-        (
-            "Host: h\r\nContent-Length: 2\r\nContent-Length: 3\r\n",
-            "DifferingContentLengths",
-        ),
+        ("Host: h\r\nContent-Length: 0\r\n", "POST / Length(0) | keep | idle"),
+        ("Host: h\r\nContent-Length: 2\r\n", "POST / Length(2) | eof CutInBody"),
+        ("Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n", "POST / Length(2) | eof CutInBody"),
+        ("Host: h\r\nContent-Length: 2\r\nContent-Length: 3\r\n", "DifferingContentLengths"),
         ("Host: h\r\nContent-Length: two\r\n", "BadContentLength"),
-        (
-            "Host: h\r\nTransfer-Encoding: chunked\r\n",
-            "POST / Chunked | eof CutInBody",
-        ),
-        (
-            "Host: h\r\nTransfer-Encoding: chunked, gzip\r\n",
-            "BadTransferEncoding",
-        ),
-        (
-            "Host: h\r\nTransfer-Encoding: gzip\r\n",
-            "BadTransferEncoding",
-        ),
-        (
-            "Host: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n",
-            "LengthAndTransferEncoding",
-        ),
+        ("Host: h\r\nTransfer-Encoding: chunked\r\n", "POST / Chunked | eof CutInBody"),
+        ("Host: h\r\nTransfer-Encoding: chunked, gzip\r\n", "BadTransferEncoding"),
+        ("Host: h\r\nTransfer-Encoding: gzip\r\n", "BadTransferEncoding"),
+        ("Host: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n", "LengthAndTransferEncoding"),
         ("Host: h\r\nA : b\r\n", "SpaceBeforeColon"),
         ("Host: h\r\n b\r\n", "ObsFold"),
         ("Host: h\r\nA: \0\r\n", "Nul"),
@@ -192,50 +137,28 @@ fn header_lines_and_framing() {
         ("Host: h\r\nA: \u{1}\r\n", "ControlByte"),
         ("Host: h\r\nA b\r\n", "BadHeaderName"),
     ]);
-    check(&[(
-        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "TransferEncodingIn10",
-    )]);
+    check(&[("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "TransferEncodingIn10")]);
 }
 
 #[test]
 fn bodies_and_pipelines() {
-    let post =
-        |headers: &str, body: &str| format!("POST /p HTTP/1.1\r\nHost: h\r\n{headers}\r\n{body}");
+    let post = |headers: &str, body: &str| format!("POST /p HTTP/1.1\r\nHost: h\r\n{headers}\r\n{body}");
     let get = "GET /g HTTP/1.1\r\nHost: h\r\n\r\n";
     check(&[
         (
             &(get.to_owned()
                 + &post("Content-Length: 3\r\n", "abc")
                 + get
-                + &post(
-                    "Transfer-Encoding: chunked\r\n",
-                    "1\r\na\r\n2;x\r\nbc\r\n0\r\nT: u\r\n\r\n",
-                )
+                + &post("Transfer-Encoding: chunked\r\n", "1\r\na\r\n2;x\r\nbc\r\n0\r\nT: u\r\n\r\n")
                 + get),
             "GET /g None | keep | POST /p Length(3) | \"abc\" | keep | GET /g None | keep | \
              POST /p Chunked | \"abc\" | keep | GET /g None | keep | idle",
         ),
-        (
-            &post("Content-Length: 3\r\n", "ab"),
-            "POST /p Length(3) | \"ab\" | eof CutInBody",
-        ),
-        (
-            &post("Transfer-Encoding: chunked\r\n", "x"),
-            "POST /p Chunked | eof CutInBody",
-        ),
-        (
-            &post("Transfer-Encoding: chunked\r\n", "x\r\n"),
-            "POST /p Chunked | BadChunkSize",
-        ),
-        (
-            &post("Connection: close\r\n", ""),
-            "POST /p None | close | idle",
-        ),
-        (
-            &(post("Connection: close\r\n", "") + get),
-            "POST /p None | close | AfterClose",
-        ),
+        (&post("Content-Length: 3\r\n", "ab"), "POST /p Length(3) | \"ab\" | eof CutInBody"),
+        (&post("Transfer-Encoding: chunked\r\n", "x"), "POST /p Chunked | eof CutInBody"),
+        (&post("Transfer-Encoding: chunked\r\n", "x\r\n"), "POST /p Chunked | BadChunkSize"),
+        (&post("Connection: close\r\n", ""), "POST /p None | close | idle"),
+        (&(post("Connection: close\r\n", "") + get), "POST /p None | close | AfterClose"),
         ("", "idle"),
         ("GET / HT", "eof CutInHead"),
         ("GET / HTTP/1.1\r\nHost: h\r\n", "eof CutInHead"),
@@ -247,9 +170,7 @@ fn fields(version: &str, headers: &str) -> (bool, ConnectionHeader, bool) {
     let bytes = format!("POST / HTTP/{version}\r\nHost: h\r\n{headers}\r\nabc");
     let mut requests = Requests::new(Limits::default());
     let mut input = bytes.as_bytes();
-    let Ok(Some(RequestEvent::Head(head))) = requests.next(&mut input) else {
-        panic!("no head: {bytes}")
-    };
+    let Ok(Some(RequestEvent::Head(head))) = requests.next(&mut input) else { panic!("no head: {bytes}") };
     let (expects, connection) = (head.expects_continue, head.connection);
     loop {
         match requests.next(&mut input).expect("a good request") {
@@ -270,12 +191,7 @@ fn connection_headers_and_keep_alive() {
         ("1.1", "Connection: keep-alive, Close\r\n", Close, false),
         ("1.1", "Connection: upgrade\r\n", Other, true),
         ("1.1", "Connection:\r\n", Other, true),
-        (
-            "1.1",
-            "Connection: TE\r\nConnection: KEEP-ALIVE\r\n",
-            KeepAlive,
-            true,
-        ),
+        ("1.1", "Connection: TE\r\nConnection: KEEP-ALIVE\r\n", KeepAlive, true),
         ("1.0", "", None, false),
         ("1.0", "Connection: Keep-Alive\r\n", KeepAlive, true),
         ("1.0", "Connection: upgrade\r\n", Other, false),
@@ -283,43 +199,21 @@ fn connection_headers_and_keep_alive() {
     ];
     for (version, headers, connection, keep_alive) in rows {
         let headers = format!("{headers}Content-Length: 3\r\n");
-        assert_eq!(
-            fields(version, &headers),
-            (false, connection, keep_alive),
-            "{version} {headers:?}"
-        );
+        assert_eq!(fields(version, &headers), (false, connection, keep_alive), "{version} {headers:?}");
     }
 }
 
 #[test]
 fn expectations() {
     let expects = |version, headers| fields(version, headers).0;
-    assert!(expects(
-        "1.1",
-        "Expect: 100-continue\r\nContent-Length: 3\r\n"
-    ));
-    assert!(expects(
-        "1.1",
-        "expect: 100-Continue\r\nContent-Length: 3\r\n"
-    ));
+    assert!(expects("1.1", "Expect: 100-continue\r\nContent-Length: 3\r\n"));
+    assert!(expects("1.1", "expect: 100-Continue\r\nContent-Length: 3\r\n"));
     assert!(!expects("1.1", "Expect: 200-ok\r\nContent-Length: 3\r\n"));
-    assert!(!expects(
-        "1.0",
-        "Expect: 100-continue\r\nContent-Length: 3\r\nConnection: keep-alive\r\n"
-    ));
+    assert!(!expects("1.0", "Expect: 100-continue\r\nContent-Length: 3\r\nConnection: keep-alive\r\n"));
     check_headers(&[
-        (
-            "Host: h\r\nExpect: 100-continue\r\n",
-            "POST / None | keep | idle",
-        ),
-        (
-            "Host: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n",
-            "POST / Length(0) | keep | idle",
-        ),
-        (
-            "Host: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n",
-            "POST / Chunked expects | eof CutInBody",
-        ),
+        ("Host: h\r\nExpect: 100-continue\r\n", "POST / None | keep | idle"),
+        ("Host: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n", "POST / Length(0) | keep | idle"),
+        ("Host: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n", "POST / Chunked expects | eof CutInBody"),
     ]);
 }
 
@@ -331,20 +225,12 @@ fn heads_give_their_parts_whole_or_cut() {
         assert_eq!(requests.next(&mut &bytes[..at]), Ok(None));
         assert_eq!(requests.is_idle(), at <= 2, "at {at}");
         let mut rest = &bytes[at..];
-        let Ok(Some(RequestEvent::Head(head))) = requests.next(&mut rest) else {
-            panic!("no head")
-        };
-        assert_eq!(
-            (head.method, head.target, head.raw),
-            (&b"GET"[..], &b"/x"[..], &bytes[2..])
-        );
+        let Ok(Some(RequestEvent::Head(head))) = requests.next(&mut rest) else { panic!("no head") };
+        assert_eq!((head.method, head.target, head.raw), (&b"GET"[..], &b"/x"[..], &bytes[2..]));
         let names: Vec<_> = headers(head.raw).collect();
         assert_eq!(names, [(&b"Host"[..], &b"h"[..]), (b"A", b"b")]);
         assert!(!requests.is_idle());
-        assert_eq!(
-            requests.next(&mut rest),
-            Ok(Some(RequestEvent::End { keep_alive: true }))
-        );
+        assert_eq!(requests.next(&mut rest), Ok(Some(RequestEvent::End { keep_alive: true })));
         assert!(requests.is_idle());
     }
 }

@@ -18,10 +18,7 @@ pub struct Answers {
     bounds: Bounds,
     store: Store<StatusLine>,
     /// Which requests in flight were HEAD, by number. Hardly ever used, so empty until it is.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of each connection instead of 32"
-    )]
+    #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
     heads: Option<Box<VecDeque<u32>>>,
     /// Number of the request whose answer is next; wraps.
     number: u32,
@@ -76,10 +73,7 @@ impl Answers {
     /// # Errors
     /// What the peer did wrong. The connection is of no more use, and every further call gives the same error.
     #[inline]
-    pub fn next<'s, 'i: 's>(
-        &'s mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<AnswerEvent<'s>>, WireError> {
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
         match &mut self.state {
             State::Head => self.next_head(input),
             State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
@@ -87,11 +81,7 @@ impl Answers {
                 Ok(Step::More) => Ok(None),
                 Ok(Step::Done) => {
                     let keep_alive = self.keep_alive;
-                    self.finish(if keep_alive {
-                        State::Head
-                    } else {
-                        State::Closed
-                    });
+                    self.finish(if keep_alive { State::Head } else { State::Closed });
                     Ok(Some(AnswerEvent::End { keep_alive }))
                 }
                 Err(error) => Err(self.fail(error)),
@@ -130,10 +120,7 @@ impl Answers {
 
     /// A head, or nothing.
     #[inline]
-    fn next_head<'s, 'i: 's>(
-        &'s mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<AnswerEvent<'s>>, WireError> {
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
         if input.is_empty() {
             return Ok(None);
         }
@@ -145,14 +132,7 @@ impl Answers {
             Ok(Some(head)) => self.judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),
         };
-        let (
-            Head {
-                start,
-                fields,
-                place,
-            },
-            framing,
-        ) = match judged {
+        let (Head { start, fields, place }, framing) = match judged {
             Ok(judged) => judged,
             Err(error) => return Err(self.fail(error)),
         };
@@ -167,12 +147,7 @@ impl Answers {
             Place::Input(raw) => raw,
             Place::Spill => self.store.head(),
         };
-        Ok(Some(AnswerEvent::Head(AnswerHead {
-            version,
-            status,
-            framing,
-            raw,
-        })))
+        Ok(Some(AnswerEvent::Head(AnswerHead { version, status, framing, raw })))
     }
 
     /// How the body is delimited (RFC 9112 section 6.3); `None` for an answer that is only informational.
@@ -192,9 +167,7 @@ impl Answers {
 
     /// Whether the next answer is to a HEAD request.
     fn answers_head(&self) -> bool {
-        self.heads
-            .as_ref()
-            .is_some_and(|heads| heads.front() == Some(&self.number))
+        self.heads.as_ref().is_some_and(|heads| heads.front() == Some(&self.number))
     }
 
     /// An answer is complete.
@@ -236,40 +209,20 @@ impl StartLine for StatusLine {
         let version = parse_version(version)?;
         let status = match rest {
             [b' ', a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => [a, b, c],
-            [
-                b' ',
-                a @ b'0'..=b'9',
-                b @ b'0'..=b'9',
-                c @ b'0'..=b'9',
-                b' ',
-                reason @ ..,
-            ] => {
+            [b' ', a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', reason @ ..] => {
                 check_text(reason)?;
                 [a, b, c]
             }
             [b' ', ..] => return Err(WireError::BadStatus),
             _ => return Err(WireError::BadStartLine),
         };
-        let status = status
-            .into_iter()
-            .fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
-        if status < 100 {
-            Err(WireError::BadStatus)
-        } else {
-            Ok(StatusLine { version, status })
-        }
+        let status = status.into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
+        if status < 100 { Err(WireError::BadStatus) } else { Ok(StatusLine { version, status }) }
     }
 
     fn begin(beginning: &[u8]) -> Result<(), WireError> {
-        let fits = beginning
-            .iter()
-            .zip(b"HTTP/")
-            .all(|(got, wanted)| got == wanted);
-        if fits {
-            Ok(())
-        } else {
-            Err(WireError::BadStartLine)
-        }
+        let fits = beginning.iter().zip(b"HTTP/").all(|(got, wanted)| got == wanted);
+        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
     }
 }
 
@@ -279,9 +232,7 @@ pub(super) fn parse_version(version: &[u8]) -> Result<Version, WireError> {
     match version {
         b"HTTP/1.1" => Ok(Version::Http11),
         b"HTTP/1.0" => Ok(Version::Http10),
-        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-            if major.is_ascii_digit() && minor.is_ascii_digit() =>
-        {
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
             Err(WireError::UnsupportedVersion)
         }
         _ => Err(WireError::BadStartLine),

@@ -80,10 +80,7 @@ fn word_is_clean(word: &[u8; 8]) -> bool {
 /// The exact and slow form of [`check_text`].
 #[cold]
 fn find_control(bytes: &[u8]) -> Result<(), WireError> {
-    bytes
-        .iter()
-        .find(|&&b| is_control(b))
-        .map_or(Ok(()), |&b| Err(control_error(b)))
+    bytes.iter().find(|&&b| is_control(b)).map_or(Ok(()), |&b| Err(control_error(b)))
 }
 
 /// Without the spaces and tabs at either end (optional white space, RFC 9110 section 5.6.3).
@@ -116,17 +113,10 @@ pub(super) fn is_target(target: &[u8]) -> bool {
     match target {
         [b'/', ..] | b"*" => true,
         // A scheme begins with a letter (RFC 3986 section 3.1), and the hierarchical part here with "//".
-        [b'a'..=b'z' | b'A'..=b'Z', ..] => {
-            target
-                .windows(3)
-                .position(|w| w == b"://")
-                .is_some_and(|at| {
-                    let scheme_ok = target[..at]
-                        .iter()
-                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-                    scheme_ok && target.len() > at + 3
-                })
-        }
+        [b'a'..=b'z' | b'A'..=b'Z', ..] => target.windows(3).position(|w| w == b"://").is_some_and(|at| {
+            let scheme_ok = target[..at].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+            scheme_ok && target.len() > at + 3
+        }),
         _ => false,
     }
 }
@@ -157,11 +147,7 @@ mod tests {
                 for bad in (0..=255u8).filter(|&b| is_control(b)) {
                     let mut text = clean.clone();
                     text[at] = bad;
-                    assert_eq!(
-                        check_text(&text),
-                        Err(control_error(bad)),
-                        "{bad} at {at} of {len}"
-                    );
+                    assert_eq!(check_text(&text), Err(control_error(bad)), "{bad} at {at} of {len}");
                 }
             }
         }
@@ -176,16 +162,7 @@ mod tests {
 
     #[test]
     fn hosts() {
-        for good in [
-            "",
-            "a",
-            "a:80",
-            "a:",
-            "127.0.0.1:8080",
-            "[::1]",
-            "[::1]:80",
-            "a_b.c",
-        ] {
+        for good in ["", "a", "a:80", "a:", "127.0.0.1:8080", "[::1]", "[::1]:80", "a_b.c"] {
             assert!(is_host(good.as_bytes()), "{good}");
         }
         for bad in ["a b", "a/b", "a,b", "u@h", "a:8x", "a?b", "a#b", "é"] {
@@ -198,18 +175,7 @@ mod tests {
         for good in ["/", "/a?b=c", "*", "http://h/x", "HTTPS://h", "/a|b", "//x"] {
             assert!(is_target(good.as_bytes()), "{good}");
         }
-        for bad in [
-            "",
-            "a",
-            "h:80",
-            "http://",
-            "/a b",
-            "/\u{e9}",
-            "**",
-            "ht^tp://x",
-            "://x",
-            "/\t",
-        ] {
+        for bad in ["", "a", "h:80", "http://", "/a b", "/\u{e9}", "**", "ht^tp://x", "://x", "/\t"] {
             assert!(!is_target(bad.as_bytes()), "{bad}");
         }
     }

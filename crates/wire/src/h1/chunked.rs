@@ -60,7 +60,7 @@ impl Body {
         bounds: &Bounds,
     ) -> Result<Step<'i>, WireError> {
         loop {
-            let done = match *self {
+            let next = match *self {
                 Body::Done => return Ok(Step::Done),
                 _ if input.is_empty() => return Ok(Step::More),
                 Body::Length(left) => return Ok(self.data(input, left, Body::Length, Body::Done)),
@@ -74,27 +74,23 @@ impl Body {
                 }
                 Body::ChunkLine => {
                     let limit = bounds.chunk_line_bytes as usize;
-                    store
-                        .read_line(input, limit, WireError::ChunkLineTooLong, chunk_size)?
-                        .map(|size| match size {
-                            0 => Body::Trailers(0),
-                            size => Body::ChunkData(size),
-                        })
+                    store.read_line(input, limit, WireError::ChunkLineTooLong, chunk_size)?.map(|size| match size {
+                        0 => Body::Trailers(0),
+                        size => Body::ChunkData(size),
+                    })
                 }
                 Body::ChunkCr => Some(expect(input, b'\r', Body::ChunkLf)?),
                 Body::ChunkLf => Some(expect(input, b'\n', Body::ChunkLine)?),
                 Body::Trailers(used) => {
                     let limit = (bounds.trailer_bytes - used) as usize;
-                    store
-                        .read_line(input, limit, WireError::TrailersTooLarge, trailer)?
-                        .map(|size| match size {
-                            None => Body::Done,
-                            // A line is within its limit, which is what is left of a u32.
-                            Some(size) => Body::Trailers(used + size),
-                        })
+                    store.read_line(input, limit, WireError::TrailersTooLarge, trailer)?.map(|size| match size {
+                        None => Body::Done,
+                        // A line is within its limit, which is what is left of a u32.
+                        Some(size) => Body::Trailers(used + size),
+                    })
                 }
             };
-            match done {
+            match next {
                 Some(next) => *self = next,
                 None => return Ok(Step::More),
             }
@@ -103,13 +99,7 @@ impl Body {
 
     /// Hands out what there is of `left` bytes; `then` follows the last of them.
     #[inline]
-    fn data<'i>(
-        &mut self,
-        input: &mut &'i [u8],
-        left: u64,
-        more: fn(u64) -> Body,
-        then: Body,
-    ) -> Step<'i> {
+    fn data<'i>(&mut self, input: &mut &'i [u8], left: u64, more: fn(u64) -> Body, then: Body) -> Step<'i> {
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
         let (data, rest) = input.split_at(here);
         *input = rest;

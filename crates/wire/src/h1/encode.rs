@@ -13,9 +13,7 @@ pub enum EncodeError {
     #[error("{0:?} is not a method that can be sent")]
     BadMethod(String),
     /// Not origin form, absolute form or `*`.
-    #[error(
-        "{0:?} is not a request target: a path that begins with / and has no spaces, an absolute URI, or *"
-    )]
+    #[error("{0:?} is not a request target: a path that begins with / and has no spaces, an absolute URI, or *")]
     BadTarget(String),
     /// Not a token.
     #[error("{0:?} is not a header's name")]
@@ -179,9 +177,7 @@ impl PreparedHead {
     ) -> Result<PreparedHead, EncodeError> {
         let mut bytes = Vec::new();
         answer_head(&mut bytes, status, headers, framing, persistence)?;
-        Ok(PreparedHead {
-            bytes: bytes.into(),
-        })
+        Ok(PreparedHead { bytes: bytes.into() })
     }
 
     /// The bytes, status line to empty line.
@@ -273,13 +269,8 @@ fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
         return Err(EncodeError::BadHeaderValue(name.to_owned()));
     }
     let frames = matches!(name.len(), 14 | 17)
-        && (name.eq_ignore_ascii_case("content-length")
-            || name.eq_ignore_ascii_case("transfer-encoding"));
-    if frames {
-        Err(EncodeError::FramingHeader(name.to_owned()))
-    } else {
-        Ok(())
-    }
+        && (name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding"));
+    if frames { Err(EncodeError::FramingHeader(name.to_owned())) } else { Ok(()) }
 }
 
 fn put(out: &mut Vec<u8>, parts: &[&str]) {

@@ -117,9 +117,7 @@ impl WireError {
     /// (RFC 9110 sections 15.5 and 15.6, RFC 6585 section 5).
     pub fn status(self) -> u16 {
         match self {
-            WireError::HeadTooLarge | WireError::TooManyHeaders | WireError::TrailersTooLarge => {
-                431
-            }
+            WireError::HeadTooLarge | WireError::TooManyHeaders | WireError::TrailersTooLarge => 431,
             WireError::UnsupportedVersion => 505,
             WireError::BadTransferEncoding | WireError::ConnectMethod => 501,
             _ => 400,

@@ -56,10 +56,7 @@ struct Lines<S> {
 
 impl<S: StartLine> Lines<S> {
     fn new() -> Lines<S> {
-        Lines {
-            start: None,
-            fields: Fields::default(),
-        }
+        Lines { start: None, fields: Fields::default() }
     }
 
     /// Takes in a complete line; gives the start line when this was the empty line at the end.
@@ -75,11 +72,7 @@ impl<S: StartLine> Lines<S> {
 
     /// Judges a line that is not complete, where it already can be.
     fn judge_part(&self, part: &[u8]) -> Result<(), WireError> {
-        if self.start.is_none() {
-            S::begin(part)
-        } else {
-            Ok(())
-        }
+        if self.start.is_none() { S::begin(part) } else { Ok(()) }
     }
 }
 
@@ -132,25 +125,16 @@ impl<S: StartLine> Store<S> {
 
     /// A message ended: gives a large buffer back.
     pub(super) fn message_ended(&mut self) {
-        if self
-            .0
-            .as_ref()
-            .is_some_and(|spill| !spill.partial && spill.bytes.capacity() > KEPT_SPILL)
-        {
+        if self.0.as_ref().is_some_and(|spill| !spill.partial && spill.bytes.capacity() > KEPT_SPILL) {
             self.0 = None;
         }
     }
 
     /// The spill buffer, emptied unless it holds something unfinished.
     fn open(&mut self) -> &mut Spill<S> {
-        let spill = self.0.get_or_insert_with(|| {
-            Box::new(Spill {
-                bytes: Vec::new(),
-                line: 0,
-                lines: Lines::new(),
-                partial: false,
-            })
-        });
+        let spill = self
+            .0
+            .get_or_insert_with(|| Box::new(Spill { bytes: Vec::new(), line: 0, lines: Lines::new(), partial: false }));
         if !spill.partial {
             spill.bytes.clear();
             spill.line = 0;
@@ -180,11 +164,7 @@ impl<S: StartLine> Store<S> {
             if let Some(start) = lines.add(&window[at..next], bounds)? {
                 *input = &all[next..];
                 let place = Place::Input(&all[..next]);
-                return Ok(Some(Head {
-                    start,
-                    fields: lines.fields,
-                    place,
-                }));
+                return Ok(Some(Head { start, fields: lines.fields, place }));
             }
             at = next;
         }
@@ -202,11 +182,7 @@ impl<S: StartLine> Store<S> {
 
     /// Goes on with a head in the spill buffer, a line at a time.
     #[cold]
-    fn continue_head<'i>(
-        &mut self,
-        input: &mut &'i [u8],
-        bounds: &Bounds,
-    ) -> Result<Option<Head<'i, S>>, WireError> {
+    fn continue_head<'i>(&mut self, input: &mut &'i [u8], bounds: &Bounds) -> Result<Option<Head<'i, S>>, WireError> {
         let spill = self.open();
         let limit = bounds.head_bytes as usize;
         loop {
@@ -216,11 +192,7 @@ impl<S: StartLine> Store<S> {
                 if let Some(start) = spill.lines.add(line, bounds)? {
                     spill.partial = false;
                     let fields = spill.lines.fields;
-                    return Ok(Some(Head {
-                        start,
-                        fields,
-                        place: Place::Spill,
-                    }));
+                    return Ok(Some(Head { start, fields, place: Place::Spill }));
                 }
                 spill.line = spill.bytes.len();
             } else {
@@ -259,11 +231,7 @@ impl<S: StartLine> Store<S> {
             spill.partial = false;
             return read(&spill.bytes).map(Some);
         }
-        if spill.bytes.len() == limit {
-            Err(too_long)
-        } else {
-            Ok(None)
-        }
+        if spill.bytes.len() == limit { Err(too_long) } else { Ok(None) }
     }
 }
 

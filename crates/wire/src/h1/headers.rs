@@ -22,19 +22,14 @@ pub fn headers(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
 
 /// The value of the first header with this name, compared without case.
 pub fn header<'a>(raw: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    headers(raw)
-        .find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
-        .map(|(_, value)| value)
+    headers(raw).find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
 }
 
 /// Splits a complete header line (with its line end) into name and value (RFC 9112 section 5).
 #[inline]
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     let line = strip_line_end(line)?;
-    let end = line
-        .iter()
-        .position(|&b| !is_token_byte(b))
-        .unwrap_or(line.len());
+    let end = line.iter().position(|&b| !is_token_byte(b)).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
     match rest {
         [b':', value @ ..] if !name.is_empty() => {
@@ -58,10 +53,7 @@ fn bad_field(name: &[u8], rest: &[u8]) -> WireError {
 
 /// The members of a comma-separated list, empty ones left out (RFC 9110 section 5.6.1.2).
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value
-        .split(|&b| b == b',')
-        .map(trim)
-        .filter(|member| !member.is_empty())
+    value.split(|&b| b == b',').map(trim).filter(|member| !member.is_empty())
 }
 
 /// What a head's headers say about the message and its connection.
@@ -142,11 +134,7 @@ impl Fields {
             return Err(WireError::RepeatedHost);
         }
         self.host = true;
-        if is_host(value) {
-            Ok(())
-        } else {
-            Err(WireError::BadHost)
-        }
+        if is_host(value) { Ok(()) } else { Err(WireError::BadHost) }
     }
 
     /// Whether the message outlives its connection's rules: RFC 9112 section 9.3.
@@ -207,15 +195,9 @@ mod tests {
 
     #[test]
     fn the_iterator_yields_names_as_sent_and_trimmed_values_up_to_the_empty_line() {
-        let raw =
-            b"HTTP/1.1 200 OK\r\nA:1\r\nb-C: \t x y\t \r\nEmpty:\r\nA: 2:3\r\n\r\nNot: this\r\n";
+        let raw = b"HTTP/1.1 200 OK\r\nA:1\r\nb-C: \t x y\t \r\nEmpty:\r\nA: 2:3\r\n\r\nNot: this\r\n";
         let got: Vec<_> = headers(raw).collect();
-        let want: [(&[u8], &[u8]); 4] = [
-            (b"A", b"1"),
-            (b"b-C", b"x y"),
-            (b"Empty", b""),
-            (b"A", b"2:3"),
-        ];
+        let want: [(&[u8], &[u8]); 4] = [(b"A", b"1"), (b"b-C", b"x y"), (b"Empty", b""), (b"A", b"2:3")];
         assert_eq!(got, want);
         assert_eq!(header(raw, "B-c"), Some(&b"x y"[..]));
         assert_eq!(header(raw, "a"), Some(&b"1"[..]));
@@ -224,15 +206,7 @@ mod tests {
 
     #[test]
     fn the_iterator_takes_any_bytes() {
-        for raw in [
-            &b""[..],
-            b"\n",
-            b"x",
-            b"a\nb",
-            b"a\n:\n",
-            b"\r\n\r\n",
-            b"a\nb:c",
-        ] {
+        for raw in [&b""[..], b"\n", b"x", b"a\nb", b"a\n:\n", b"\r\n\r\n", b"a\nb:c"] {
             let _ = headers(raw).count();
         }
     }
@@ -242,15 +216,7 @@ mod tests {
         assert_eq!(decimal(b"0"), Some(0));
         assert_eq!(decimal(b"007"), Some(7));
         assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
-        for bad in [
-            &b""[..],
-            b"18446744073709551616",
-            b"+1",
-            b"-1",
-            b"1 2",
-            b"0x1",
-            b"1a",
-        ] {
+        for bad in [&b""[..], b"18446744073709551616", b"+1", b"-1", b"1 2", b"0x1", b"1a"] {
             assert_eq!(decimal(bad), None);
         }
     }

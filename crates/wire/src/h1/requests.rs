@@ -36,12 +36,7 @@ enum State {
 impl Requests {
     /// For a new connection.
     pub fn new(limits: Limits) -> Requests {
-        Requests {
-            state: State::Between,
-            bounds: Bounds::from(limits),
-            store: Store::new(),
-            keep_alive: true,
-        }
+        Requests { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
     }
 
     /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
@@ -52,10 +47,7 @@ impl Requests {
     /// What the peer did wrong; [`WireError::status`] is what to answer. The connection is of no more use, and every
     /// further call gives the same error.
     #[inline]
-    pub fn next<'s, 'i: 's>(
-        &'s mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<RequestEvent<'s>>, WireError> {
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
         match &mut self.state {
             State::Between | State::EmptyLine | State::Head => self.next_head(input),
             State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
@@ -64,11 +56,7 @@ impl Requests {
                 Ok(Step::Done) => {
                     let keep_alive = self.keep_alive;
                     self.store.message_ended();
-                    self.state = if keep_alive {
-                        State::Between
-                    } else {
-                        State::Closed
-                    };
+                    self.state = if keep_alive { State::Between } else { State::Closed };
                     Ok(Some(RequestEvent::End { keep_alive }))
                 }
                 Err(error) => Err(self.fail(error)),
@@ -79,7 +67,7 @@ impl Requests {
         }
     }
 
-    /// The peer closed, or will send no more.
+    /// The peer closed, or will send no more. Give all bytes that came before, until [`Requests::next`] gives `None`.
     ///
     /// # Errors
     /// It did so in the middle of a request, or had failed before.
@@ -107,10 +95,7 @@ impl Requests {
 
     /// A head, or nothing.
     #[inline]
-    fn next_head<'s, 'i: 's>(
-        &'s mut self,
-        input: &mut &'i [u8],
-    ) -> Result<Option<RequestEvent<'s>>, WireError> {
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
         if let Err(error) = self.pass_empty_line(input) {
             return Err(self.fail(error));
         }
@@ -122,14 +107,7 @@ impl Requests {
             Ok(Some(head)) => judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),
         };
-        let (
-            Head {
-                start,
-                fields,
-                place,
-            },
-            framing,
-        ) = match judged {
+        let (Head { start, fields, place }, framing) = match judged {
             Ok(judged) => judged,
             Err(error) => return Err(self.fail(error)),
         };
@@ -215,9 +193,7 @@ impl StartLine for RequestLine {
         RequestLine::begin(line)?;
         let line = strip_line_end(line)?;
         let space = line.iter().position(|&b| !is_token_byte(b));
-        let method = space
-            .filter(|&at| line[at] == b' ')
-            .ok_or(WireError::BadStartLine)?;
+        let method = space.filter(|&at| line[at] == b' ').ok_or(WireError::BadStartLine)?;
         let rest = &line[method + 1..];
         let target = memchr::memchr(b' ', rest).ok_or(WireError::BadStartLine)?;
         let version = parse_version(&rest[target + 1..])?;
@@ -229,20 +205,12 @@ impl StartLine for RequestLine {
         }
         // Neither can fail: a head is within its limit, a u32.
         let place = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Ok(RequestLine {
-            version,
-            method: place(method),
-            target: place(target),
-        })
+        Ok(RequestLine { version, method: place(method), target: place(target) })
     }
 
     fn begin(beginning: &[u8]) -> Result<(), WireError> {
         let fits = beginning.first().is_none_or(|&b| is_token_byte(b));
-        if fits {
-            Ok(())
-        } else {
-            Err(WireError::BadStartLine)
-        }
+        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
     }
 }
 
@@ -252,10 +220,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_costs_at_most_48_bytes() {
-        assert!(
-            size_of::<Requests>() <= 48,
-            "{} bytes",
-            size_of::<Requests>()
-        );
+        assert!(size_of::<Requests>() <= 48, "{} bytes", size_of::<Requests>());
     }
 }

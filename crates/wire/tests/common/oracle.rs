@@ -11,9 +11,7 @@
 use std::fmt;
 
 use weir_wire::h1::encode::{self, BodyFraming, Persistence};
-use weir_wire::h1::{
-    AnswerEvent, Answers, Framing, Limits, RequestEvent, Requests, Version, WireError, headers,
-};
+use weir_wire::h1::{AnswerEvent, Answers, Framing, Limits, RequestEvent, Requests, Version, WireError, headers};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +19,7 @@ pub enum Seen {
     /// A 1xx answer.
     Informational(u16),
     /// The head of an answer.
-    Answer {
-        version: Version,
-        status: u16,
-        framing: Framing,
-        raw: Vec<u8>,
-    },
+    Answer { version: Version, status: u16, framing: Framing, raw: Vec<u8> },
     /// The head of a request.
     Request {
         version: Version,
@@ -49,30 +42,14 @@ pub enum Seen {
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = |version: &Version| {
-            if *version == Version::Http10 {
-                "1.0 "
-            } else {
-                ""
-            }
+            if *version == Version::Http10 { "1.0 " } else { "" }
         };
         match self {
             Seen::Informational(status) => write!(f, "info {status}"),
-            Seen::Answer {
-                version: v,
-                status,
-                framing,
-                ..
-            } => {
+            Seen::Answer { version: v, status, framing, .. } => {
                 write!(f, "{}{status} {framing:?}", version(v))
             }
-            Seen::Request {
-                version: v,
-                method,
-                target,
-                framing,
-                expects_continue,
-                ..
-            } => {
+            Seen::Request { version: v, method, target, framing, expects_continue, .. } => {
                 let expects = if *expects_continue { " expects" } else { "" };
                 let (method, target) = (method.escape_ascii(), target.escape_ascii());
                 write!(f, "{}{method} {target} {framing:?}{expects}", version(v))
@@ -89,10 +66,7 @@ impl fmt::Display for Seen {
 
 /// Events as one line.
 pub fn line(seen: &[Seen]) -> String {
-    seen.iter()
-        .map(Seen::to_string)
-        .collect::<Vec<_>>()
-        .join(" | ")
+    seen.iter().map(Seen::to_string).collect::<Vec<_>>().join(" | ")
 }
 
 /// What both halves have in common.
@@ -169,22 +143,12 @@ pub fn read<'i>(half: &mut impl Half, pieces: impl IntoIterator<Item = &'i [u8]>
         loop {
             let before = input;
             let event = half.next(&mut input);
-            let used = before
-                .len()
-                .checked_sub(input.len())
-                .expect("no more bytes than before");
-            assert_eq!(
-                input.as_ptr_range(),
-                before[used..].as_ptr_range(),
-                "bytes are used in order"
-            );
+            let used = before.len().checked_sub(input.len()).expect("no more bytes than before");
+            assert_eq!(input.as_ptr_range(), before[used..].as_ptr_range(), "bytes are used in order");
             match event {
                 Ok(Some(event)) => {
                     let bytes_needed = !matches!(event, Seen::End { .. });
-                    assert!(
-                        used > 0 || !(bytes_needed || still),
-                        "{event} used no bytes"
-                    );
+                    assert!(used > 0 || !(bytes_needed || still), "{event} used no bytes");
                     still = used == 0;
                     match (&event, seen.last_mut()) {
                         (Seen::Body(more), Some(Seen::Body(body))) => body.extend_from_slice(more),
@@ -217,11 +181,7 @@ pub fn cut(bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         // A linear congruential generator, of which the high bits are good enough.
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let size = if seed == 0 {
-            1
-        } else {
-            (state >> 24) as usize % (2 + usize::from(seed % 8))
-        };
+        let size = if seed == 0 { 1 } else { (state >> 24) as usize % (2 + usize::from(seed % 8)) };
         let (piece, after) = rest.split_at(size.min(rest.len()));
         rest = after;
         (!piece.is_empty() || !rest.is_empty()).then_some(piece)
@@ -229,12 +189,7 @@ pub fn cut(bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Limits that short inputs can reach.
-pub const TIGHT: Limits = Limits {
-    head_bytes: 64,
-    headers: 3,
-    chunk_line_bytes: 8,
-    trailer_bytes: 16,
-};
+pub const TIGHT: Limits = Limits { head_bytes: 64, headers: 3, chunk_line_bytes: 8, trailer_bytes: 16 };
 
 /// The parts of an input: three bytes that say how to read, and what to read. The three are counted from `0`, so that
 /// `000` is a plain reading, and a corpus of text files reads well.
@@ -248,11 +203,7 @@ fn parts(data: &[u8]) -> Option<(u8, u8, u8, &[u8])> {
 }
 
 fn limits(options: u8) -> Limits {
-    if options & 1 == 1 {
-        TIGHT
-    } else {
-        Limits::default()
-    }
+    if options & 1 == 1 { TIGHT } else { Limits::default() }
 }
 
 /// Checks the client half with an input.
@@ -275,20 +226,9 @@ pub fn answers(data: &[u8]) {
     let mut number = 0;
     for (at, event) in whole.iter().enumerate() {
         match event {
-            Seen::Answer {
-                version,
-                status,
-                framing,
-                raw,
-            } => {
+            Seen::Answer { version, status, framing, raw } => {
                 agrees_on_answer(*version, *status, raw);
-                write_answer(
-                    *status,
-                    *framing,
-                    raw,
-                    body_after(&whole, at),
-                    is_head(number),
-                );
+                write_answer(*status, *framing, raw, body_after(&whole, at), is_head(number));
             }
             Seen::End { .. } => number += 1,
             _ => {}
@@ -308,14 +248,7 @@ pub fn requests(data: &[u8]) {
     assert_eq!(whole, pieces, "cut or not");
     check_bodies(&whole);
     for (at, event) in whole.iter().enumerate() {
-        if let Seen::Request {
-            version,
-            method,
-            target,
-            raw,
-            ..
-        } = event
-        {
+        if let Seen::Request { version, method, target, raw, .. } = event {
             agrees_on_request(*version, method, target, raw);
             if *version == Version::Http11 {
                 write_request(method, target, raw, body_after(&whole, at));
@@ -338,10 +271,7 @@ fn check_bodies(seen: &[Seen]) {
     let mut length = 0;
     let mut closed = false;
     for event in seen {
-        assert!(
-            !closed || matches!(event, Seen::Error(WireError::AfterClose) | Seen::Eof(_)),
-            "{event}"
-        );
+        assert!(!closed || matches!(event, Seen::Error(WireError::AfterClose) | Seen::Eof(_)), "{event}");
         match event {
             Seen::Informational(_) => assert_eq!(open, None),
             Seen::Answer { framing, .. } | Seen::Request { framing, .. } => {
@@ -349,10 +279,7 @@ fn check_bodies(seen: &[Seen]) {
                 length = 0;
             }
             Seen::Body(body) => {
-                assert!(
-                    !matches!(open, None | Some(Framing::None)),
-                    "a body without a head"
-                );
+                assert!(!matches!(open, None | Some(Framing::None)), "a body without a head");
                 length = body.len() as u64;
             }
             Seen::End { keep_alive } => {
@@ -366,11 +293,7 @@ fn check_bodies(seen: &[Seen]) {
             }
             Seen::Eof(Ok(ended)) => {
                 assert_eq!(*ended, open == Some(Framing::UntilClose));
-                assert_eq!(
-                    *ended,
-                    open.is_some(),
-                    "the end of input ends no other body well"
-                );
+                assert_eq!(*ended, open.is_some(), "the end of input ends no other body well");
             }
             Seen::Eof(Err(_)) | Seen::Error(_) => {}
         }
@@ -386,10 +309,7 @@ fn minor(version: Version) -> u8 {
 
 fn same_headers(raw: &[u8], other: &[httparse::Header<'_>]) {
     let ours: Vec<_> = headers(raw).collect();
-    let theirs: Vec<_> = other
-        .iter()
-        .map(|h| (h.name.as_bytes(), h.value.trim_ascii()))
-        .collect();
+    let theirs: Vec<_> = other.iter().map(|h| (h.name.as_bytes(), h.value.trim_ascii())).collect();
     assert_eq!(ours, theirs);
 }
 
@@ -397,20 +317,14 @@ fn agrees_on_answer(version: Version, status: u16, raw: &[u8]) {
     let mut fields = [httparse::EMPTY_HEADER; MANY];
     let mut answer = httparse::Response::new(&mut fields);
     assert_eq!(answer.parse(raw), Ok(httparse::Status::Complete(raw.len())));
-    assert_eq!(
-        (answer.version, answer.code),
-        (Some(minor(version)), Some(status))
-    );
+    assert_eq!((answer.version, answer.code), (Some(minor(version)), Some(status)));
     same_headers(raw, answer.headers);
 }
 
 fn agrees_on_request(version: Version, method: &[u8], target: &[u8], raw: &[u8]) {
     let mut fields = [httparse::EMPTY_HEADER; MANY];
     let mut request = httparse::Request::new(&mut fields);
-    assert_eq!(
-        request.parse(raw),
-        Ok(httparse::Status::Complete(raw.len()))
-    );
+    assert_eq!(request.parse(raw), Ok(httparse::Status::Complete(raw.len())));
     assert_eq!(request.version, Some(minor(version)));
     assert_eq!(request.method.map(str::as_bytes), Some(method));
     assert_eq!(request.path.map(str::as_bytes), Some(target));
@@ -420,16 +334,10 @@ fn agrees_on_request(version: Version, method: &[u8], target: &[u8], raw: &[u8])
 /// The headers that [`encode`] takes: those that do not frame, where all are text.
 fn given(raw: &[u8]) -> Option<Vec<(&str, &str)>> {
     headers(raw)
-        .map(|(name, value)| {
-            Some((
-                std::str::from_utf8(name).ok()?,
-                std::str::from_utf8(value).ok()?,
-            ))
-        })
+        .map(|(name, value)| Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(value).ok()?)))
         .filter(|header| {
             header.is_none_or(|(name, _)| {
-                !name.eq_ignore_ascii_case("content-length")
-                    && !name.eq_ignore_ascii_case("transfer-encoding")
+                !name.eq_ignore_ascii_case("content-length") && !name.eq_ignore_ascii_case("transfer-encoding")
             })
         })
         .collect()
@@ -439,24 +347,9 @@ fn write_request(method: &[u8], target: &[u8], raw: &[u8], body: &[u8]) {
     let Some(fields) = given(raw) else { return };
     let text = |bytes| std::str::from_utf8(bytes).expect("methods and targets are ASCII");
     let mut out = Vec::new();
-    encode::request(&mut out, text(method), text(target), &fields, body)
-        .expect("what was read can be written");
-    let again = read(
-        &mut Requests::new(Limits {
-            headers: MANY + 1,
-            ..wide()
-        }),
-        [&out[..]],
-    );
-    let Some(Seen::Request {
-        method: m,
-        target: t,
-        raw,
-        ..
-    }) = again.first()
-    else {
-        panic!("{}", line(&again))
-    };
+    encode::request(&mut out, text(method), text(target), &fields, body).expect("what was read can be written");
+    let again = read(&mut Requests::new(Limits { headers: MANY + 1, ..wide() }), [&out[..]]);
+    let Some(Seen::Request { method: m, target: t, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
     assert_eq!((m.as_slice(), t.as_slice()), (method, target));
     assert_eq!(given(raw).as_ref(), Some(&fields));
     assert_eq!(body_after(&again, 0), body);
@@ -473,21 +366,15 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
     encode::answer_head(&mut out, status, &fields, as_given, Persistence::Implied)
         .expect("what was read can be written");
     if as_given == BodyFraming::Chunked {
-        body.chunks(7)
-            .for_each(|piece| encode::chunk(&mut out, piece));
+        body.chunks(7).for_each(|piece| encode::chunk(&mut out, piece));
         out.extend_from_slice(encode::LAST_CHUNK);
     } else {
         out.extend_from_slice(body);
     }
-    let mut answers = Answers::new(Limits {
-        headers: MANY + 1,
-        ..wide()
-    });
+    let mut answers = Answers::new(Limits { headers: MANY + 1, ..wide() });
     answers.request_sent(head);
     let again = read(&mut answers, [&out[..]]);
-    let Some(Seen::Answer { status: s, raw, .. }) = again.first() else {
-        panic!("{}", line(&again))
-    };
+    let Some(Seen::Answer { status: s, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
     assert_eq!(*s, status);
     assert_eq!(given(raw).as_ref(), Some(&fields));
     assert_eq!(body_after(&again, 0), body);
@@ -495,8 +382,5 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
 
 /// Writing may make a head a little longer than the one read.
 fn wide() -> Limits {
-    Limits {
-        head_bytes: 1 << 20,
-        ..Limits::default()
-    }
+    Limits { head_bytes: 1 << 20, ..Limits::default() }
 }
