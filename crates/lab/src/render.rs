@@ -16,7 +16,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_model::product::{Product, ProductKind, Profile, Program};
 
-pub use error::{Place, RenderError};
+pub use error::{Place, RenderError, Whereabouts};
 
 /// What the templates of a product may say, apart from `dir`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,32 +192,32 @@ impl<'a> Scope<'a> {
     }
 
     fn text(&self, place: Place, source: &str) -> Result<String, RenderError> {
-        let wrong = |place: Place, error: &minijinja::Error| RenderError::Template {
-            product: self.product.to_owned(),
-            profile: self.profile.to_owned(),
-            line: error.line().filter(|_| place.has_lines()),
-            place,
+        let wrong = |error: &minijinja::Error| RenderError::Template {
+            at: self.at(&place, error.line()),
             message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
         };
-        let template = match self.templates.template_from_str(source) {
-            Ok(template) => template,
-            Err(error) => return Err(wrong(place, &error)),
-        };
+        let template = self.templates.template_from_str(source).map_err(|error| wrong(&error))?;
         // Looked for beforehand, so that a misspelt name is found even in a branch that is not taken, and named.
         let mut unknown: Vec<String> = template.undeclared_variables(false).into_iter().collect();
         unknown.retain(|name| !self.values.contains_key(name.as_str()) && !self.is_global(name));
         unknown.sort();
         if let Some(variable) = unknown.into_iter().next() {
             return Err(RenderError::UnknownVariable {
-                product: self.product.to_owned(),
-                profile: self.profile.to_owned(),
-                line: line_of(source, &variable).filter(|_| place.has_lines()),
-                place,
+                at: self.at(&place, line_of(source, &variable)),
                 variable,
                 known: self.values.keys().map(|&name| name.to_owned()).collect(),
             });
         }
-        template.render(Value::from_pairs(self.values.clone())).map_err(|error| wrong(place, &error))
+        template.render(Value::from_pairs(self.values.clone())).map_err(|error| wrong(&error))
+    }
+
+    fn at(&self, place: &Place, line: Option<usize>) -> Box<Whereabouts> {
+        Box::new(Whereabouts {
+            product: self.product.to_owned(),
+            profile: self.profile.to_owned(),
+            place: place.clone(),
+            line: line.filter(|_| place.has_lines()),
+        })
     }
 
     fn is_global(&self, name: &str) -> bool {

@@ -20,7 +20,7 @@ const ANSWER_BYTES: u64 = 64 * 1024;
 const LONG_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 /// Lines of a failed program that go into the error.
 const TAIL_LINES: usize = 15;
-/// Longest line passed on; `apt` and `pip` draw progress bars without ends of lines.
+/// Longest line passed on whole; `apt` and `pip` draw progress bars without ends of lines.
 const LINE_BYTES: u64 = 4096;
 
 /// Why a question got no answer.
@@ -77,11 +77,7 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
 }
 
 /// Runs `command`, passes each line it prints to `progress`, and fails unless it exits with 0 within `limit`.
-pub(super) fn work(
-    command: &[String],
-    limit: Duration,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(), InstallError> {
+pub(super) fn work(command: &[String], limit: Duration, progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
     let deadline = Instant::now() + limit;
     let failed = |outcome: String, tail: &VecDeque<String>| InstallError::Failed {
         command: shown(command),
@@ -149,7 +145,9 @@ fn pass_lines(stream: impl Read + Send + 'static, sender: mpsc::Sender<String>) 
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
         while matches!(reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line), Ok(n) if n > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            // Of a line that was drawn over, the last state.
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end().rsplit('\r').next().unwrap_or_default().to_owned();
             if !text.is_empty() && sender.send(text).is_err() {
                 return;
             }
@@ -227,7 +225,7 @@ mod tests {
     #[test]
     fn a_failure_shows_the_command_and_its_last_lines() {
         let mut lines = Vec::new();
-        let script = "for i in $(seq 40); do echo line $i; done; exit 7";
+        let script = "for i in $(seq 39); do echo line $i; done; printf '10 %%\\r20 %%\\rline 40\\n'; exit 7";
         let error = work(&sh(script), Duration::from_secs(30), &mut |line| lines.push(line.to_owned())).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("/bin/sh -c 'for i"), "{text}");

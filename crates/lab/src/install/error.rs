@@ -29,7 +29,9 @@ pub enum InstallError {
         tried: Vec<String>,
     },
     /// Not root, and sudo is missing or wants a password.
-    #[error("installing packages needs root, and `sudo -n` does not work here ({why})\n  would be right: run this and try again: {command}")]
+    #[error(
+        "installing packages needs root, and `sudo -n` does not work here ({why})\n  would be right: run this and try again: {command}"
+    )]
     NotRoot {
         /// What sudo said.
         why: String,

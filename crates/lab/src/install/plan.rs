@@ -91,5 +91,9 @@ fn steps(packages: Vec<String>, wheels: Vec<WheelStep>) -> Vec<Step> {
     let mut seen = BTreeSet::new();
     let packages: Vec<String> = packages.into_iter().filter(|package| seen.insert(package.clone())).collect();
     let packages = Some(packages).filter(|packages| !packages.is_empty());
-    packages.map(|packages| Step::Apt(apt::step(packages))).into_iter().chain(wheels.into_iter().map(Step::Wheel)).collect()
+    packages
+        .map(|packages| Step::Apt(apt::step(packages)))
+        .into_iter()
+        .chain(wheels.into_iter().map(Step::Wheel))
+        .collect()
 }

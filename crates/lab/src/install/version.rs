@@ -6,8 +6,8 @@ use std::time::Duration;
 use regex::Regex;
 use weir_model::product::{Product, VersionProbe};
 
-use super::child::{self, NoAnswer};
 use super::InstallError;
+use super::child::{self, NoAnswer};
 use crate::render;
 
 /// How long a binary may take to say its version. Large ones read 100 MB from a cold disk first.

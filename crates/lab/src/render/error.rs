@@ -28,6 +28,33 @@ impl fmt::Display for Place {
     }
 }
 
+/// Where something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Which product.
+    pub product: String,
+    /// Which profile; empty for what all profiles share.
+    pub profile: String,
+    /// Which text.
+    pub place: Place,
+    /// 1-based line in it, for template files.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.product)?;
+        if !self.profile.is_empty() {
+            write!(f, ", profile {}", self.profile)?;
+        }
+        write!(f, ", {}", self.place)?;
+        match self.line {
+            Some(line) => write!(f, ":{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Why a profile could not be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
@@ -60,7 +87,9 @@ pub enum RenderError {
         known: Vec<String>,
     },
     /// The profile names a file outside of the trial's folder.
-    #[error("{product}, profile {profile}: `{file}` leaves the trial's folder\n  would be right: a relative name without `..`")]
+    #[error(
+        "{product}, profile {profile}: `{file}` leaves the trial's folder\n  would be right: a relative name without `..`"
+    )]
     FileName {
         /// Whose.
         product: String,
@@ -70,32 +99,20 @@ pub enum RenderError {
         file: String,
     },
     /// A template uses a name that weir does not give it.
-    #[error("{}: unknown variable `{variable}`\n  would be right: {}", whereabouts(.product, .profile, .place, *.line), list(.known))]
+    #[error("{at}: unknown variable `{variable}`\n  would be right: {}", list(.known))]
     UnknownVariable {
-        /// Whose.
-        product: String,
-        /// Which profile; empty for what all profiles share.
-        profile: String,
-        /// Which text.
-        place: Place,
-        /// 1-based line in it, for template files.
-        line: Option<usize>,
+        /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
+        at: Box<Whereabouts>,
         /// The name.
         variable: String,
         /// The names there are.
         known: Vec<String>,
     },
     /// A template cannot be read or carried out.
-    #[error("{}: {message}", whereabouts(.product, .profile, .place, *.line))]
+    #[error("{at}: {message}")]
     Template {
-        /// Whose.
-        product: String,
-        /// Which profile; empty for what all profiles share.
-        profile: String,
-        /// Which text.
-        place: Place,
-        /// 1-based line in it, for template files.
-        line: Option<usize>,
+        /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
+        at: Box<Whereabouts>,
         /// What the template engine said.
         message: String,
     },
@@ -116,18 +133,6 @@ pub enum RenderError {
         #[source]
         error: std::io::Error,
     },
-}
-
-fn whereabouts(product: &str, profile: &str, place: &Place, line: Option<usize>) -> String {
-    let mut text = product.to_owned();
-    if !profile.is_empty() {
-        text.push_str(&format!(", profile {profile}"));
-    }
-    text.push_str(&format!(", {place}"));
-    if let Some(line) = line {
-        text.push_str(&format!(":{line}"));
-    }
-    text
 }
 
 fn list(names: &[String]) -> String {

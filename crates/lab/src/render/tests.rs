@@ -107,13 +107,19 @@ fn an_unknown_variable_is_named_with_its_line() {
 #[test]
 fn an_unknown_variable_is_found_in_a_branch_not_taken() {
     let text = "{% if cores > 99 %}\n{{ kores }}\n{% endif %}";
-    assert!(error_of(&product("a", text, &["{{ binary }}"])).starts_with("thing, profile p, t.j2:2: unknown variable `kores`"));
+    assert!(
+        error_of(&product("a", text, &["{{ binary }}"]))
+            .starts_with("thing, profile p, t.j2:2: unknown variable `kores`")
+    );
 }
 
 #[test]
 fn an_unknown_variable_of_the_command_names_its_key() {
     let message = error_of(&product("a", "", &["{{ binary }}", "{{ folder }}"]));
-    assert!(message.starts_with("thing, profile p, product.toml: process.command[1]: unknown variable `folder`"), "{message}");
+    assert!(
+        message.starts_with("thing, profile p, product.toml: process.command[1]: unknown variable `folder`"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -134,10 +140,7 @@ fn an_unknown_profile_lists_those_there_are() {
 fn a_missing_template_lists_those_there_are() {
     let mut product = product("a", "", &["{{ binary }}"]);
     product.templates = BTreeMap::from([("other.j2".to_owned(), String::new())]);
-    assert_eq!(
-        error_of(&product),
-        "thing, profile p: there is no template `t.j2`\n  would be right: other.j2"
-    );
+    assert_eq!(error_of(&product), "thing, profile p: there is no template `t.j2`\n  would be right: other.j2");
 }
 
 #[test]
@@ -198,7 +201,8 @@ fn every_profile_renders_as_reviewed() {
                     (name, in_trial(&std::fs::read_to_string(file).unwrap()))
                 })
                 .collect();
-            let process = format!("command {:#?}\ncheck {:#?}\nenv {:#?}\n", rendered.command, rendered.check, rendered.env);
+            let process =
+                format!("command {:#?}\ncheck {:#?}\nenv {:#?}\n", rendered.command, rendered.check, rendered.env);
             texts.push(("process.txt".to_owned(), in_trial(&process)));
             for (name, text) in texts {
                 let name = format!("{}-{profile}-{name}", product.name);

@@ -71,7 +71,10 @@ impl Place {
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let metadata = [
         ("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n"),
-        ("thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: weir\nRoot-Is-Purelib: false\nTag: py3-none-any\n"),
+        (
+            "thing-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: weir\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
+        ),
         ("thing-1.0.dist-info/RECORD", ""),
     ];
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
