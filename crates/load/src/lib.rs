@@ -1,1 +1,67 @@
-//! placeholder
+//! The load generator: schedules, connections, recorder.
+//!
+//! [`run`] takes an order ([`weir_model::load::LoadSpec`]) and returns what happened
+//! ([`weir_model::load::LoadResult`]). Worker threads do the load, each with its own connections and its own driver;
+//! on the path of a request nothing is shared, locked or allocated.
+//!
+//! # What is due, and when
+//!
+//! *Closed* and *counted* loads: a connection's next request is due at the moment its last answer came, and the first
+//! at the start. *Open* loads: requests are due at times fixed beforehand ([`schedule`]), whatever the answers do. A
+//! due request goes to the connection that has been free longest; when none is free it waits, in order, and is sent as
+//! soon as one is.
+//!
+//! Every request has three times: due, sent, answered. Latency is due to answered, service time sent to answered, lag
+//! due to sent. "Sent" is when the worker hands the request to its driver, which passes it to the kernel at the end
+//! of the same turn; "answered" is when the worker sees the answer's last byte. Times are read from
+//! `CLOCK_MONOTONIC`, one reading an event.
+//!
+//! # What counts where
+//!
+//! The load starts when all connections are up: warm-up, then the window `[start, start + duration)`, then a drain of at
+//! most the timeout, in which nothing new becomes due and what is due is still sent and waited for.
+//!
+//! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go
+//!   `due`, `sent`, `unsent`, `right`, `errors`, `statuses` and `body_bytes` of the window's counts, and the histograms.
+//! - *By moment*: `right_in_window` and with it `rate`, `right_body_bytes_in_window`, `bytes_in`, `bytes_out`,
+//!   `connections`, `closed_by_peer`, `connect_failures` and all counts of the series count what happened inside the window,
+//!   whenever the request was due. A right answer to a request of the warm-up counts for the rate and leaves no sample
+//!   in the histograms; neither do such requests appear in the percentiles of the series.
+//! - Every due request ends as exactly one of: a right answer, an error, or unsent.
+//!   `due = right + errors + unsent`, for the window and for the total.
+//! - A request never answered is an error (`timeout`, or how its connection ended) with the time it had waited when it
+//!   was given up as its latency and its service time. One never sent is `unsent` with that time as latency
+//!   and lag; so is one whose connection could not be made, except that it is an error of the kind `connect_…`. Nothing
+//!   due is ever an absence.
+//! - `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended by saying so
+//!   in its answer. Nothing is sent twice: a request sent into a connection that the peer was just closing is an error.
+//!
+//! Timeouts run from the moment of sending; they are looked for every 10 ms and may be late by that.
+//!
+//! This crate does not know products, suites, or what a case or a trial is.
+
+mod backlog;
+mod check;
+mod clock;
+mod cpu;
+mod drivers;
+mod error;
+mod ledger;
+mod output;
+mod place;
+mod plan;
+mod recorder;
+mod result;
+mod run;
+pub mod schedule;
+mod shared;
+mod stop;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use error::LoadError;
+pub use output::Outputs;
+pub use run::{Progress, run};
+pub use stop::StopFlag;

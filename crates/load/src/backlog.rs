@@ -1,0 +1,131 @@
+//! Requests of an open load that are due and not yet sent, oldest first.
+//!
+//! A queue of due times would grow without bound while a product is overloaded, and growing it would stall the
+//! thread that measures. A schedule can be walked twice, so the queue is two walkers of one schedule and the
+//! distance between them: `ahead` has counted what is due, `behind` yields what is sent next.
+
+use crate::clock::NEVER;
+use crate::schedule::Schedule;
+
+/// The queue of one thread. Times are of the run's clock.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    ahead: Schedule,
+    behind: Schedule,
+    next: u64,
+    waiting: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Backlog {
+    /// Nothing is due until [`Backlog::begin`].
+    pub(crate) fn new(schedule: Schedule) -> Backlog {
+        Backlog { behind: schedule.clone(), ahead: schedule, next: NEVER, waiting: 0, start: NEVER, end: NEVER }
+    }
+
+    /// Fixes the load's start, and its end: what would be due at `end` or later never is.
+    pub(crate) fn begin(&mut self, start: u64, end: u64) {
+        self.start = start;
+        self.end = end;
+        self.step();
+    }
+
+    /// Moves the end to an earlier time.
+    pub(crate) fn end_at(&mut self, end: u64) {
+        self.end = self.end.min(end);
+        if self.next >= self.end {
+            self.next = NEVER;
+        }
+    }
+
+    /// When the next request will be due that has not been counted yet; [`NEVER`] after the end.
+    pub(crate) fn next_due(&self) -> u64 {
+        self.next
+    }
+
+    /// Counts one request that is due at or before `now`, and says when it was; `None` when there is none left.
+    pub(crate) fn count_one(&mut self, now: u64) -> Option<u64> {
+        if self.next > now || self.next == NEVER {
+            return None;
+        }
+        let due = self.next;
+        self.waiting += 1;
+        self.step();
+        Some(due)
+    }
+
+    /// Takes the oldest request that waits, as its due time.
+    pub(crate) fn pop(&mut self) -> Option<u64> {
+        if self.waiting == 0 {
+            return None;
+        }
+        self.waiting -= 1;
+        Some(self.start.saturating_add(self.behind.next_due()))
+    }
+
+    /// Requests due and not sent.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    fn step(&mut self) {
+        let due = self.start.saturating_add(self.ahead.next_due());
+        self.next = if due < self.end { due } else { NEVER };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_model::suite::Arrivals;
+
+    fn backlog(arrivals: Arrivals) -> Backlog {
+        let mut backlog = Backlog::new(Schedule::new(1_000.0, arrivals, 3, 0, 1));
+        backlog.begin(5_000_000, 105_000_000);
+        backlog
+    }
+
+    #[test]
+    fn yields_exactly_what_was_counted_in_order() {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let mut backlog = backlog(arrivals);
+            let mut due = Vec::new();
+            let mut sent = Vec::new();
+            for now in (0..200).map(|ms| ms * 1_000_000) {
+                while let Some(at) = backlog.count_one(now) {
+                    assert!(at <= now);
+                    due.push(at);
+                }
+                // Sends slower than they come, so that the distance grows and shrinks.
+                if now % 2_000_000 == 0 {
+                    sent.extend(backlog.pop());
+                }
+            }
+            assert_eq!(backlog.waiting(), (due.len() - sent.len()) as u64);
+            while let Some(at) = backlog.pop() {
+                sent.push(at);
+            }
+            assert_eq!(due, sent);
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_before_the_start_or_from_the_end() {
+        let mut backlog = backlog(Arrivals::Constant);
+        assert_eq!(backlog.count_one(4_999_999), None);
+        let all: Vec<u64> = std::iter::from_fn(|| backlog.count_one(NEVER - 1)).collect();
+        assert_eq!(all.len(), 100);
+        assert_eq!(all[0], 5_000_000);
+        assert_eq!(all[99], 104_000_000);
+        assert_eq!(backlog.next_due(), NEVER);
+    }
+
+    #[test]
+    fn the_end_can_come_earlier() {
+        let mut backlog = backlog(Arrivals::Constant);
+        backlog.end_at(15_000_000);
+        let all: Vec<u64> = std::iter::from_fn(|| backlog.count_one(NEVER - 1)).collect();
+        assert_eq!(all.len(), 10);
+    }
+}

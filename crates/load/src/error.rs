@@ -1,0 +1,117 @@
+//! Why a load could not be run at all. What goes wrong with single requests is counted, not returned.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use weir_model::load::ErrorKind;
+
+/// Why [`crate::run`] has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The order itself is wrong.
+    #[error("the load cannot be run as ordered: {0}")]
+    Order(String),
+
+    /// Fewer descriptors than connections.
+    #[error(
+        "{connections} connections need {need} open files, and the limit is {limit}; raise it (ulimit -Hn {need} as root, \
+         or LimitNOFILE={need} in the unit) or ask for at most {most} connections"
+    )]
+    Descriptors {
+        /// Connections ordered.
+        connections: u32,
+        /// Descriptors needed.
+        need: u64,
+        /// The hard limit.
+        limit: u64,
+        /// Connections that would fit.
+        most: u64,
+    },
+
+    /// Fewer local ports than connections.
+    #[error(
+        "{connections} connections to {target} need more local ports than the {ports} that \
+         net.ipv4.ip_local_port_range leaves; widen it (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"), or ask \
+         for at most {ports} connections; only for targets in 127.0.0.0/8 can weir spread them over several source \
+         addresses"
+    )]
+    Ports {
+        /// Connections ordered.
+        connections: u32,
+        /// Where to.
+        target: SocketAddr,
+        /// Ports that one source address has.
+        ports: u32,
+    },
+
+    /// The I/O driver could not be made.
+    #[error("no {name} driver on this host: {source}")]
+    Driver {
+        /// `io_uring` or `epoll`.
+        name: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// The driver failed in mid-load.
+    #[error("the {name} driver failed: {source}")]
+    DriverFailed {
+        /// `io_uring` or `epoll`.
+        name: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// A worker thread could not be pinned.
+    #[error(
+        "worker thread {thread} cannot be pinned to CPU {cpu}: {source}; `nproc --all` and the process's own \
+         affinity (taskset -p) say which CPUs there are"
+    )]
+    Cpu {
+        /// Which worker, 0-based.
+        thread: u32,
+        /// Which CPU.
+        cpu: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// Not one connection could be made before the load began.
+    #[error("no connection to {target} within {seconds:.1} s ({attempts} attempts): {}: {detail}", kind.as_str())]
+    NoConnection {
+        /// Where to.
+        target: SocketAddr,
+        /// Kind of the last failure.
+        kind: ErrorKind,
+        /// How long it was tried, seconds.
+        seconds: f64,
+        /// Failed attempts.
+        attempts: u64,
+        /// What the kernel said last.
+        detail: String,
+    },
+
+    /// Stopped before the load began; nothing was measured.
+    #[error("stopped before the load began")]
+    Stopped,
+
+    /// An output file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Output {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+
+    /// A worker thread could not be started, or died.
+    #[error("worker thread {thread}: {detail}")]
+    Worker {
+        /// Which worker, 0-based.
+        thread: u32,
+        /// What is known.
+        detail: String,
+    },
+}

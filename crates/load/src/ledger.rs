@@ -1,0 +1,181 @@
+//! The calling thread's books: slabs of all workers put together, second by second, and their sums.
+//!
+//! A page is one second of one phase. It is complete when every worker has handed in its slab; workers agree on
+//! where seconds begin and end, so pages complete in order. It does not know what becomes of the rows.
+
+use std::collections::BTreeMap;
+
+use weir_model::load::LoadSecond;
+
+use crate::clock::to_secs;
+use crate::output::Interval;
+use crate::recorder::{Merged, Moments, Phase, Slab, quantiles};
+
+/// One second of one phase, over all workers.
+#[derive(Debug)]
+struct Page {
+    slabs: u32,
+    start: u64,
+    end: u64,
+    counts: Moments,
+    merged: Merged,
+}
+
+/// The books.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    workers: u32,
+    pages: BTreeMap<(Phase, u32), Page>,
+    spare: Vec<Merged>,
+    /// Samples of requests due in the window.
+    pub samples: Merged,
+    /// What happened in the window, and in all of the load.
+    pub window: Moments,
+    pub total: Moments,
+    /// The window's rows.
+    pub series: Vec<LoadSecond>,
+    /// Serialised histograms of the window and of what followed it, if a log is wanted.
+    pub log: Option<Vec<Interval>>,
+}
+
+impl Ledger {
+    pub(crate) fn new(workers: u32, log: bool) -> Ledger {
+        Ledger {
+            workers,
+            pages: BTreeMap::new(),
+            spare: vec![Merged::new()],
+            samples: Merged::new(),
+            window: Moments::default(),
+            total: Moments::default(),
+            series: Vec::new(),
+            log: log.then(Vec::new),
+        }
+    }
+
+    /// Takes a slab. When it completes a second of warm-up or window, that second's row comes back.
+    pub(crate) fn take(&mut self, slab: &Slab) -> Option<(Phase, LoadSecond)> {
+        self.total.add(&slab.counts);
+        if slab.phase == Phase::Window {
+            self.window.add(&slab.counts);
+        }
+        let key = (slab.phase, slab.second);
+        let spare = &mut self.spare;
+        let page = self.pages.entry(key).or_insert_with(|| Page {
+            slabs: 0,
+            start: slab.start,
+            end: slab.end,
+            counts: Moments::default(),
+            merged: spare.pop().unwrap_or_else(Merged::new),
+        });
+        page.slabs += 1;
+        page.end = page.end.max(slab.end);
+        page.counts.add(&slab.counts);
+        page.merged.take(slab);
+        if page.slabs < self.workers {
+            return None;
+        }
+        let page = self.pages.remove(&key)?;
+        self.finish(key, page)
+    }
+
+    /// Ends the books: pages that not every worker wrote (the last ones of a load that was cut short, or whose
+    /// threads finished at different times) are finished as they are, and rows end where the window did.
+    pub(crate) fn close(&mut self, window: u64, end: u64) {
+        for (key, page) in std::mem::take(&mut self.pages) {
+            self.finish(key, page);
+        }
+        let length = to_secs(end.saturating_sub(window));
+        // Seconds that some threads began after the last answer of all are empty.
+        self.series.retain(|row| f64::from(row.second) < length || !is_empty(row));
+        if let Some(last) = self.series.last_mut() {
+            last.length_s = (length - f64::from(last.second)).clamp(0.0, 1.0);
+        }
+    }
+
+    fn finish(&mut self, (phase, second): (Phase, u32), mut page: Page) -> Option<(Phase, LoadSecond)> {
+        let row = row(second, &page);
+        if matches!(phase, Phase::Window | Phase::Drain) {
+            self.samples.add(&page.merged);
+            if let Some(log) = &mut self.log {
+                log.push(Interval::new(page.start, page.end, &page.merged));
+            }
+        }
+        page.merged.clear();
+        self.spare.push(page.merged);
+        match phase {
+            Phase::Window => self.series.push(row.clone()),
+            Phase::Warmup => {}
+            Phase::Connect | Phase::Drain => return None,
+        }
+        Some((phase, row))
+    }
+}
+
+fn row(second: u32, page: &Page) -> LoadSecond {
+    let latency = quantiles(&page.merged.latency);
+    LoadSecond {
+        second,
+        length_s: to_secs(page.end.saturating_sub(page.start)),
+        due: page.counts.due,
+        sent: page.counts.sent,
+        right: page.counts.right,
+        errors: page.counts.errors,
+        bytes_in: page.counts.bytes_in,
+        p50_us: latency.p50_us,
+        p99_us: latency.p99_us,
+        max_us: latency.max_us,
+        lag_max_us: quantiles(&page.merged.lag).max_us,
+    }
+}
+
+fn is_empty(row: &LoadSecond) -> bool {
+    row.due + row.sent + row.right + row.errors + row.bytes_in == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND;
+
+    fn slab(phase: Phase, second: u32, right: u64) -> Box<Slab> {
+        let mut slab = Slab::new();
+        slab.phase = phase;
+        slab.second = second;
+        slab.start = u64::from(second) * SECOND;
+        slab.end = slab.start + SECOND;
+        slab.counts.right = right;
+        slab.sample(1, Some(1), 1_000_001);
+        slab
+    }
+
+    #[test]
+    fn a_row_comes_when_every_worker_has_handed_in() {
+        let mut ledger = Ledger::new(2, true);
+        assert!(ledger.take(&slab(Phase::Warmup, 0, 1)).is_none());
+        let (phase, row) = ledger.take(&slab(Phase::Warmup, 0, 2)).unwrap();
+        assert_eq!((phase, row.right, row.length_s), (Phase::Warmup, 3, 1.0));
+        assert!(ledger.take(&slab(Phase::Window, 0, 4)).is_none());
+        assert!(ledger.take(&slab(Phase::Window, 1, 5)).is_none());
+        assert_eq!(ledger.take(&slab(Phase::Window, 0, 6)).unwrap().1.right, 10);
+        assert!(ledger.take(&slab(Phase::Drain, 0, 7)).is_none());
+        // The other worker stopped half a second into second 1.
+        ledger.close(0, SECOND + SECOND / 2);
+        let rows: Vec<_> = ledger.series.iter().map(|r| (r.second, r.right, r.length_s)).collect();
+        assert_eq!(rows, [(0, 10, 1.0), (1, 5, 0.5)]);
+        assert_eq!((ledger.window.right, ledger.total.right), (15, 25));
+        // Warm-up's samples are left out, the drain's are in.
+        assert_eq!(ledger.samples.latency.len(), 4);
+        assert_eq!(ledger.log.unwrap().len(), 3);
+    }
+
+    #[test]
+    fn empty_seconds_past_the_end_are_dropped() {
+        let mut ledger = Ledger::new(1, false);
+        ledger.take(&slab(Phase::Window, 0, 1));
+        let mut empty = Slab::new();
+        (empty.phase, empty.second) = (Phase::Window, 1);
+        ledger.take(&empty);
+        ledger.close(0, SECOND);
+        assert_eq!(ledger.series.len(), 1);
+    }
+}

@@ -1,0 +1,210 @@
+//! The files a load leaves: histograms by second, and one row a second.
+//!
+//! Nothing is written while the load runs: writing and compressing would take time from whatever is measured on this
+//! host. Histograms are kept serialised (some kilobytes a second) and written at the end.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
+use weir_model::load::LoadSecond;
+
+use crate::clock::to_secs;
+use crate::error::LoadError;
+use crate::recorder::{Histo, Merged};
+
+/// Which files to write.
+#[derive(Debug, Clone, Default)]
+pub struct Outputs {
+    /// Interval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`
+    /// and `lag`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
+    /// ended, and one last interval has those that ended after the window. All intervals of a tag together are the
+    /// histogram of the result.
+    pub hlog: Option<PathBuf>,
+    /// The window's [`LoadSecond`]s as CSV with a header line, `load.csv` in a trial's folder.
+    pub series: Option<PathBuf>,
+}
+
+/// The histograms of one interval, serialised.
+#[derive(Debug)]
+pub(crate) struct Interval {
+    start: u64,
+    end: u64,
+    histos: [(&'static str, Vec<u8>); 3],
+}
+
+impl Interval {
+    pub(crate) fn new(start: u64, end: u64, merged: &Merged) -> Interval {
+        Interval {
+            start,
+            end,
+            histos: [
+                ("latency", serialised(&merged.latency)),
+                ("service", serialised(&merged.service)),
+                ("lag", serialised(&merged.lag)),
+            ],
+        }
+    }
+}
+
+fn serialised(histo: &Histo) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histo, &mut bytes)
+        .expect("memory takes any number of bytes, and the histogram is far below what the format can hold");
+    bytes
+}
+
+/// Writes the interval log. `window` is the window's start on the run's clock, `unix` the same as wall time.
+///
+/// # Errors
+/// [`LoadError::Output`].
+pub(crate) fn write_log(path: &Path, intervals: &[Interval], window: u64, unix: SystemTime) -> Result<(), LoadError> {
+    let written = File::create(path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        log_to(&mut out, intervals, window, unix)?;
+        out.flush()
+    });
+    written.map_err(|source| failed(path, source))
+}
+
+fn log_to(out: &mut impl Write, intervals: &[Interval], window: u64, unix: SystemTime) -> io::Result<()> {
+    let mut deserializer = Deserializer::new();
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("[Histogram log format version 1.3]")
+        .add_comment("Written by weir. Values are nanoseconds; the maximum in each line is in milliseconds.")
+        .add_comment("Tags: latency (due to answered), service (sent to answered), lag (due to sent).")
+        .add_comment("Requests due in the measured window, in the second in which they ended; the last")
+        .add_comment("interval has those that ended after the window. Times are since the window's start.")
+        .with_start_time(unix)
+        .with_base_time(unix)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(out, &mut serializer)?;
+    for interval in intervals {
+        let start = Duration::from_nanos(interval.start.saturating_sub(window));
+        let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
+        for (tag, bytes) in &interval.histos {
+            let histo: Histo = deserializer.deserialize(&mut bytes.as_slice()).map_err(io::Error::other)?;
+            log.write_histogram(&histo, start, length, Tag::new(tag)).map_err(io::Error::other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows.
+///
+/// # Errors
+/// [`LoadError::Output`].
+pub(crate) fn write_series(path: &Path, rows: &[LoadSecond]) -> Result<(), LoadError> {
+    let write = || -> Result<(), csv::Error> {
+        let mut out = csv::Writer::from_path(path)?;
+        for row in rows {
+            out.serialize(row)?;
+        }
+        Ok(out.flush()?)
+    };
+    write().map_err(|error| failed(path, error.into()))
+}
+
+fn failed(path: &Path, source: io::Error) -> LoadError {
+    LoadError::Output { path: path.to_owned(), source }
+}
+
+/// Seconds between two times of the run's clock, never negative.
+pub(crate) fn span_s(from: u64, to: u64) -> f64 {
+    to_secs(to.saturating_sub(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND;
+    use crate::recorder::Slab;
+    use base64_free::decode;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    /// Base64 for this test only, so that no crate is added for it.
+    mod base64_free {
+        pub(super) fn decode(text: &str) -> Vec<u8> {
+            const TABLE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            let (mut bits, mut have, mut out) = (0u32, 0, Vec::new());
+            for byte in text.bytes().filter(|b| *b != b'=') {
+                let value = TABLE.iter().position(|t| *t == byte).expect("base64") as u32;
+                bits = (bits << 6) | value;
+                have += 6;
+                if have >= 8 {
+                    have -= 8;
+                    out.push((bits >> have) as u8);
+                    bits &= (1 << have) - 1;
+                }
+            }
+            out
+        }
+    }
+
+    #[test]
+    fn the_log_reads_back_as_what_was_recorded() {
+        let window = 7 * SECOND;
+        let mut intervals = Vec::new();
+        for second in 0..3 {
+            let mut slab = Slab::new();
+            let start = window + second * SECOND;
+            for i in 0..100 {
+                slab.sample(start, Some(start + i), start + 1_000_000 * (i + 1));
+            }
+            let mut merged = Merged::new();
+            merged.take(&slab);
+            intervals.push(Interval::new(start, start + SECOND, &merged));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("latency.hlog");
+        write_log(&path, &intervals, window, SystemTime::now()).unwrap();
+        let text = std::fs::read(&path).unwrap();
+        let head = String::from_utf8_lossy(&text);
+        assert!(head.starts_with("#[Histogram log format version 1.3]\n"));
+        assert!(head.contains("Values are nanoseconds"));
+
+        let mut tags = Vec::new();
+        for entry in IntervalLogIterator::new(&text) {
+            let LogEntry::Interval(interval) = entry.unwrap() else {
+                continue;
+            };
+            let tag = interval.tag().unwrap().as_str().to_owned();
+            let bytes = decode(interval.encoded_histogram());
+            let histo: Histo = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+            assert_eq!(histo.len(), 100);
+            if tag == "latency" {
+                assert!((histo.value_at_quantile(0.5) as f64 - 5e7).abs() < 1e5);
+            }
+            tags.push((tag, interval.start_timestamp().as_secs()));
+        }
+        assert_eq!(tags.len(), 9);
+        assert_eq!(tags[0], ("latency".to_owned(), 0));
+        assert_eq!(tags[8], ("lag".to_owned(), 2));
+    }
+
+    #[test]
+    fn rows_are_csv_with_a_header() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("load.csv");
+        let row = LoadSecond { second: 3, length_s: 1.0, right: 9, ..LoadSecond::default() };
+        write_series(&path, std::slice::from_ref(&row)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.starts_with("second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us\n3,1.0,")
+        );
+        let mut reader = csv::Reader::from_path(&path).unwrap();
+        let back: Vec<LoadSecond> = reader.deserialize().collect::<Result<_, _>>().unwrap();
+        assert_eq!(back, [row]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let error = write_series(Path::new("/nowhere/load.csv"), &[]).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/load.csv"), "{error}");
+    }
+}

@@ -1,0 +1,129 @@
+//! What a load needs of its host before it starts: descriptors, and local ports to connect from.
+//!
+//! A connection is named by its four numbers: source address and port, target address and port. To one target,
+//! one source address has as many connections as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. The
+//! whole of 127.0.0.0/8 is this host, so for loopback targets more source addresses are there for the taking.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::error::LoadError;
+
+/// Where the kernel says which ports it hands out.
+const RANGE_FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// The kernel's default, used when the file cannot be read.
+const DEFAULT_RANGE: (u16, u16) = (32768, 60999);
+
+/// Descriptors for what is not a connection: standard streams, rings, timers, output files, and for each thread
+/// its driver.
+const OTHER_DESCRIPTORS: u64 = 64;
+const DESCRIPTORS_A_THREAD: u64 = 8;
+
+/// With a new connection for every request, sockets that are still closing overlap with the next ones.
+const CLOSING_AT_ONCE: u64 = 1024;
+
+/// Raises the soft limit of descriptors and checks that the connections fit.
+///
+/// # Errors
+/// [`LoadError::Descriptors`] when the hard limit is too low.
+pub(crate) fn descriptors(connections: u32, threads: u32, close: bool) -> Result<(), LoadError> {
+    let (limit, _) = weir_net::raise_descriptor_limit();
+    check_descriptors(connections, threads, close, limit)
+}
+
+fn check_descriptors(connections: u32, threads: u32, close: bool, limit: u64) -> Result<(), LoadError> {
+    let wanted = u64::from(connections);
+    let closing = if close { wanted.min(CLOSING_AT_ONCE) } else { 0 };
+    let reserve = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * u64::from(threads) + closing;
+    if wanted + reserve <= limit {
+        return Ok(());
+    }
+    Err(LoadError::Descriptors { connections, need: wanted + reserve, limit, most: limit.saturating_sub(reserve) })
+}
+
+/// The range of ports that the kernel hands out, both ends included.
+pub(crate) fn port_range() -> (u16, u16) {
+    std::fs::read_to_string(RANGE_FILE).ok().and_then(|text| parse_range(&text)).unwrap_or(DEFAULT_RANGE)
+}
+
+fn parse_range(text: &str) -> Option<(u16, u16)> {
+    let mut numbers = text.split_whitespace().map(str::parse::<u16>);
+    let low = numbers.next()?.ok()?;
+    let high = numbers.next()?.ok()?;
+    (low <= high).then_some((low, high))
+}
+
+/// Source addresses for so many connections, to be used in turn; `None` leaves the choice to the kernel.
+///
+/// A tenth of the ports is left to others on this host and to sockets that are still closing.
+///
+/// # Errors
+/// [`LoadError::Ports`] when they do not fit and the target is not in 127.0.0.0/8.
+pub(crate) fn sources(
+    target: SocketAddr,
+    connections: u32,
+    range: (u16, u16),
+) -> Result<Vec<Option<IpAddr>>, LoadError> {
+    let all = u32::from(range.1.saturating_sub(range.0)) + 1;
+    let ports = (all - all / 10).max(1);
+    if connections <= ports {
+        return Ok(vec![None]);
+    }
+    match target.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() => {
+            let first = u32::from(Ipv4Addr::LOCALHOST);
+            Ok((0..connections.div_ceil(ports)).map(|i| Some(IpAddr::V4(Ipv4Addr::from(first + i)))).collect())
+        }
+        _ => Err(LoadError::Ports { connections, target, ports }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addr(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn few_connections_leave_the_source_to_the_kernel() {
+        let got = sources(addr("127.0.0.1:80"), 25_407, (32768, 60999)).unwrap();
+        assert_eq!(got, vec![None]);
+    }
+
+    #[test]
+    fn many_connections_to_loopback_spread() {
+        // 28232 ports, 2823 of them left to others: 25409 an address.
+        let got = sources(addr("127.0.0.1:80"), 200_000, (32768, 60999)).unwrap();
+        assert_eq!(got.len(), 8);
+        assert_eq!(got[0], Some("127.0.0.1".parse().unwrap()));
+        assert_eq!(got[7], Some("127.0.0.8".parse().unwrap()));
+    }
+
+    #[test]
+    fn many_connections_elsewhere_are_refused_with_a_remedy() {
+        for target in ["192.0.2.1:80", "[::1]:80"] {
+            let error = sources(addr(target), 26_000, (32768, 60999)).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("ip_local_port_range") && text.contains("at most 25409"), "{text}");
+        }
+    }
+
+    #[test]
+    fn range_is_read_as_the_kernel_writes_it() {
+        assert_eq!(parse_range("32768\t60999\n"), Some((32768, 60999)));
+        assert_eq!(parse_range("1024"), None);
+        assert_eq!(parse_range("60999 32768"), None);
+        assert_eq!(parse_range("a b"), None);
+    }
+
+    #[test]
+    fn too_few_descriptors_are_said_with_what_would_fit() {
+        assert!(check_descriptors(900, 1, false, 1024).is_ok());
+        let error = check_descriptors(1000, 1, false, 1024).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("1072") && text.contains("at most 952"), "{text}");
+        assert!(check_descriptors(900, 1, true, 1024).is_err());
+    }
+}

@@ -1,0 +1,274 @@
+//! Histograms and the slabs in which a worker hands over what it saw in one second.
+//!
+//! **Values are nanoseconds**, in histograms from 1 us to 1 h with 3 significant digits; what takes longer counts
+//! as 1 h. Nanoseconds and not microseconds, because recording then needs no division, because HdrHistogram's own
+//! tools assume nanoseconds, and because the array is hardly larger: it begins with steps of 512 ns (the power of
+//! two below the 1 us asked for) and is relative from 1 ms on.
+//!
+//! **Three times, few records.** When a request is sent at the moment it is due - which is always so in a closed
+//! load, unless a connection was lost - its latency equals its service time and its lag is 0. Such requests are
+//! recorded once, in [`Slab::prompt`]; [`Merged`] puts them where they belong.
+
+use hdrhistogram::Histogram;
+use weir_model::load::Quantiles;
+
+/// A histogram of nanoseconds.
+pub(crate) type Histo = Histogram<u64>;
+
+const LOWEST: u64 = 1_000;
+const HIGHEST: u64 = 3_600_000_000_000;
+const DIGITS: u8 = 3;
+
+/// An empty histogram. Every page of it has been written, so that recording never faults one in.
+pub(crate) fn histo() -> Histo {
+    let mut histo = Histo::new_with_bounds(LOWEST, HIGHEST, DIGITS).expect("the bounds are constants in range");
+    histo.reset();
+    histo
+}
+
+/// Adds `from` to `to`. Both have the bounds of [`histo`], so nothing can fall outside.
+pub(crate) fn add(to: &mut Histo, from: &Histo) {
+    to.add(from).expect("both have the same bounds");
+}
+
+/// Percentiles as people read them, in microseconds. A percentile is the upper end of its step; the lowest step,
+/// below half a microsecond, reads as 0.
+pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
+    if histo.is_empty() {
+        return Quantiles::default();
+    }
+    let lowest = histo.highest_equivalent(0);
+    let us = |nanos: u64| {
+        if nanos <= lowest { 0.0 } else { nanos as f64 / 1e3 }
+    };
+    let at = |q: f64| us(histo.value_at_quantile(q));
+    // The mean takes the middle of each step, for the lowest one too.
+    let share_of_lowest = histo.count_at(0) as f64 / histo.len() as f64;
+    let excess = share_of_lowest * histo.median_equivalent(0) as f64;
+    Quantiles {
+        count: histo.len(),
+        min_us: us(histo.min()),
+        mean_us: ((histo.mean() - excess) / 1e3).max(0.0),
+        stdev_us: histo.stdev() / 1e3,
+        p50_us: at(0.50),
+        p75_us: at(0.75),
+        p90_us: at(0.90),
+        p95_us: at(0.95),
+        p99_us: at(0.99),
+        p999_us: at(0.999),
+        p9999_us: at(0.9999),
+        max_us: us(histo.max()),
+    }
+}
+
+/// Which part of a load a moment belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Connections are being made; nothing is due.
+    Connect,
+    /// Load, not measured.
+    Warmup,
+    /// Measured.
+    Window,
+    /// Nothing new is due; what is in flight is waited for.
+    Drain,
+}
+
+/// What is counted by the moment at which it happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Moments {
+    pub due: u64,
+    pub sent: u64,
+    pub right: u64,
+    pub errors: u64,
+    pub right_body_bytes: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub connections: u64,
+    pub closed_by_peer: u64,
+    pub connect_failures: u64,
+}
+
+impl Moments {
+    pub(crate) fn add(&mut self, other: &Moments) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.right += other.right;
+        self.errors += other.errors;
+        self.right_body_bytes += other.right_body_bytes;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.connections += other.connections;
+        self.closed_by_peer += other.closed_by_peer;
+        self.connect_failures += other.connect_failures;
+    }
+}
+
+/// What one worker saw between two edges (a second, or less at the end of a phase).
+#[derive(Debug)]
+pub(crate) struct Slab {
+    pub phase: Phase,
+    /// Seconds since the phase's start, 0-based.
+    pub second: u32,
+    /// First and last moment, of the run's clock.
+    pub start: u64,
+    pub end: u64,
+    pub counts: Moments,
+    /// Latency of requests sent when due: also their service time, and a lag of 0 each.
+    prompt: Histo,
+    latency: Histo,
+    service: Histo,
+    lag: Histo,
+}
+
+impl Slab {
+    pub(crate) fn new() -> Box<Slab> {
+        Box::new(Slab {
+            phase: Phase::Connect,
+            second: 0,
+            start: 0,
+            end: 0,
+            counts: Moments::default(),
+            prompt: histo(),
+            latency: histo(),
+            service: histo(),
+            lag: histo(),
+        })
+    }
+
+    /// Makes a slab that was read ready for use. Done by the thread that read it.
+    pub(crate) fn clear(&mut self) {
+        self.counts = Moments::default();
+        for histo in [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag] {
+            if !histo.is_empty() {
+                histo.reset();
+            }
+        }
+    }
+
+    /// Records one request that ended at `now`, or was given up then; `sent` is `None` if it never was.
+    ///
+    /// A request that was never sent has waited all its time to be sent: its latency and its lag are one, and it
+    /// has no service time.
+    pub(crate) fn sample(&mut self, due: u64, sent: Option<u64>, now: u64) {
+        let latency = now.saturating_sub(due);
+        match sent {
+            Some(sent) if sent == due => self.prompt.saturating_record(latency),
+            Some(sent) => {
+                self.latency.saturating_record(latency);
+                self.service.saturating_record(now.saturating_sub(sent));
+                self.lag.saturating_record(sent.saturating_sub(due));
+            }
+            None => {
+                self.latency.saturating_record(latency);
+                self.lag.saturating_record(latency);
+            }
+        }
+    }
+}
+
+/// The three histograms, whole, of any number of slabs.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub latency: Histo,
+    pub service: Histo,
+    pub lag: Histo,
+}
+
+impl Merged {
+    pub(crate) fn new() -> Merged {
+        Merged { latency: histo(), service: histo(), lag: histo() }
+    }
+
+    /// Adds a slab.
+    pub(crate) fn take(&mut self, slab: &Slab) {
+        add(&mut self.latency, &slab.latency);
+        add(&mut self.service, &slab.service);
+        add(&mut self.lag, &slab.lag);
+        add(&mut self.latency, &slab.prompt);
+        add(&mut self.service, &slab.prompt);
+        let prompt = slab.prompt.len();
+        if prompt > 0 {
+            self.lag.saturating_record_n(0, prompt);
+        }
+    }
+
+    /// Adds another.
+    pub(crate) fn add(&mut self, other: &Merged) {
+        add(&mut self.latency, &other.latency);
+        add(&mut self.service, &other.service);
+        add(&mut self.lag, &other.lag);
+    }
+
+    /// Empties.
+    pub(crate) fn clear(&mut self) {
+        self.latency.reset();
+        self.service.reset();
+        self.lag.reset();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompt_requests_count_in_all_three() {
+        let mut slab = Slab::new();
+        slab.sample(100, Some(100), 2_000_100);
+        slab.sample(0, Some(1_000_000), 3_000_000);
+        slab.sample(0, None, 5_000_000);
+        let mut merged = Merged::new();
+        merged.take(&slab);
+        assert_eq!(merged.latency.len(), 3);
+        assert_eq!(merged.service.len(), 2);
+        assert_eq!(merged.lag.len(), 3);
+        let near = |got: f64, us: f64| assert!((got - us).abs() <= us * 0.001 + 0.6, "{got} {us}");
+        near(quantiles(&merged.latency).max_us, 5_000.0);
+        near(quantiles(&merged.latency).min_us, 2_000.0);
+        near(quantiles(&merged.service).min_us, 2_000.0);
+        near(quantiles(&merged.service).max_us, 2_000.0);
+        near(quantiles(&merged.lag).min_us, 0.0);
+        near(quantiles(&merged.lag).p50_us, 1_000.0);
+        near(quantiles(&merged.lag).max_us, 5_000.0);
+    }
+
+    #[test]
+    fn a_lag_of_zero_reads_as_zero() {
+        let mut slab = Slab::new();
+        slab.sample(5, Some(5), 1_000_005);
+        let mut merged = Merged::new();
+        merged.take(&slab);
+        let lag = quantiles(&merged.lag);
+        assert_eq!((lag.count, lag.p50_us, lag.mean_us, lag.max_us), (1, 0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn three_digits_from_a_microsecond_to_an_hour_and_no_further() {
+        let mut histo = histo();
+        for value in [1_000u64, 123_456, 98_765_432, 3_599_000_000_000] {
+            histo.reset();
+            histo.saturating_record(value);
+            let got = quantiles(&histo).p50_us * 1e3;
+            let error = (got - value as f64).abs();
+            assert!(error <= (value as f64 * 0.001).max(512.0), "{value}: {got}");
+        }
+        histo.reset();
+        histo.saturating_record(u64::MAX);
+        let hour = quantiles(&histo).max_us / 3.6e9;
+        assert!((1.0..1.3).contains(&hour), "{hour}");
+    }
+
+    #[test]
+    fn a_cleared_slab_is_as_new() {
+        let mut slab = Slab::new();
+        slab.counts.right = 1;
+        slab.sample(1, Some(2), 3);
+        slab.sample(1, Some(1), 3);
+        slab.clear();
+        let mut merged = Merged::new();
+        merged.take(&slab);
+        assert_eq!(slab.counts, Moments::default());
+        assert!(merged.latency.is_empty() && merged.service.is_empty() && merged.lag.is_empty());
+    }
+}

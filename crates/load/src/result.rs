@@ -1,0 +1,84 @@
+//! The record of a load, from the books and what each worker knows.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Shape};
+
+use crate::ledger::Ledger;
+use crate::output::span_s;
+use crate::plan::Plan;
+use crate::recorder::{Moments, add, histo, quantiles};
+use crate::shared::Outcome;
+
+/// When the window was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// Start and end, of the run's clock.
+    pub window: u64,
+    pub end: u64,
+    /// The start as wall time.
+    pub unix: SystemTime,
+    pub cut_short: bool,
+}
+
+/// Puts the record together.
+pub(crate) fn result(plan: &Plan, driver: &str, span: &Span, ledger: Ledger, outcomes: &[Outcome]) -> LoadResult {
+    let mut window = moments(&ledger.window);
+    let mut total = moments(&ledger.total);
+    let mut connect = histo();
+    for outcome in outcomes {
+        outcome.window.add_to(&mut window);
+        outcome.window.add_to(&mut total);
+        outcome.before.add_to(&mut total);
+        add(&mut connect, &outcome.connect);
+    }
+    // What came inside the window did so for the whole life too.
+    total.right_in_window = ledger.window.right;
+    total.right_body_bytes_in_window = ledger.window.right_body_bytes;
+
+    let window_s = span_s(span.window, span.end);
+    let each_second = |n: u64| if window_s > 0.0 { n as f64 / window_s } else { 0.0 };
+    let sum = |f: fn(&Outcome) -> u64| outcomes.iter().map(f).sum();
+    LoadResult {
+        schema: LOAD_SCHEMA,
+        driver: driver.to_owned(),
+        threads: plan.threads,
+        window_start_ms: unix_ms(span.unix),
+        window_s,
+        offered_rate: match plan.shape {
+            Shape::Open { rate, .. } => Some(rate),
+            Shape::Closed | Shape::Count { .. } => None,
+        },
+        rate: each_second(ledger.window.right),
+        body_bytes_per_s: each_second(ledger.window.right_body_bytes),
+        window,
+        total,
+        latency: quantiles(&ledger.samples.latency),
+        service: quantiles(&ledger.samples.service),
+        lag: quantiles(&ledger.samples.lag),
+        connect: quantiles(&connect),
+        series: ledger.series,
+        thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
+        cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
+        cut_short: span.cut_short,
+    }
+}
+
+/// The counts that go by the moment; those that go by the request are added from the tallies.
+fn moments(moments: &Moments) -> Counts {
+    Counts {
+        right_in_window: moments.right,
+        right_body_bytes_in_window: moments.right_body_bytes,
+        bytes_in: moments.bytes_in,
+        bytes_out: moments.bytes_out,
+        connections: moments.connections,
+        closed_by_peer: moments.closed_by_peer,
+        connect_failures: moments.connect_failures,
+        ..Counts::default()
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn unix_ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

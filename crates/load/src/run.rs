@@ -1,0 +1,347 @@
+//! A load from order to result: the calling thread starts the workers, tells them when to begin and end, puts
+//! their seconds together, and says how it goes.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
+use weir_net::{Driver, pin_to_cpu};
+
+use crate::clock::{Clock, MILLI, NEVER};
+use crate::drivers::{self, DriverKind};
+use crate::error::LoadError;
+use crate::ledger::Ledger;
+use crate::output::{self, Outputs, span_s};
+use crate::place;
+use crate::plan::{Plan, Share};
+use crate::recorder::{Phase, Slab};
+use crate::result::{self, Span};
+use crate::shared::{Message, Outcome, Ready, Shared};
+use crate::stop::StopFlag;
+use crate::worker::Worker;
+
+/// How often the calling thread looks up when nothing comes.
+const LOOK: u64 = 50 * MILLI;
+
+/// From telling the workers an important time until that time: longer than they ever look away.
+const NOTICE: u64 = 50 * MILLI;
+
+/// How a load goes on. The window's marks come at their times; the last row of warm-up or window may come some
+/// milliseconds after the mark that ends it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Connections are being made; comes about every 50 ms until all are up.
+    Connecting {
+        /// Established so far.
+        open: u32,
+        /// Ordered.
+        of: u32,
+    },
+    /// A second of warm-up is over.
+    Warmup {
+        /// Which, 0-based.
+        second: u32,
+        /// What happened in it.
+        row: LoadSecond,
+    },
+    /// The measured window begins.
+    WindowStart {
+        /// When, Unix time in milliseconds.
+        unix_ms: u64,
+    },
+    /// A second of the window is over.
+    Second(LoadSecond),
+    /// The measured window is over.
+    WindowEnd,
+    /// What is in flight is waited for; comes about every 50 ms.
+    Draining {
+        /// Requests due that have not ended, sent or not.
+        in_flight: u64,
+    },
+}
+
+/// Runs a load. Blocks until it is over; worker threads do the load, this one merges what they see and calls
+/// `progress`.
+///
+/// # Errors
+/// When there is no load to speak of: a wrong order, too few descriptors or ports, no driver, not one connection,
+/// a stop before the start, or an output file that cannot be written. What happens to requests is counted.
+pub fn run(
+    spec: &LoadSpec,
+    outputs: &Outputs,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LoadResult, LoadError> {
+    run_with_ports(spec, outputs, stop, progress, place::port_range())
+}
+
+/// [`run`] with another range of local ports than the kernel's, so that tests can make ports run short.
+pub(crate) fn run_with_ports(
+    spec: &LoadSpec,
+    outputs: &Outputs,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(Progress),
+    ports: (u16, u16),
+) -> Result<LoadResult, LoadError> {
+    let plan = Arc::new(Plan::new(spec, ports)?);
+    let kind = drivers::choose(spec.driver)?;
+    let mut load = Load::start(&plan, kind, outputs.hlog.is_some())?;
+    let outcome = load.carry_out(stop, progress);
+    if outcome.is_err() {
+        load.shared.abandon();
+    }
+    load.join(outcome.is_ok())?;
+    let span = outcome?;
+    load.ledger.close(span.window, span.end);
+
+    if let (Some(path), Some(log)) = (&outputs.hlog, &load.ledger.log) {
+        output::write_log(path, log, span.window, span.unix)?;
+    }
+    if let Some(path) = &outputs.series {
+        output::write_series(path, &load.ledger.series)?;
+    }
+    load.outcomes.sort_by_key(|outcome| outcome.thread);
+    Ok(result::result(&plan, kind.name(), &span, load.ledger, &load.outcomes))
+}
+
+/// A load that is going on.
+struct Load {
+    plan: Arc<Plan>,
+    clock: Clock,
+    shared: Arc<Shared>,
+    messages: Receiver<Message>,
+    spares: Vec<Sender<Box<Slab>>>,
+    threads: Vec<JoinHandle<()>>,
+    ledger: Ledger,
+    outcomes: Vec<Outcome>,
+}
+
+impl Load {
+    fn start(plan: &Arc<Plan>, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
+        let clock = Clock::start();
+        let shared = Arc::new(Shared::new(plan.threads));
+        let (sender, messages) = channel();
+        let mut load = Load {
+            plan: plan.clone(),
+            clock,
+            shared: shared.clone(),
+            messages,
+            spares: Vec::new(),
+            threads: Vec::new(),
+            ledger: Ledger::new(plan.threads, log),
+            outcomes: Vec::new(),
+        };
+        for share in plan.shares() {
+            let (give, take) = channel();
+            for _ in 0..2 {
+                // The other end is in this scope.
+                let _ = give.send(Slab::new());
+            }
+            load.spares.push(give);
+            let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
+            let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
+                let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
+                let done = pin(&plan, share).and_then(|()| drive(kind, worker(sender.clone())));
+                if let Err(error) = done {
+                    // If nobody listens any more the load is over.
+                    let _ = sender.send(Message::Failed(error));
+                }
+            });
+            match thread {
+                Ok(thread) => load.threads.push(thread),
+                Err(error) => {
+                    load.shared.abandon();
+                    load.join(false)?;
+                    return Err(LoadError::Worker {
+                        thread: share.thread,
+                        detail: format!("cannot be started: {error}"),
+                    });
+                }
+            }
+        }
+        Ok(load)
+    }
+
+    fn carry_out(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Span, LoadError> {
+        self.connect(stop, progress)?;
+        let start = self.clock.now() + NOTICE;
+        let window = start + self.plan.warmup;
+        let mut span = Span {
+            window,
+            end: window + self.plan.duration,
+            unix: SystemTime::now() + Duration::from_nanos(window - self.clock.now()),
+            cut_short: false,
+        };
+        self.shared.begin(start, span.end);
+        self.watch(&mut span, stop, progress)?;
+        if let (Shape::Count { .. }, Some(last)) = (self.plan.shape, self.shared.all_finished()) {
+            span.end = span.end.min(last);
+        }
+        span.window = span.window.min(span.end);
+        Ok(span)
+    }
+
+    /// Waits until every worker has its connections.
+    fn connect(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let of = self.plan.connections;
+        let mut ready: Vec<Ready> = Vec::new();
+        while ready.len() < self.threads.len() {
+            if stop.is_set() {
+                return Err(LoadError::Stopped);
+            }
+            let open = self.shared.open();
+            progress(Progress::Connecting { open, of });
+            match self.next_message(LOOK)? {
+                Some(Message::Up(one)) => ready.push(one),
+                Some(Message::Failed(error)) => return Err(error),
+                // Slabs and results come only after the start.
+                Some(Message::Slab(..) | Message::Done(_)) | None => {}
+            }
+        }
+        let open = ready.iter().map(|one| one.open).sum();
+        progress(Progress::Connecting { open, of });
+        if open > 0 {
+            return Ok(());
+        }
+        let attempts = ready.iter().map(|one| one.attempts).sum();
+        let failure = ready.into_iter().find_map(|one| one.failure);
+        let (kind, detail) = failure.unwrap_or_else(|| {
+            let detail = "no answer to any attempt to connect".to_owned();
+            (ErrorKind::ConnectTimeout, detail)
+        });
+        Err(LoadError::NoConnection {
+            target: self.plan.target,
+            kind,
+            seconds: span_s(0, self.clock.now()),
+            attempts,
+            detail,
+        })
+    }
+
+    /// Follows the load until all workers are done.
+    fn watch(&mut self, span: &mut Span, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        let (mut begun, mut ended) = (false, false);
+        while self.outcomes.len() < self.threads.len() {
+            let now = self.clock.now();
+            self.obey(stop, span, now);
+            // Whatever comes next, the mark comes first.
+            if !begun && now >= span.window && span.window < span.end {
+                begun = true;
+                progress(Progress::WindowStart { unix_ms: result::unix_ms(span.unix) });
+            }
+            if let Shape::Count { .. } = self.plan.shape
+                && let Some(last) = self.shared.all_finished()
+            {
+                span.end = span.end.min(last);
+            }
+            if !ended && now >= span.end {
+                ended = true;
+                progress(Progress::WindowEnd);
+            }
+            let mark = match (begun, ended) {
+                (false, _) => span.window.min(span.end),
+                (true, false) => span.end,
+                (true, true) => NEVER,
+            };
+            let wait = LOOK.min(mark.saturating_sub(now)).max(1);
+            match self.next_message(wait)? {
+                Some(Message::Slab(worker, slab)) => self.take_slab(worker, slab, progress),
+                Some(Message::Done(outcome)) => self.outcomes.push(*outcome),
+                Some(Message::Failed(error)) => return Err(error),
+                Some(Message::Up(_)) => {}
+                None if ended => progress(Progress::Draining { in_flight: self.shared.waiting() }),
+                None => {}
+            }
+        }
+        if !ended {
+            progress(Progress::WindowEnd);
+        }
+        Ok(())
+    }
+
+    fn obey(&self, stop: &StopFlag, span: &mut Span, now: u64) {
+        if stop.is_set() && !span.cut_short && now < span.end {
+            // In the near future, so that all workers know of it in time and end together.
+            span.cut_short = true;
+            span.end = span.end.min(now + NOTICE);
+            span.window = span.window.min(span.end);
+            self.shared.end_at(span.end);
+        }
+        if stop.is_urgent() && now >= span.end {
+            span.cut_short = true;
+            self.shared.abandon();
+        }
+    }
+
+    fn take_slab(&mut self, worker: u32, mut slab: Box<Slab>, progress: &mut dyn FnMut(Progress)) {
+        match self.ledger.take(&slab) {
+            Some((Phase::Warmup, row)) => progress(Progress::Warmup { second: row.second, row }),
+            Some((Phase::Window, row)) => progress(Progress::Second(row)),
+            Some((Phase::Connect | Phase::Drain, _)) | None => {}
+        }
+        slab.clear();
+        // A worker that is done takes no more spares.
+        let _ = self.spares[worker as usize].send(slab);
+    }
+
+    fn next_message(&self, wait: u64) -> Result<Option<Message>, LoadError> {
+        match self.messages.recv_timeout(Duration::from_nanos(wait)) {
+            Ok(message) => Ok(Some(message)),
+            Err(RecvTimeoutError::Timeout) => match self.dead_worker() {
+                // It may have sent its last message just before it ended.
+                Some(thread) => match self.messages.try_recv() {
+                    Ok(message) => Ok(Some(message)),
+                    Err(_) => Err(died(thread)),
+                },
+                None => Ok(None),
+            },
+            Err(RecvTimeoutError::Disconnected) => Err(died(0)),
+        }
+    }
+
+    /// A worker that has ended without a result.
+    fn dead_worker(&self) -> Option<u32> {
+        let reported = |thread: u32| self.outcomes.iter().any(|outcome| outcome.thread == thread);
+        (0u32..)
+            .zip(&self.threads)
+            .find(|(thread, handle)| handle.is_finished() && !reported(*thread))
+            .map(|(thread, _)| thread)
+    }
+
+    /// Waits for the threads; they have been told to end. `strict`: a panic is an error.
+    fn join(&mut self, strict: bool) -> Result<(), LoadError> {
+        for (thread, handle) in (0u32..).zip(self.threads.drain(..)) {
+            if handle.join().is_err() && strict {
+                return Err(died(thread));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn died(thread: u32) -> LoadError {
+    LoadError::Worker { thread, detail: "ended without a result; its own message is on standard error".to_owned() }
+}
+
+fn pin(plan: &Plan, share: Share) -> Result<(), LoadError> {
+    if plan.cpus.is_empty() {
+        return Ok(());
+    }
+    let cpu = plan.cpus[share.thread as usize % plan.cpus.len()];
+    pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.thread, cpu, source })
+}
+
+/// Makes the driver on the thread that will use it, and works.
+fn drive(kind: DriverKind, worker: Worker) -> Result<(), LoadError> {
+    let name = kind.name();
+    fn go<D: Driver>(mut driver: D, name: &'static str, worker: Worker) -> Result<(), LoadError> {
+        worker.run(&mut driver).map_err(|source| LoadError::DriverFailed { name, source })
+    }
+    let cannot = |source| LoadError::Driver { name, source };
+    match kind {
+        DriverKind::Epoll => go(weir_net::EpollDriver::new().map_err(cannot)?, name, worker),
+    }
+}

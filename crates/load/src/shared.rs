@@ -1,0 +1,143 @@
+//! What passes between the calling thread and the workers: a few numbers, and slabs through channels.
+//!
+//! Nothing in here is touched for single requests. Workers read the numbers once a turn and write their own a
+//! hundred times a second; slabs move once a second.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use weir_model::load::ErrorKind;
+
+use crate::clock::NEVER;
+use crate::recorder::{Histo, Slab};
+use crate::tally::Tally;
+
+/// The numbers. Times are of the run's clock.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    start: AtomicU64,
+    end: AtomicU64,
+    abandon: AtomicBool,
+    finished: AtomicU32,
+    last: AtomicU64,
+    /// One a worker.
+    pub gauges: Vec<Gauge>,
+}
+
+/// What a worker shows of itself while it works.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge {
+    /// Connections established.
+    pub open: AtomicU32,
+    /// Requests due that have not ended.
+    pub waiting: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(workers: u32) -> Shared {
+        Shared {
+            start: AtomicU64::new(NEVER),
+            end: AtomicU64::new(NEVER),
+            abandon: AtomicBool::new(false),
+            finished: AtomicU32::new(0),
+            last: AtomicU64::new(0),
+            gauges: (0..workers).map(|_| Gauge::default()).collect(),
+        }
+    }
+
+    /// Fixes when the load starts and when its window ends.
+    pub(crate) fn begin(&self, start: u64, end: u64) {
+        self.end.store(end, Ordering::Relaxed);
+        // Whoever sees the start sees the end too.
+        self.start.store(start, Ordering::Release);
+    }
+
+    /// When the load starts, once that is known.
+    pub(crate) fn start(&self) -> Option<u64> {
+        Some(self.start.load(Ordering::Acquire)).filter(|start| *start != NEVER)
+    }
+
+    /// When the window ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Ends the window earlier.
+    pub(crate) fn end_at(&self, end: u64) {
+        self.end.fetch_min(end, Ordering::Relaxed);
+    }
+
+    /// Gives up whatever is being waited for.
+    pub(crate) fn abandon(&self) {
+        self.abandon.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to give up.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Relaxed)
+    }
+
+    /// A worker of a counted load is through with its share; its last answer came at `last`.
+    pub(crate) fn finish(&self, last: u64) {
+        self.last.fetch_max(last, Ordering::Relaxed);
+        // Whoever sees the last of the workers sees all their times.
+        self.finished.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// When the last request of a counted load ended, once all have.
+    pub(crate) fn all_finished(&self) -> Option<u64> {
+        let all = self.finished.load(Ordering::Acquire) as usize == self.gauges.len();
+        all.then(|| self.last.load(Ordering::Relaxed))
+    }
+
+    /// Sum of the workers' gauges: connections open.
+    pub(crate) fn open(&self) -> u32 {
+        let load = |gauge: &Gauge| gauge.open.load(Ordering::Relaxed);
+        self.gauges.iter().map(load).sum()
+    }
+
+    /// Sum of the workers' gauges: requests due that have not ended.
+    pub(crate) fn waiting(&self) -> u64 {
+        let load = |gauge: &Gauge| gauge.waiting.load(Ordering::Relaxed);
+        self.gauges.iter().map(load).sum()
+    }
+}
+
+/// What workers send. Every worker's messages come in the order of this list; [`Message::Failed`] may come any time
+/// and is the last.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// All connections are up that could be made.
+    Up(Ready),
+    /// A second, or a part of one, is over.
+    Slab(u32, Box<Slab>),
+    /// The load is over.
+    Done(Box<Outcome>),
+    /// The worker cannot go on.
+    Failed(crate::error::LoadError),
+}
+
+/// How connecting went.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub open: u32,
+    /// Failed attempts.
+    pub attempts: u64,
+    /// The last failure.
+    pub failure: Option<(ErrorKind, String)>,
+}
+
+/// What a worker knows at its end.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub thread: u32,
+    /// Requests due before the window.
+    pub before: Tally,
+    /// Requests due in the window.
+    pub window: Tally,
+    /// Times to connect.
+    pub connect: Histo,
+    /// CPU time in the window, microseconds: user, system.
+    pub cpu_us: (u64, u64),
+    /// Share of the window on the CPU.
+    pub busy: f64,
+}

@@ -1,0 +1,70 @@
+//! Loads against small servers on loopback.
+
+mod counts;
+mod failures;
+mod freeze;
+mod server;
+mod stopping;
+
+use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape};
+use weir_model::suite::{Arrivals, Expect, Request};
+
+use crate::{LoadError, Outputs, StopFlag, run};
+use server::Server;
+
+/// Both drivers, where the test is cheap enough to run twice.
+const DRIVERS: [DriverChoice; 1] = [DriverChoice::Epoll];
+
+fn order(server: &Server, shape: Shape) -> LoadSpec {
+    LoadSpec {
+        target: server.addr,
+        authority: server.addr.to_string(),
+        request: Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] },
+        expect: Expect::default(),
+        shape,
+        connections: 4,
+        threads: 1,
+        cpus: vec![],
+        warmup_s: 0.0,
+        duration_s: 1.0,
+        timeout_s: 2.0,
+        seed: 1,
+        driver: DriverChoice::Auto,
+        connection_close: false,
+    }
+}
+
+fn constant(rate: f64) -> Shape {
+    Shape::Open { rate, arrivals: Arrivals::Constant }
+}
+
+fn load(spec: &LoadSpec) -> Result<LoadResult, LoadError> {
+    let result = run(spec, &Outputs::default(), &StopFlag::new(), &mut |_| {})?;
+    balanced(&result);
+    Ok(result)
+}
+
+/// What holds of every load, whatever happened to it.
+fn balanced(result: &LoadResult) {
+    for counts in [&result.window, &result.total] {
+        assert_eq!(
+            counts.due,
+            counts.right + counts.error_count() + counts.unsent,
+            "every due request ends as exactly one thing: {counts:?}"
+        );
+    }
+    assert_eq!(result.latency.count, result.window.due, "nothing due is an absence");
+    assert_eq!(result.lag.count, result.window.due);
+    assert_eq!(result.service.count, result.window.sent);
+    let sum = |f: fn(&weir_model::load::LoadSecond) -> u64| result.series.iter().map(f).sum::<u64>();
+    assert_eq!(sum(|row| row.due), result.window.due);
+    assert_eq!(sum(|row| row.right), result.window.right_in_window);
+    assert_eq!(sum(|row| row.bytes_in), result.window.bytes_in);
+    let length: f64 = result.series.iter().map(|row| row.length_s).sum();
+    assert!((length - result.window_s).abs() < 1e-6, "{length} {}", result.window_s);
+}
+
+fn errors(counts: &Counts) -> Vec<(&'static str, u64)> {
+    let name = |(kind, n): (&weir_model::load::ErrorKind, &u64)| (kind.as_str(), *n);
+    counts.errors.iter().map(name).collect()
+}

@@ -1,0 +1,347 @@
+//! One worker thread: its connections, and what it does with each event.
+//!
+//! A worker owns all that it touches for a request. It is a [`Handler`] of its driver's events and, between turns,
+//! looks at the clock ([`timeline`]): what has become due, which second is over, who has waited too long.
+//!
+//! - [`seat`]: a connection as the load sees it, which outlives the sockets it uses.
+//! - [`connect`]: making connections, and what follows when one is lost.
+//! - [`exchange`]: requests out, answers in, samples and counts.
+//! - [`timeline`]: phases, seconds, due times, timeouts.
+
+mod connect;
+mod exchange;
+mod seat;
+mod timeline;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+
+use weir_model::load::{ErrorKind, Shape};
+use weir_net::{Conn, Driver, Event, Handler, Io};
+
+use crate::backlog::Backlog;
+use crate::clock::{Clock, MILLI, NEVER, SECOND};
+use crate::cpu::CpuTime;
+use crate::plan::{Plan, Share};
+use crate::recorder::{Histo, Phase, Slab, histo};
+use crate::schedule::Schedule;
+use crate::shared::{Message, Outcome, Ready, Shared};
+use crate::tally::Tally;
+use seat::{Seat, State};
+
+/// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
+const SWEEP: u64 = 10 * MILLI;
+
+/// Connections that one thread makes at a time: few enough for any listen queue that is not tiny.
+const CONNECTING_AT_ONCE: u32 = 512;
+
+/// When nobody listens at all, trying goes on for no longer than this.
+const REFUSED_FOR: u64 = 2 * SECOND;
+
+/// How long the connections may take to close at the end.
+const CLOSING: u64 = 200 * MILLI;
+
+/// Where the next request of a free connection comes from.
+#[derive(Debug)]
+pub(super) enum Pace {
+    /// It is due as soon as the connection is free.
+    Closed,
+    /// The same, so many more times.
+    Counted(u64),
+    /// It has become due by itself.
+    Open(Backlog),
+}
+
+/// Index of a seat.
+type SeatId = u32;
+
+/// The worker. See the module.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+    share: Share,
+    clock: Clock,
+    messages: Sender<Message>,
+    spares: Receiver<Box<Slab>>,
+
+    seats: Vec<Seat>,
+    /// For each seat, when to look at it next: its timeout, or its next attempt to connect. Apart from the seats,
+    /// so that looking through all of them reads eight bytes each.
+    wake_at: Vec<u64>,
+    /// Which seat has a driver's slot.
+    by_slot: Vec<SeatId>,
+    /// Seats that can take a request, longest free first.
+    free: VecDeque<SeatId>,
+    /// Seats that wait for their turn to connect.
+    queue: VecDeque<SeatId>,
+
+    pace: Pace,
+    /// Seats being connected, connected, with a request in flight, with a request that waits for a connection.
+    connecting: u32,
+    up: u32,
+    busy: u32,
+    wanting: u32,
+
+    /// Warm-up's end, which is the window's start; the window's end; the end of all patience.
+    window: u64,
+    end: u64,
+    /// When the slab is over.
+    edge: u64,
+    next_sweep: u64,
+    /// When the last request ended.
+    last: u64,
+    finished: bool,
+
+    slab: Box<Slab>,
+    /// Requests due before the window, and in it.
+    before: Tally,
+    inside: Tally,
+    connect_times: Histo,
+    cpu: [Option<(CpuTime, u64)>; 2],
+    connect_failure: Option<(ErrorKind, String)>,
+    /// Every failure to connect so far was a refusal.
+    only_refused: bool,
+}
+
+impl Worker {
+    /// A worker at rest. `spares` has slabs for later seconds.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        shared: Arc<Shared>,
+        share: Share,
+        clock: Clock,
+        messages: Sender<Message>,
+        spares: Receiver<Box<Slab>>,
+    ) -> Worker {
+        let pace = match plan.shape {
+            Shape::Closed => Pace::Closed,
+            Shape::Count { .. } => Pace::Counted(share.requests),
+            Shape::Open { rate, arrivals } => {
+                Pace::Open(Backlog::new(Schedule::new(rate, arrivals, plan.seed, share.thread, plan.threads)))
+            }
+        };
+        let connections = share.connections as usize;
+        Worker {
+            plan,
+            shared,
+            share,
+            clock,
+            messages,
+            spares,
+            seats: (0..connections).map(|_| Seat::new()).collect(),
+            wake_at: vec![NEVER; connections],
+            by_slot: Vec::with_capacity(connections),
+            free: VecDeque::with_capacity(connections),
+            queue: VecDeque::with_capacity(connections),
+            pace,
+            connecting: 0,
+            up: 0,
+            busy: 0,
+            wanting: 0,
+            window: NEVER,
+            end: NEVER,
+            edge: NEVER,
+            next_sweep: 0,
+            last: 0,
+            finished: false,
+            slab: Slab::new(),
+            before: Tally::new(),
+            inside: Tally::new(),
+            connect_times: histo(),
+            cpu: [None; 2],
+            connect_failure: None,
+            only_refused: true,
+        }
+    }
+
+    /// Does the whole load and reports to the calling thread, except for an error of the driver itself.
+    ///
+    /// # Errors
+    /// What the kernel said when it refused the driver's wait.
+    pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
+        self.slab.start = self.clock.now();
+        if !self.make_connections(driver)? {
+            return Ok(());
+        }
+        while !self.is_over() {
+            let until = self.clock.instant(self.next_look());
+            driver.turn(&mut self, Some(until))?;
+            self.look(driver);
+        }
+        self.give_up(driver);
+        self.hang_up(driver)?;
+        self.report();
+        Ok(())
+    }
+
+    /// Makes the connections and waits for the start. False: there will be none.
+    fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
+        for id in 0..self.seats.len() as SeatId {
+            self.enqueue(id);
+        }
+        self.connect_some(driver);
+        let begun = self.clock.now();
+        let mut reported = false;
+        loop {
+            if self.shared.is_abandoned() {
+                self.hang_up(driver)?;
+                return Ok(false);
+            }
+            let now = self.clock.now();
+            self.sweep(driver, now);
+            if !reported && self.is_ready(now, begun) {
+                reported = true;
+                let ready = Ready {
+                    open: self.up,
+                    attempts: self.slab.counts.connect_failures,
+                    failure: self.connect_failure.take(),
+                };
+                self.send(Message::Up(ready));
+            }
+            let start = self.shared.start();
+            if let Some(start) = start.filter(|start| *start <= now) {
+                self.begin(driver, start);
+                return Ok(true);
+            }
+            let until = start.unwrap_or(NEVER).min(now + SWEEP);
+            driver.turn(self, Some(self.clock.instant(until)))?;
+        }
+    }
+
+    /// All connections are up, or no more can be hoped for.
+    fn is_ready(&self, now: u64, begun: u64) -> bool {
+        let tried = now - begun;
+        self.up == self.seats.len() as u32
+            || tried >= self.plan.timeout
+            || (self.up == 0 && self.only_refused && tried >= REFUSED_FOR && self.failed_once())
+    }
+
+    fn failed_once(&self) -> bool {
+        self.connect_failure.is_some()
+    }
+
+    /// What will not be answered any more is counted.
+    fn give_up<D: Driver>(&mut self, driver: &mut D) {
+        let now = self.clock.now();
+        for id in 0..self.seats.len() {
+            let seat = &mut self.seats[id];
+            let (due, sent) = (seat.due, seat.sent);
+            match seat.state {
+                State::Busy => {
+                    if let Some(conn) = seat.conn.take() {
+                        driver.abort(conn);
+                    }
+                    self.fail(due, Some(sent), ErrorKind::Timeout, now);
+                }
+                _ if seat.wants => self.never_sent(due, now),
+                _ => {}
+            }
+        }
+        while let Some(due) = self.oldest_waiting() {
+            self.never_sent(due, now);
+        }
+        self.slab.end = now.max(self.slab.start);
+        let slab = std::mem::replace(&mut self.slab, Slab::new());
+        self.send(Message::Slab(self.share.thread, slab));
+    }
+
+    fn oldest_waiting(&mut self) -> Option<u64> {
+        match &mut self.pace {
+            Pace::Open(backlog) => backlog.pop(),
+            Pace::Closed | Pace::Counted(_) => None,
+        }
+    }
+
+    fn never_sent(&mut self, due: u64, now: u64) {
+        self.sample(due, None, now);
+        self.tally(due).unsent += 1;
+    }
+
+    /// Closes what is open and gives the driver time to do it.
+    fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+        for seat in &mut self.seats {
+            if let Some(conn) = seat.conn.take() {
+                match seat.state {
+                    State::Idle => driver.close(conn),
+                    _ => driver.abort(conn),
+                }
+            }
+        }
+        let until = self.clock.now() + CLOSING;
+        while driver.open() > 0 && self.clock.now() < until {
+            driver.turn(self, Some(self.clock.instant(until)))?;
+        }
+        Ok(())
+    }
+
+    fn report(mut self) {
+        let (cpu_us, busy) = match self.cpu {
+            [Some((from, start)), Some((to, end))] if end > start => {
+                let used = to.since(from);
+                let busy = used.total_us() as f64 * 1e3 / (end - start) as f64;
+                ((used.user_us, used.system_us), busy)
+            }
+            _ => ((0, 0), 0.0),
+        };
+        let outcome = Outcome {
+            thread: self.share.thread,
+            before: std::mem::replace(&mut self.before, Tally::new()),
+            window: std::mem::replace(&mut self.inside, Tally::new()),
+            connect: std::mem::replace(&mut self.connect_times, histo()),
+            cpu_us,
+            busy,
+        };
+        self.send(Message::Done(Box::new(outcome)));
+    }
+
+    fn send(&self, message: Message) {
+        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
+        let _ = self.messages.send(message);
+    }
+
+    fn show_gauges(&self) {
+        let gauge = &self.shared.gauges[self.share.thread as usize];
+        let queued = match &self.pace {
+            Pace::Open(backlog) => backlog.waiting(),
+            Pace::Closed | Pace::Counted(_) => 0,
+        };
+        gauge.open.store(self.up, Ordering::Relaxed);
+        let waiting = u64::from(self.busy) + u64::from(self.wanting) + queued;
+        gauge.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    /// The counts that a request due then belongs to.
+    fn tally(&mut self, due: u64) -> &mut Tally {
+        if due < self.window { &mut self.before } else { &mut self.inside }
+    }
+
+    fn phase(&self) -> Phase {
+        self.slab.phase
+    }
+}
+
+impl Handler for Worker {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        let Some(&id) = self.by_slot.get(conn.slot()) else {
+            return;
+        };
+        if self.seats[id as usize].conn != Some(conn) {
+            return;
+        }
+        let now = self.clock.now();
+        if now >= self.edge {
+            self.turn_pages(now);
+        }
+        match event {
+            Event::Data(bytes) => self.on_data(io, id, bytes, now),
+            Event::Connected => self.on_connected(io, id, now),
+            Event::Eof => self.on_eof(io, id, now),
+            Event::Failed(error) => self.on_failed(io, id, &error, now),
+            Event::Accepted | Event::Sent => {}
+        }
+    }
+}

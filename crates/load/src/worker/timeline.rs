@@ -1,0 +1,219 @@
+//! Phases, seconds, due times and timeouts: what a worker looks at between turns of its driver.
+
+use weir_model::load::ErrorKind;
+use weir_net::Io;
+
+use super::seat::State;
+use super::{Pace, SWEEP, SeatId, Worker};
+use crate::clock::{NEVER, SECOND};
+use crate::cpu::CpuTime;
+use crate::recorder::{Phase, Slab};
+use crate::shared::Message;
+
+impl Worker {
+    /// The load starts.
+    pub(super) fn begin<I: Io>(&mut self, io: &mut I, start: u64) {
+        self.end = self.shared.end();
+        self.window = start.saturating_add(self.plan.warmup).min(self.end);
+        self.edge = start;
+        if let Pace::Open(backlog) = &mut self.pace {
+            backlog.begin(start, self.end);
+        }
+        self.turn_page();
+        if !matches!(self.pace, Pace::Open(_)) {
+            self.begin_closed(io, start);
+        }
+        self.look(io);
+    }
+
+    /// In a closed load every seat has its first request now, also one that is not connected.
+    fn begin_closed<I: Io>(&mut self, io: &mut I, start: u64) {
+        for id in 0..self.seats.len() as SeatId {
+            let Some(due) = self.next_request(start) else {
+                return;
+            };
+            let seat = &mut self.seats[id as usize];
+            let connected = seat.state == State::Idle;
+            seat.wants = true;
+            seat.due = due;
+            self.wanting += 1;
+            if connected {
+                self.settle(io, id, true, self.clock.now());
+            }
+        }
+    }
+
+    /// Looks at the clock, and does what it is time for.
+    pub(super) fn look<I: Io>(&mut self, io: &mut I) {
+        let now = self.clock.now();
+        self.obey(now);
+        if now >= self.edge {
+            self.turn_pages(now);
+        }
+        self.count_due(now);
+        self.dispatch(io, now);
+        self.sweep(io, now);
+    }
+
+    /// Ends every slab whose time is over.
+    pub(super) fn turn_pages(&mut self, now: u64) {
+        while now >= self.edge && self.phase() != Phase::Drain {
+            self.count_due(self.edge.saturating_sub(1));
+            self.turn_page();
+        }
+    }
+
+    /// When to look next, at the latest.
+    pub(super) fn next_look(&self) -> u64 {
+        let due = match &self.pace {
+            // With no seat free, what becomes due can wait to be counted.
+            Pace::Open(backlog) if !self.free.is_empty() => backlog.next_due(),
+            _ => NEVER,
+        };
+        due.min(self.edge).min(self.next_sweep)
+    }
+
+    /// The load is over and nothing is left to wait for.
+    pub(super) fn is_over(&self) -> bool {
+        if self.shared.is_abandoned() {
+            return true;
+        }
+        if self.phase() != Phase::Drain {
+            return false;
+        }
+        self.clock.now() >= self.edge || self.is_at_rest()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let queued = match &self.pace {
+            Pace::Open(backlog) => backlog.waiting(),
+            Pace::Closed | Pace::Counted(_) => 0,
+        };
+        self.busy == 0 && self.wanting == 0 && queued == 0
+    }
+
+    /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
+    fn obey(&mut self, now: u64) {
+        if self.phase() == Phase::Drain {
+            return;
+        }
+        if !self.finished && matches!(self.pace, Pace::Counted(0)) && self.is_at_rest() {
+            self.finished = true;
+            self.shared.finish(self.last.min(now));
+        }
+        let end = match (&self.pace, self.shared.all_finished()) {
+            (Pace::Counted(_), Some(last)) => last.min(self.shared.end()),
+            // Word comes ahead of the time. Should it come late all the same, what has been done until now stays
+            // on this side of the end, so that every request is on one side only.
+            _ => self.shared.end().max(now + 1),
+        };
+        if end < self.end {
+            self.end = end;
+            self.window = self.window.min(end);
+            if let Pace::Open(backlog) = &mut self.pace {
+                backlog.end_at(end);
+            }
+            self.edge = self.edge_of(self.phase(), self.slab.start);
+        }
+    }
+
+    /// When the slab that began at `start` is over.
+    fn edge_of(&self, phase: Phase, start: u64) -> u64 {
+        match phase {
+            Phase::Connect => start,
+            Phase::Warmup => self.window.min(start + SECOND).max(start),
+            Phase::Window => self.end.min(start + SECOND).max(start),
+            Phase::Drain => start + self.plan.timeout,
+        }
+    }
+
+    /// Hands over the slab that ends at the edge, and begins the next.
+    fn turn_page(&mut self) {
+        let at = self.edge;
+        let phase = if at < self.window {
+            Phase::Warmup
+        } else if at < self.end {
+            Phase::Window
+        } else {
+            Phase::Drain
+        };
+        let was = self.phase();
+        if phase != was {
+            self.read_cpu(was, phase);
+        }
+        // The calling thread gives slabs back within milliseconds. If it is more than a second behind, paying for
+        // a new one is better than mixing two seconds in one.
+        let mut next = self.spares.try_recv().unwrap_or_else(|_| Slab::new());
+        next.second = if phase == was { self.slab.second + 1 } else { 0 };
+        next.phase = phase;
+        next.start = at;
+        self.slab.end = at;
+        let full = std::mem::replace(&mut self.slab, next);
+        self.send(Message::Slab(self.share.thread, full));
+        self.edge = self.edge_of(phase, at);
+    }
+
+    fn read_cpu(&mut self, was: Phase, phase: Phase) {
+        let reading = || Some((CpuTime::of_this_thread(), self.clock.now()));
+        if phase == Phase::Window {
+            self.cpu[0] = reading();
+        } else if was == Phase::Window {
+            self.cpu[1] = reading();
+        }
+    }
+
+    /// Counts what became due up to `now`.
+    fn count_due(&mut self, now: u64) {
+        let Pace::Open(backlog) = &mut self.pace else {
+            return;
+        };
+        while let Some(due) = backlog.count_one(now) {
+            self.slab.counts.due += 1;
+            let tally = if due < self.window { &mut self.before } else { &mut self.inside };
+            tally.due += 1;
+        }
+    }
+
+    /// Gives due requests to free seats.
+    fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
+        while let Pace::Open(backlog) = &self.pace
+            && backlog.waiting() > 0
+            && let Some((id, connected)) = self.next_free()
+        {
+            self.settle(io, id, connected, now);
+        }
+        self.connect_some(io);
+    }
+
+    /// Looks, a hundred times a second, for seats that have waited long enough.
+    pub(super) fn sweep<I: Io>(&mut self, io: &mut I, now: u64) {
+        if now < self.next_sweep {
+            return;
+        }
+        self.next_sweep = now + SWEEP;
+        for id in 0..self.wake_at.len() {
+            if self.wake_at[id] <= now {
+                self.wake(io, id as SeatId, now);
+            }
+        }
+        self.show_gauges();
+    }
+
+    fn wake<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+        let seat = &mut self.seats[id as usize];
+        match seat.state {
+            State::Busy => self.cut(io, id, ErrorKind::Timeout, now),
+            State::Connecting => {
+                if let Some(conn) = seat.conn.take() {
+                    io.abort(conn);
+                }
+                self.connecting -= 1;
+                let detail = "no answer to the attempt to connect".to_owned();
+                self.connect_failed(id, ErrorKind::ConnectTimeout, detail, now);
+                self.connect_some(io);
+            }
+            State::Down => self.retry(io, id, now),
+            State::Queued | State::Fresh | State::Idle => self.wake_at[id as usize] = NEVER,
+        }
+    }
+}
