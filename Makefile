@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 TEST_APT := nginx-light haproxy chromium chromium-driver python3-pip
-CARGO_DENY_VERSION := 0.19.0
+CARGO_DENY_VERSION := 0.20.2
 
 .PHONY: help build demo test test-setup lint deny unit e2e fuzz schema
 

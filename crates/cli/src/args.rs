@@ -87,7 +87,7 @@ pub struct CpuList(pub Vec<u32>);
 pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     let cpus: weir_model::units::CpuList = text.parse().map_err(|e| format!("{e}"))?;
     let allowed = weir_lab::placement::allowed_cpus();
-    let cpus: Vec<u32> = cpus.into();
+    let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         Some(cpu) => Err(format!("there is no CPU {cpu} here that weir may use; there are {allowed:?}")),
         None => Ok(CpuList(cpus)),

@@ -54,7 +54,7 @@ impl Observer for RunProgress {
             Happening::Rate(chosen) => {
                 let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
                 self.line(&format!(
-                    "{} {}: {}/s offered{entry}, from the {}/s of {}",
+                    "{} {}: {} offered{entry}, from the {} of {}",
                     chosen.load,
                     chosen.workload,
                     human_rate(chosen.rate),
@@ -68,7 +68,7 @@ impl Observer for RunProgress {
             }
             Happening::Stage(stage) => self.bar.set_message(format!("{} · {stage}", self.now)),
             Happening::Second(row) => self.bar.set_message(format!(
-                "{} · {}/s p99 {}",
+                "{} · {} p99 {}",
                 self.now,
                 human_rate(row.right as f64 / row.length_s.max(0.001)),
                 human_us(row.p99_us)
@@ -111,7 +111,7 @@ fn finished(m: &Measurement, of: usize) -> String {
     };
     let findings: Vec<&str> = m.findings.iter().map(|f| f.check.as_str()).collect();
     format!(
-        "{head} {:>9}/s  p50 {:>8}  p99 {:>8}  {} {}",
+        "{head} {:>9}  p50 {:>8}  p99 {:>8}  {} {}",
         human_rate(load.rate),
         human_us(load.latency.p50_us),
         human_us(load.latency.p99_us),

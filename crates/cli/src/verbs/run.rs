@@ -10,7 +10,7 @@ use weir_lab::placement::{Placement, allowed_cpus};
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_lab::stop::Stop;
-use weir_model::file::Filter;
+use weir_model::Filter;
 use weir_model::product::ProductKind;
 use weir_model::record::Role;
 use weir_model::suite::{Scale, Suite};
@@ -145,26 +145,16 @@ pub fn main(args: &Args) -> Done {
     conclude(args, &outcome)
 }
 
-/// The suite as its file says, then scale, then the user's flags: later wins.
+/// The suite as its file says, narrowed by the user's selection, scaled, then overridden by flags: later wins.
 fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
     let name = args.suite.as_deref().unwrap_or_default();
     let suite = catalogue.suite(name).map_err(Failure::input)?;
-    let full = suite.clone();
-    let (mut suite, mut scaled) = suite.at_scale(args.scale.into());
-    // Products named by the user are taken from all the suite and weir know, not only from what the scale left.
-    if args.products.is_some() {
-        suite.entries = full.entries;
-        scaled.retain(|line| !line.contains("product"));
-    }
-    let only = args
-        .only
-        .iter()
-        .map(|text| Filter::parse(text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(Failure::input)?;
-    let mut suite = suite
+    let only =
+        args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
+    let selected = suite
         .select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue)
         .map_err(Failure::input)?;
+    let (mut suite, scaled) = selected.at_scale(args.scale.into());
     if let Some(blocks) = args.blocks {
         suite.blocks = blocks;
     }

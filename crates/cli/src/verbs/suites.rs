@@ -119,7 +119,7 @@ fn describe(load: &Load) -> String {
     let kind = match &load.kind {
         LoadKind::Closed => "closed".to_owned(),
         LoadKind::Open { rate: RateSpec::Fixed(rate), arrivals } => {
-            format!("open {}/s {}", human_rate(*rate), format!("{arrivals:?}").to_lowercase())
+            format!("open {} {}", human_rate(*rate), format!("{arrivals:?}").to_lowercase())
         }
         LoadKind::Open { rate: RateSpec::Share { share, of, load }, arrivals } => format!(
             "open {:.0} % of {} {load}, {}",

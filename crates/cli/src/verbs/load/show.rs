@@ -60,7 +60,7 @@ fn describe(spec: &LoadSpec) -> String {
         Shape::Closed => format!("closed load for {} s", spec.duration_s),
         Shape::Count { requests } => format!("{requests} requests"),
         Shape::Open { rate, arrivals } => {
-            format!("open load, {}/s {} for {} s", human_rate(rate), format!("{arrivals:?}").to_lowercase(), spec.duration_s)
+            format!("open load, {} {} for {} s", human_rate(rate), format!("{arrivals:?}").to_lowercase(), spec.duration_s)
         }
     }
 }
@@ -68,7 +68,7 @@ fn describe(spec: &LoadSpec) -> String {
 fn second(row: &LoadSecond) -> String {
     let errors = if row.errors > 0 { format!("  errors {}", row.errors) } else { String::new() };
     format!(
-        "{:>9}/s  p50 {:>8}  p99 {:>8}  max {:>8}{errors}",
+        "{:>9}  p50 {:>8}  p99 {:>8}  max {:>8}{errors}",
         human_rate(row.right as f64 / row.length_s.max(1e-3)),
         human_us(row.p50_us),
         human_us(row.p99_us),
@@ -85,9 +85,9 @@ pub fn summary(result: &LoadResult, spec: &LoadSpec) -> String {
     };
     let window = &result.window;
     let cut = if result.cut_short { ", cut short" } else { "" };
-    line(format_args!("\nrate        {}/s right answers over {:.2} s{cut}", human_rate(result.rate), result.window_s));
+    line(format_args!("\nrate        {} right answers over {:.2} s{cut}", human_rate(result.rate), result.window_s));
     if let Some(offered) = result.offered_rate {
-        line(format_args!("offered     {}/s; {} due, {} never sent", human_rate(offered), window.due, window.unsent));
+        line(format_args!("offered     {}; {} due, {} never sent", human_rate(offered), window.due, window.unsent));
     }
     line(format_args!("bodies      {}/s", human_bytes(result.body_bytes_per_s)));
     line(format_args!(

@@ -1,0 +1,245 @@
+//! Products that fail in every way a product can: each becomes an error row with the evidence, and the run goes on.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{measurements, nothing_left, processes_touching, run_within, scratch, signal, until, weir};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const SUITE: &str = r#"
+[suite]
+title = "Bad products"
+question = "What is said?"
+blocks = 1
+products = ["PRODUCT", "direct"]
+profile = "stock"
+seed = 1
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+expect = { status = 200, size = 128 }
+
+[[load]]
+name = "capacity"
+kind = "closed"
+connections = 4
+warmup = "100ms"
+duration = "DURATION"
+timeout = "2s"
+"#;
+
+/// A library folder with one product that is a script, and the suite that runs it.
+struct Library {
+    scratch: tempfile::TempDir,
+}
+
+impl Library {
+    fn new(name: &str, script: &str, check: &str, duration: &str) -> Library {
+        let scratch = scratch();
+        let dir = scratch.path().join("library/products").join(name);
+        std::fs::create_dir_all(&dir).expect("made");
+        std::fs::create_dir_all(scratch.path().join("library/suites")).expect("made");
+        let binary = scratch.path().join(format!("bin-{name}"));
+        let version = r#"if [ "$1" = --version ]; then echo "bad 1.2.3"; exit 0; fi"#;
+        std::fs::write(&binary, format!("#!/bin/bash\n{version}\n{script}\n")).expect("written");
+        std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        let toml = format!(
+            r#"
+[product]
+title = "Bad {name}"
+about = "a product that fails"
+home = "https://example.org/"
+speaks = ["http/1.1"]
+[[install]]
+method = "system"
+binary = "{binary}"
+[version]
+command = ["{{{{ binary }}}}", "--version"]
+pattern = 'bad (\d+\.\d+\.\d+)'
+[process]
+command = ["{{{{ binary }}}}", "{{{{ listen_port }}}}", "{{{{ origin_port }}}}"]
+{check}
+ready_within = "1500ms"
+stop_within = "1s"
+[profile.stock]
+about = "as it is"
+files = {{ "bad.conf" = "bad.conf.j2" }}
+"#,
+            binary = binary.display()
+        );
+        std::fs::write(dir.join("product.toml"), toml).expect("written");
+        std::fs::write(dir.join("bad.conf.j2"), "port {{ listen_port }}\n").expect("written");
+        let suite = SUITE.replace("PRODUCT", name).replace("DURATION", duration);
+        std::fs::write(scratch.path().join("library/suites/bad.toml"), suite).expect("written");
+        Library { scratch }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.scratch.path().join("run")
+    }
+
+    fn command(&self) -> std::process::Command {
+        let mut command = weir(&["run", "bad", "--yes"]);
+        command.arg("--library").arg(self.scratch.path().join("library")).arg("--out").arg(self.out());
+        command
+    }
+
+    /// Runs the suite; the bad product's error row, after looking that `direct` was measured all the same.
+    fn error(&self) -> Value {
+        let ended = run_within(&mut self.command(), Duration::from_secs(60));
+        ended.expect(1);
+        nothing_left(self.scratch.path(), Duration::from_secs(3));
+        self.error_row()
+    }
+
+    fn error_row(&self) -> Value {
+        let all = measurements(&self.out());
+        let of = |direct: bool| all.iter().find(|(_, m)| (m["case"]["product"] == "direct") == direct).expect("a row");
+        assert!(of(true).1["load"]["rate"].as_f64().expect("direct was measured") > 0.0);
+        let error = of(false).1["error"].clone();
+        assert!(error.is_object(), "{error}");
+        assert!(!error["remedy"].as_str().expect("a remedy").is_empty());
+        error
+    }
+}
+
+fn assert_says(error: &Value, stage: &str, words: &[&str]) {
+    assert_eq!(error["stage"], stage, "{error:#}");
+    let text = format!("{} {}", error["message"], error["evidence"]);
+    for word in words {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+}
+
+/// A Python server that answers as told, for products that do come up.
+fn python(body: &str) -> String {
+    format!("exec python3 -u - \"$@\" <<'EOF'\nimport http.server, sys, socketserver\nclass H(http.server.BaseHTTPRequestHandler):\n    protocol_version = 'HTTP/1.1'\n    def log_message(self, *a): pass\n    def do_GET(self):\n{body}\nclass S(socketserver.ThreadingMixIn, http.server.HTTPServer):\n    daemon_threads = True\nS(('127.0.0.1', int(sys.argv[1])), H).serve_forever()\nEOF")
+}
+
+#[test]
+fn a_product_that_does_not_start_says_its_last_words() {
+    let library = Library::new("dies", "echo 'the flux capacitor is empty' >&2; exit 7", "", "300ms");
+    assert_says(&library.error(), "ready", &["exit status 7", "flux capacitor"]);
+}
+
+#[test]
+fn a_product_that_never_gets_ready_is_given_up() {
+    let library = Library::new("sleeps", "echo dozing; sleep 1000", "", "300ms");
+    assert_says(&library.error(), "ready", &["did not get ready within 1.5 s", "dozing"]);
+}
+
+#[test]
+fn a_product_that_refuses_its_configuration_is_quoted() {
+    let check = r#"check = ["{{ binary }}", "--check", "{{ dir }}/bad.conf"]"#;
+    let script = r#"if [ "$1" = --check ]; then echo "line 1: what is a port?"; exit 1; fi"#;
+    let library = Library::new("refuses", script, check, "300ms");
+    assert_says(&library.error(), "check", &["refuses its configuration", "what is a port?"]);
+}
+
+#[test]
+fn a_product_that_answers_wrongly_is_not_measured() {
+    let wrong = python(
+        "        if self.path == '/_weir/ready':\n            self.send_response(204); self.end_headers(); return\n        b = b'x' * 128\n        self.send_response(200); self.send_header('Content-Length', str(len(b))); self.send_header('Content-Type', 'text/plain; charset=us-ascii'); self.end_headers(); self.wfile.write(b)",
+    );
+    let library = Library::new("lies", &wrong, "", "300ms");
+    let error = library.error();
+    assert_eq!(error["stage"], "verify", "{error:#}");
+}
+
+#[test]
+fn a_product_that_dies_in_mid_trial_is_an_error() {
+    let proxy = python(
+        "        import urllib.request, os, threading\n        if not hasattr(S, 'dying') and 'bytes' in self.path:\n            S.dying = True; threading.Timer(1.0, lambda: (sys.stderr.write('alas\\n'), os._exit(9))).start()\n        r = urllib.request.urlopen('http://127.0.0.1:' + sys.argv[2] + self.path)\n        b = r.read()\n        self.send_response(r.status)\n        [self.send_header(k, r.headers[k]) for k in ('Content-Type',) if r.headers[k]]\n        if r.status != 204: self.send_header('Content-Length', str(len(b)))\n        self.end_headers(); self.wfile.write(b)",
+    );
+    let library = Library::new("mortal", &proxy, "", "4s");
+    assert_says(&library.error(), "load", &["exit status 9", "alas"]);
+}
+
+#[test]
+fn an_origin_that_goes_away_is_an_error_and_the_run_goes_on() {
+    let library = Library::new("sleeps", "sleep 1000", "", "3s");
+    let mut command = weir(&["run", "bad", "--yes", "--products", "direct:stock,nginx:stock"]);
+    command.arg("--library").arg(library.scratch.path().join("library")).arg("--out").arg(library.out());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let trials = library.out().join("trials");
+    let mut victim = None;
+    until("an origin in mid-trial", Duration::from_secs(30), || {
+        let measuring = processes_touching(&trials).iter().any(|(_, args)| args.contains("weir client"));
+        victim = processes_touching(&trials).into_iter().find(|(_, args)| args.contains("weir origin"));
+        measuring && victim.is_some()
+    });
+    std::thread::sleep(Duration::from_millis(800));
+    signal(victim.expect("found").0, Signal::KILL);
+    let ended = child.wait_with_output().expect("waited for");
+    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
+    let all = measurements(&library.out());
+    assert_eq!(all.len(), 2);
+    let errors: Vec<&Value> = all.iter().map(|(_, m)| &m["error"]).filter(|e| e.is_object()).collect();
+    assert_eq!(errors.len(), 1, "the other trial went well");
+    assert_says(errors[0], "load", &["origin"]);
+}
+
+#[test]
+fn a_product_that_is_nowhere_is_refused_before_anything_starts() {
+    let library = Library::new("absent", "true", "", "300ms");
+    std::fs::remove_file(library.scratch.path().join("bin-absent")).expect("removed");
+    let ended = run_within(&mut library.command(), Duration::from_secs(30));
+    assert!(ended.expect(3).contains("absent"), "{}", ended.stderr);
+    assert!(!library.out().exists());
+}
+
+/// A disk that fills up in mid-run: one message, and every finished trial is whole.
+#[test]
+fn a_full_disk_ends_the_run_and_loses_nothing() {
+    let scratch = scratch();
+    let disk = scratch.path().join("disk");
+    std::fs::create_dir(&disk).expect("made");
+    let mounted = Mounted::tmpfs(&disk, "80m");
+    let out = mounted.0.join("run");
+    let args = ["run", "quick", "--scale", "smoke", "--blocks", "40", "--products", "direct", "--yes", "-q", "--out"];
+    let mut command = weir(&args);
+    let child = command.arg(&out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    until("two finished trials", Duration::from_secs(30), || out.join("trials").is_dir() && measurements(&out).len() >= 2);
+    fill(&mounted.0);
+    let ended = child.wait_with_output().expect("waited for");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("the disk is full") && said.contains("--resume"), "{said}");
+    assert!(measurements(&out).len() >= 2, "half a measurement would have failed to parse");
+    nothing_left(&out, Duration::from_secs(3));
+}
+
+fn fill(dir: &Path) {
+    use std::io::Write;
+    let mut file = std::fs::File::create(dir.join("ballast")).expect("made");
+    let block = vec![1u8; 64 * 1024];
+    while file.write_all(&block).is_ok() {}
+    while file.write_all(&block[..1]).is_ok() {}
+}
+
+/// A small file system, unmounted at the end. Needs root, as the products' installation does.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn tmpfs(at: &Path, size: &str) -> Mounted {
+        let status = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(at)
+            .status()
+            .expect("mount runs");
+        assert!(status.success(), "this test mounts a small tmpfs and needs root for it");
+        Mounted(at.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

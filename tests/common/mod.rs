@@ -1,0 +1,200 @@
+//! What the end-to-end tests share: weir run as a user runs it, folders that vanish, and a look for what stayed behind.
+
+#![allow(dead_code)] // Every test file uses its own part of this.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How one call of weir ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("standard output is not JSON ({e}):\n{self:#?}"))
+    }
+
+    /// Asserts the exit status and returns what was said on standard error.
+    pub fn expect(&self, code: i32) -> &str {
+        assert_eq!(self.code(), Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        &self.stderr
+    }
+}
+
+/// weir with arguments. Products installed by weir go to one folder for all tests, so that each is got only once.
+pub fn weir(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(args).env("WEIR_HOME", home()).stdin(Stdio::null());
+    command
+}
+
+/// weir's own folder during tests, inside the target folder.
+pub fn home() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_weir")).parent().expect("the binary is in a folder").join("weir-test-home")
+}
+
+/// Runs to the end, at most `within`.
+pub fn run_within(command: &mut Command, within: Duration) -> Ended {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let stdout = drain(child.stdout.take().expect("piped"));
+    let stderr = drain(child.stderr.take().expect("piped"));
+    let status = wait_within(&mut child, within);
+    Ended { status, stdout: stdout.join().expect("read"), stderr: stderr.join().expect("read") }
+}
+
+/// Runs to the end, at most two minutes.
+pub fn run(args: &[&str]) -> Ended {
+    run_within(&mut weir(args), Duration::from_secs(120))
+}
+
+fn drain(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for a child; kills it and fails the test when it takes longer.
+pub fn wait_within(child: &mut Child, within: Duration) -> ExitStatus {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(status) = child.try_wait().expect("waited for") {
+            return status;
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("not done within {within:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until `done` says so; fails the test after `within`.
+pub fn until(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + within;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not within {within:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A folder for one test, gone afterwards.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("weir-e2e-").tempdir().expect("a temporary folder")
+}
+
+/// Pids of processes that have `marker` in their arguments, their working folder or an open file's path.
+pub fn processes_touching(marker: &Path) -> Vec<(u32, String)> {
+    let marker = marker.to_str().expect("UTF-8");
+    let me = std::process::id();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != me)
+        .filter_map(|pid| {
+            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let arguments = String::from_utf8_lossy(&arguments).replace('\0', " ");
+            let touches = arguments.contains(marker) || links_to(pid, marker);
+            touches.then_some((pid, arguments))
+        })
+        .collect()
+}
+
+fn links_to(pid: u32, marker: &str) -> bool {
+    let under = |path: PathBuf| path.to_str().is_some_and(|p| p.starts_with(marker));
+    let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(under);
+    let Ok(fds) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return cwd };
+    cwd || fds.flatten().any(|fd| std::fs::read_link(fd.path()).is_ok_and(under))
+}
+
+/// Asserts that nothing of a run is left running; gives processes that are just ending a moment.
+pub fn nothing_left(marker: &Path, within: Duration) {
+    let deadline = Instant::now() + within;
+    loop {
+        let left = processes_touching(marker);
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "left behind after {within:?}: {left:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Every measurement.json of a run, by folder name, in order.
+pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(run.join("trials")).expect("trials").flatten().map(|e| e.path()).collect();
+    folders.sort();
+    folders
+        .into_iter()
+        .filter_map(|folder| {
+            let text = std::fs::read_to_string(folder.join("measurement.json")).ok()?;
+            let value = serde_json::from_str(&text)
+                .unwrap_or_else(|e| panic!("{}: half a measurement: {e}", folder.display()));
+            Some((folder, value))
+        })
+        .collect()
+}
+
+/// Rows of measurements.csv.
+pub fn csv_rows(run: &Path) -> Vec<std::collections::BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(run.join("measurements.csv")).expect("measurements.csv");
+    reader.deserialize().map(|row| row.expect("a whole row")).collect()
+}
+
+/// Sends a signal to a process that the test started.
+pub fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
+    rustix::process::kill_process(pid, signal).expect("signalled");
+}
+
+/// The address from `weir origin --json`'s first line.
+pub struct OriginUnderTest {
+    pub child: Child,
+    pub addr: String,
+}
+
+impl OriginUnderTest {
+    pub fn start(extra: &[&str]) -> OriginUnderTest {
+        let mut args = vec!["origin", "--listen", "127.0.0.1:0", "--json"];
+        args.extend(extra);
+        let mut child = weir(&args).stdout(Stdio::piped()).spawn().expect("weir origin starts");
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line");
+        let word: Value = serde_json::from_str(&line).expect("JSON");
+        let addr = word["listening"].as_str().expect("an address").to_owned();
+        // Keep the pipe open for as long as the origin lives: it prints its books at the end.
+        std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = stdout.read_to_string(&mut rest);
+        });
+        OriginUnderTest { child, addr }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+}
+
+impl Drop for OriginUnderTest {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
