@@ -125,6 +125,8 @@ fn content_lengths() {
         ("Content-Length: 3\r\nContent-Length: 4\r\n", "DifferingContentLengths"),
         ("Content-Length: 3, 4\r\n", "DifferingContentLengths"),
         ("Content-Length: 18446744073709551616\r\n", "BadContentLength"),
+        ("Content-Length: 30000000000000000000\r\n", "BadContentLength"),
+        ("Content-Length: 184467440737095516150\r\n", "BadContentLength"),
         ("Content-Length: \r\n", "BadContentLength"),
         ("Content-Length: 3,\r\n", "BadContentLength"),
         ("Content-Length: +3\r\n", "BadContentLength"),

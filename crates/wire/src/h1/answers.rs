@@ -141,7 +141,7 @@ impl Answers {
             self.store.message_ended();
             return Ok(Some(AnswerEvent::Informational(status)));
         };
-        self.keep_alive = fields.persists(version) && framing != Framing::UntilClose;
+        self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
         let raw = match place {
             Place::Input(raw) => raw,

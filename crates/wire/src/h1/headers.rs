@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(decimal(b"0"), Some(0));
         assert_eq!(decimal(b"007"), Some(7));
         assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
-        for bad in [&b""[..], b"18446744073709551616", b"+1", b"-1", b"1 2", b"0x1", b"1a"] {
+        for bad in [&b""[..], b"18446744073709551616", b"30000000000000000000", b"+1", b"-1", b"1 2", b"0x1", b"1a"] {
             assert_eq!(decimal(bad), None);
         }
     }
