@@ -40,7 +40,7 @@ impl Connection {
 /// # Errors
 /// When the driver fails as a whole.
 pub fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Result<()> {
-    let mut worker = Worker { connections: Vec::new(), desk };
+    let mut worker = Worker::new(desk);
     while !stop.load(Ordering::Acquire) {
         let until = worker.desk.timers.next();
         driver.turn(&mut worker, until)?;
@@ -50,6 +50,10 @@ pub fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Re
 }
 
 impl Worker {
+    fn new(desk: Desk) -> Worker {
+        Worker { connections: Vec::new(), desk }
+    }
+
     /// Looks at the connections whose time has come. Without timers the clock is not read.
     fn on_time<I: Io>(&mut self, io: &mut I) {
         if self.desk.timers.next().is_none() {
@@ -159,3 +163,6 @@ fn is_reset(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     matches!(error.kind(), ConnectionReset | BrokenPipe | ConnectionAborted)
 }
+
+#[cfg(test)]
+mod tests;

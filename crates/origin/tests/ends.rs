@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::{Client, books_when, get, start, start_with};
+use rustix::net::sockopt::set_socket_linger;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, OriginError, payload};
 
@@ -15,6 +16,8 @@ on_each_driver!(
     books_balance_over_many_connections,
     several_threads_share_the_address,
     a_reset_in_the_middle_of_an_answer,
+    a_reset_after_the_answer,
+    what_is_malformed_waits_its_turn,
     a_stop_finishes_what_is_under_way,
     a_stop_frees_the_port_and_leaves_no_thread,
     a_port_that_is_taken_is_said_so,
@@ -119,6 +122,35 @@ fn a_reset_in_the_middle_of_an_answer(driver: DriverChoice) {
     books_when(&origin, |books| books.connections_open == 0);
     // And nobody else notices.
     assert_eq!(Client::new(&origin).get("/bytes/5").body, payload(5));
+}
+
+fn a_reset_after_the_answer(driver: DriverChoice) {
+    let origin = start(driver);
+    for round in 1..=20 {
+        let mut client = Client::new(&origin);
+        assert_eq!(client.get("/bytes/11268").body.len(), 11_268);
+        set_socket_linger(client.stream(), Some(Duration::ZERO)).expect("a linger");
+        drop(client);
+        let books = books_when(&origin, |books| books.connections_open == 0);
+        // The answer had been taken; that the client then left rudely changes nothing about it.
+        assert_eq!((books.answered, books.connections_reset), (round, round));
+        assert_eq!(books.body_bytes_out, round * 11_268);
+    }
+}
+
+fn what_is_malformed_waits_its_turn(driver: DriverChoice) {
+    let origin = start(driver);
+    let mut client = Client::new(&origin);
+    let start = Instant::now();
+    client.send(get("/delay/50ms") + "nonsense\r\n\r\n" + &get("/bytes/1"));
+    assert_eq!(client.reply().text(), "ok");
+    assert!(start.elapsed() >= Duration::from_millis(50));
+    assert_eq!(client.reply().status, 400);
+    // More may come while the peer has not seen that it is over.
+    client.send(vec![b'x'; 100_000]);
+    client.expect_closed();
+    let books = books_when(&origin, |books| books.connections_open == 0);
+    assert_eq!((books.requests, books.answered, books.malformed, books.connections_reset), (1, 1, 1, 0));
 }
 
 fn a_stop_finishes_what_is_under_way(driver: DriverChoice) {

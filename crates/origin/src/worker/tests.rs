@@ -1,0 +1,282 @@
+//! The worker on a driver that does what a test says: what is counted when, exactly.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use weir_model::books::Books;
+
+use super::*;
+use crate::books::Ledger;
+use crate::flow::{HIGH_WATER, MAX_WAITING};
+use crate::payload;
+
+/// Takes what is queued, or holds it back.
+#[derive(Debug, Default)]
+struct Fake {
+    out: Vec<u8>,
+    /// Bytes at the end of `out` that "the kernel" has not taken.
+    unsent: usize,
+    /// Whether new bytes are held back.
+    holds: bool,
+    asked: bool,
+    closed: bool,
+    aborted: bool,
+}
+
+impl Io for Fake {
+    fn connect(&mut self, _: SocketAddr, _: Option<IpAddr>) -> io::Result<Conn> {
+        Err(io::Error::other("the origin makes no connections"))
+    }
+
+    fn send(&mut self, _: Conn, bytes: &[u8]) {
+        assert!(!self.closed, "sent after the close");
+        self.out.extend_from_slice(bytes);
+        if self.holds {
+            self.unsent += bytes.len();
+        }
+    }
+
+    fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
+        self.send(conn, head);
+        self.send(conn, body);
+    }
+
+    fn want_sent(&mut self, _: Conn) {
+        self.asked = true;
+    }
+
+    fn close(&mut self, _: Conn) {
+        assert!(!self.closed && self.unsent == 0);
+        self.closed = true;
+    }
+
+    fn abort(&mut self, _: Conn) {
+        self.aborted = true;
+    }
+
+    fn unsent(&self, _: Conn) -> usize {
+        self.unsent
+    }
+}
+
+/// A worker with one accepted connection.
+struct Rig {
+    worker: Worker,
+    ledger: Arc<Ledger>,
+    io: Fake,
+    conn: Conn,
+}
+
+impl Rig {
+    fn new(holds: bool) -> Rig {
+        let ledger = Arc::new(Ledger::new(1));
+        let worker = Worker::new(Desk::new(Arc::clone(&ledger), 0));
+        let mut rig = Rig { worker, ledger, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
+        rig.event(Event::Accepted);
+        rig
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        self.worker.on_event(&mut self.io, self.conn, event);
+    }
+
+    fn data(&mut self, bytes: impl AsRef<[u8]>) {
+        self.event(Event::Data(bytes.as_ref()));
+    }
+
+    /// The kernel takes everything, and says so if asked.
+    fn sent(&mut self) {
+        self.io.unsent = 0;
+        if std::mem::take(&mut self.io.asked) {
+            self.event(Event::Sent);
+        }
+    }
+
+    fn books(&self) -> Books {
+        self.ledger.books()
+    }
+}
+
+fn get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: o\r\n\r\n")
+}
+
+#[test]
+fn an_answer_counts_when_its_last_byte_is_taken() {
+    let mut rig = Rig::new(true);
+    rig.data(get("/bytes/1000"));
+    let all = rig.io.out.len();
+    assert_eq!((rig.books().requests, rig.books().answered), (1, 0));
+    assert_eq!(rig.books().bytes_out, 0);
+    rig.io.unsent = 1;
+    rig.data("GET /");
+    let books = rig.books();
+    assert_eq!((books.answered, books.bytes_out, books.body_bytes_out), (0, all as u64 - 1, 999));
+    rig.sent();
+    let books = rig.books();
+    assert_eq!((books.answered, books.bytes_out, books.body_bytes_out), (1, all as u64, 1000));
+}
+
+#[test]
+fn what_the_kernel_did_not_take_before_a_failure_is_not_counted() {
+    for unsent in [0, 500] {
+        let mut rig = Rig::new(true);
+        rig.data(get("/bytes/1000"));
+        // 0 is what a driver says that has dropped its queue.
+        rig.io.unsent = unsent;
+        rig.event(Event::Failed(io::ErrorKind::ConnectionReset.into()));
+        let books = rig.books();
+        assert_eq!((books.requests, books.answered, books.connections_reset), (1, 0, 1));
+        assert_eq!(books.body_bytes_out, unsent as u64);
+        assert_eq!(books.connections_open, 0);
+    }
+    let mut rig = Rig::new(false);
+    rig.event(Event::Failed(io::ErrorKind::TimedOut.into()));
+    assert_eq!(rig.books().connections_reset, 0);
+}
+
+#[test]
+fn requests_one_after_the_other_are_one_in_flight_even_if_sent_is_told_late() {
+    let mut rig = Rig::new(false);
+    for n in 0..5 {
+        rig.data(get("/bytes/10"));
+        assert_eq!(rig.books().answered, n);
+    }
+    assert_eq!(rig.books().max_in_flight_per_connection, 1);
+    rig.sent();
+    assert_eq!(rig.books().answered, 5);
+}
+
+#[test]
+fn a_peer_that_does_not_read_holds_up_its_answers() {
+    let mut rig = Rig::new(true);
+    rig.data(get("/bytes/300000").repeat(3));
+    let one = rig.io.out.len();
+    assert!(one > HIGH_WATER && one < 2 * HIGH_WATER, "{one}");
+    for answers in 1..=3 {
+        assert_eq!(rig.io.out.len(), answers * one);
+        rig.sent();
+        assert_eq!(rig.books().answered, answers as u64);
+    }
+}
+
+#[test]
+fn too_many_waiting_answers_are_refused_in_their_turn() {
+    let mut rig = Rig::new(false);
+    rig.data(get("/bytes/1?delay=60s"));
+    for _ in 0..MAX_WAITING + 10 {
+        rig.data(get("/bytes/1"));
+    }
+    let books = rig.books();
+    assert_eq!((books.malformed, books.requests), (1, MAX_WAITING as u64 + 1));
+    assert!(rig.io.out.is_empty() && !rig.io.closed);
+    rig.event(Event::Eof);
+    assert!(!rig.io.closed, "what is complete is still answered");
+    let mut rig = Rig::new(true);
+    let body = vec![b'x'; 40 << 20];
+    for _ in 0..3 {
+        rig.data(format!("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: {}\r\n\r\n", body.len()));
+        rig.data(&body);
+    }
+    assert_eq!((rig.books().malformed, rig.books().requests), (1, 3));
+}
+
+#[test]
+fn a_slot_used_again_starts_anew() {
+    let mut rig = Rig::new(false);
+    rig.data(get("/delay/50ms"));
+    rig.data("GET /bytes/1 HT");
+    rig.event(Event::Failed(io::ErrorKind::ConnectionReset.into()));
+    rig.conn = Conn::new(3, 2);
+    rig.event(Event::Accepted);
+    rig.data(get("/bytes/1"));
+    rig.sent();
+    let after = rig.io.out.len();
+    // The former connection's timer finds nobody.
+    std::thread::sleep(Duration::from_millis(60));
+    rig.worker.on_time(&mut rig.io);
+    assert_eq!(rig.io.out.len(), after);
+    let books = rig.books();
+    assert_eq!((books.requests, books.answered, books.connections_accepted), (2, 1, 2));
+    assert_eq!((books.connections_used, books.connections_open), (2, 1));
+    assert_eq!(books.bytes_in, (get("/delay/50ms").len() + "GET /bytes/1 HT".len() + get("/bytes/1").len()) as u64);
+    // And events of the former connection reach nobody.
+    rig.worker.on_event(&mut rig.io, Conn::new(3, 1), Event::Data(b"nonsense\r\n\r\n"));
+    assert_eq!(rig.books(), books);
+}
+
+#[test]
+fn a_connection_that_waits_is_small() {
+    assert!(size_of::<Connection>() <= 320, "{}", size_of::<Connection>());
+}
+
+/// Requests of all kinds on one connection, the last of them wrong, and what they come to.
+fn mixture() -> Vec<u8> {
+    let parts = [
+        get("/bytes/100"),
+        "POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 11\r\n\r\nhello world".to_owned(),
+        get("/_weir/ready"),
+        "HEAD /bytes/5000?chunked=1 HTTP/1.1\r\nHost: o\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+        "PUT /echo?chunked=1 HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0a\r\n0123456789\r\n0\r\n\r\n"
+            .to_owned(),
+        "POST /bytes/7 HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody".to_owned(),
+        get("/nowhere"),
+        get("/bytes/20000"),
+        "GET /bytes/1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+        "POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_owned(),
+    ];
+    parts.concat().into_bytes()
+}
+
+#[test]
+fn the_mixture_comes_to_this() {
+    let mut rig = Rig::new(false);
+    rig.data(mixture());
+    rig.sent();
+    let books = rig.books();
+    assert_eq!((books.requests, books.answered, books.malformed, books.own_requests), (9, 8, 1, 1));
+    assert_eq!(books.body_bytes_in, 11 + 13 + 4);
+    assert_eq!(books.bytes_in, (mixture().len() - get("/_weir/ready").len()) as u64);
+    assert_eq!((books.versions["HTTP/1.0"], books.versions["HTTP/1.1"]), (1, 8));
+    assert!(rig.io.out.windows(20_000).any(|bytes| bytes == payload(20_000)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn however_the_bytes_come_the_answers_and_the_books_are_the_same(
+        mut cuts in proptest::collection::vec(0usize..1000, 0..12),
+        holds: bool,
+    ) {
+        let all = mixture();
+        let mut whole = Rig::new(false);
+        whole.data(&all);
+        whole.sent();
+        let mut pieces = Rig::new(holds);
+        cuts.retain(|cut| *cut < all.len());
+        cuts.extend([0, all.len()]);
+        cuts.sort_unstable();
+        for pair in cuts.windows(2) {
+            pieces.data(&all[pair[0]..pair[1]]);
+        }
+        pieces.sent();
+        prop_assert_eq!(String::from_utf8_lossy(&pieces.io.out), String::from_utf8_lossy(&whole.io.out));
+        let (mut whole, mut pieces) = (whole.books(), pieces.books());
+        // The one thing that does depend on when the bytes come.
+        whole.max_in_flight_per_connection = 0;
+        pieces.max_in_flight_per_connection = 0;
+        prop_assert_eq!(pieces, whole);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..5)) {
+        let mut rig = Rig::new(false);
+        for piece in pieces {
+            rig.data(piece);
+        }
+        rig.event(Event::Eof);
+        prop_assert!(rig.books().malformed <= 1);
+    }
+}
