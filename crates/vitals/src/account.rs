@@ -1,0 +1,214 @@
+//! How much CPU a tree of processes has used, though some of them ended while nobody looked.
+//!
+//! Pure: takes what two looks at a tree saw. Does not know where the numbers come from.
+//!
+//! A process's own time is read from its CPU clock, in nanoseconds, threads that ended included. When it ends and
+//! its parent waits for it, the kernel adds its time, and that of the children it had waited for itself, to the
+//! *parent's* children times (`cutime`, `cstime`). So of a tree, the sum of all own times and all children times
+//! loses nothing and counts nothing twice, and that is what is kept here, step by step:
+//!
+//! - what living processes added to their own time, plus
+//! - what living processes added to their children times, less what the processes that vanished had already been
+//!   counted for.
+//!
+//! The second line is what processes used after the last look at them. A process that was born and ended between two
+//! looks shows up only there. Resolution: own times are exact; children times are in clock ticks (10 ms), each parent's
+//! rounded down, so that the time of ended processes is uncertain by up to 20 ms a parent that waited for some.
+//!
+//! One hole remains, and it is the kernel's: when a parent ignores SIGCHLD its children's times are added nowhere.
+//! Of such a child what was seen at the last look is counted, and what it used in its last second is lost.
+
+/// Nanoseconds of a clock tick. `USER_HZ` is 100 on every architecture that weir runs on.
+pub(crate) const TICK_NS: u64 = 10_000_000;
+
+/// What one process has used, as the kernel says it at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// Own time, ns; all threads, ended ones too.
+    pub own_ns: u64,
+    /// Own user time, ticks.
+    pub user: u64,
+    /// Own kernel time, ticks.
+    pub system: u64,
+    /// User time of children waited for, ticks.
+    pub children_user: u64,
+    /// Kernel time of children waited for, ticks.
+    pub children_system: u64,
+}
+
+impl Used {
+    fn children_ns(&self) -> u64 {
+        self.children_user.saturating_add(self.children_system).saturating_mul(TICK_NS)
+    }
+}
+
+/// What a tree has used since the account was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    living_ns: u64,
+    /// What came through children times, less what had been counted before. Below 0 by rounding.
+    ended_ns: i64,
+    total_ns: u64,
+    user_ticks: i64,
+    system_ticks: i64,
+}
+
+/// Differences of this crate fit by far: 2^63 ns are 292 years.
+fn signed(x: u64) -> i64 {
+    i64::try_from(x).unwrap_or(i64::MAX)
+}
+
+impl Account {
+    /// Takes in one look: of each living process what it had used at the last look (all zero when it is new) and now,
+    /// and of each process that vanished what it had used at the last look.
+    pub fn look(&mut self, living: impl Iterator<Item = (Used, Used)>, vanished: impl Iterator<Item = Used>) {
+        let mut rounding = signed(TICK_NS) * 2;
+        for (before, now) in living {
+            self.living_ns += now.own_ns.saturating_sub(before.own_ns);
+            self.ended_ns += signed(now.children_ns()) - signed(before.children_ns());
+            self.user_ticks += signed(now.user + now.children_user) - signed(before.user + before.children_user);
+            self.system_ticks +=
+                signed(now.system + now.children_system) - signed(before.system + before.children_system);
+            rounding += 2 * signed(TICK_NS);
+        }
+        for last in vanished {
+            self.ended_ns -= signed(last.own_ns) + signed(last.children_ns());
+            self.user_ticks -= signed(last.user + last.children_user);
+            self.system_ticks -= signed(last.system + last.children_system);
+        }
+        if self.ended_ns < -rounding {
+            // More than rounding explains: somebody ignored SIGCHLD. Written off, or it would hide what others use.
+            self.ended_ns = 0;
+        }
+        let now = self.living_ns + u64::try_from(self.ended_ns).unwrap_or(0);
+        self.total_ns = self.total_ns.max(now);
+    }
+
+    /// CPU time since the account was opened, ns. Never falls.
+    pub fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    /// User and kernel ticks since the account was opened: only their proportion means anything.
+    pub fn ticks(&self) -> (u64, u64) {
+        (u64::try_from(self.user_ticks).unwrap_or(0), u64::try_from(self.system_ticks).unwrap_or(0))
+    }
+}
+
+/// Divides a total in the proportion of two numbers; all to the first when both are 0.
+pub(crate) fn split(total: u64, first: u64, second: u64) -> (u64, u64) {
+    let sum = u128::from(first) + u128::from(second);
+    if sum == 0 {
+        return (total, 0);
+    }
+    let share = (u128::from(total) * u128::from(second) + sum / 2) / sum;
+    // `share` is at most `total`, as `second` is at most `sum`.
+    let share = u64::try_from(share).unwrap_or(total).min(total);
+    (total - share, share)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn own(ms: u64) -> Used {
+        Used { own_ns: ms * MS, user: ms / 10, ..Used::default() }
+    }
+
+    fn with_children(ms: u64, children_ms: u64) -> Used {
+        Used { children_user: children_ms / 10, ..own(ms) }
+    }
+
+    #[test]
+    fn living_processes_add_what_they_added() {
+        let mut account = Account::default();
+        account.look([(own(100), own(150)), (own(0), own(7))].into_iter(), [].into_iter());
+        account.look([(own(150), own(151)), (own(7), own(7))].into_iter(), [].into_iter());
+        assert_eq!(account.total_ns(), 58 * MS);
+    }
+
+    #[test]
+    fn a_child_that_ends_between_looks_is_counted_once() {
+        let mut account = Account::default();
+        // Parent idle, child at 400 ms.
+        account.look([(own(5), own(5)), (own(0), own(400))].into_iter(), [].into_iter());
+        assert_eq!(account.total_ns(), 400 * MS);
+        // The child used 250 ms more, ended, and was waited for.
+        account.look([(own(5), with_children(5, 650))].into_iter(), [own(400)].into_iter());
+        assert_eq!(account.total_ns(), 650 * MS);
+        assert_eq!(account.ticks(), (65, 0));
+    }
+
+    #[test]
+    fn a_child_nobody_ever_saw_is_counted() {
+        let mut account = Account::default();
+        account.look([(own(5), with_children(5, 300))].into_iter(), [].into_iter());
+        assert_eq!(account.total_ns(), 300 * MS);
+    }
+
+    #[test]
+    fn an_orphan_waited_for_by_the_root_is_counted_once() {
+        // Grandchild at 500 ms, its parent at 20 ms; both end, the root waits for both.
+        let mut account = Account::default();
+        account.look([(own(0), own(0)), (own(0), own(20)), (own(0), own(500))].into_iter(), [].into_iter());
+        account.look([(own(0), with_children(0, 540))].into_iter(), [own(20), own(500)].into_iter());
+        assert_eq!(account.total_ns(), 540 * MS);
+    }
+
+    #[test]
+    fn a_child_nobody_waits_for_keeps_what_was_seen_and_hides_nothing() {
+        let mut account = Account::default();
+        account.look([(own(0), own(0)), (own(0), own(900))].into_iter(), [].into_iter());
+        account.look([(own(0), own(0))].into_iter(), [own(900)].into_iter());
+        assert_eq!(account.total_ns(), 900 * MS);
+        // A later child, never seen, of 300 ms.
+        account.look([(own(0), with_children(0, 300))].into_iter(), [].into_iter());
+        assert_eq!(account.total_ns(), 1200 * MS);
+    }
+
+    #[test]
+    fn rounding_of_ticks_does_not_pile_up() {
+        // A hundred children of 14 ms each, of which the kernel shows only whole ticks of the sum.
+        let mut account = Account::default();
+        let mut before = own(0);
+        for k in 1..=100_u64 {
+            account.look([(before, before), (own(0), own(14))].into_iter(), [].into_iter());
+            let now = with_children(0, 14 * k / 10 * 10);
+            account.look([(before, now)].into_iter(), [own(14)].into_iter());
+            before = now;
+        }
+        let off = account.total_ns().abs_diff(1400 * MS);
+        assert!(off <= 20 * MS, "off by {off} ns");
+    }
+
+    #[test]
+    fn split_in_proportion() {
+        assert_eq!(split(100, 3, 1), (75, 25));
+        assert_eq!(split(100, 0, 0), (100, 0));
+        assert_eq!(split(100, 0, 9), (0, 100));
+        assert_eq!(split(u64::MAX, 1, 1).0.abs_diff(u64::MAX / 2), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn split_keeps_the_total(total: u64, first: u64, second: u64) {
+            let (a, b) = split(total, first, second);
+            prop_assert_eq!(a + b, total);
+        }
+
+        #[test]
+        fn totals_never_fall(steps in prop::collection::vec((0_u64..1 << 40, 0_u64..1 << 40, 0_u64..1 << 40), 0..20)) {
+            let mut account = Account::default();
+            let mut last = 0;
+            for (a, b, gone) in steps {
+                account.look([(own(a), with_children(b, a))].into_iter(), [own(gone)].into_iter());
+                prop_assert!(account.total_ns() >= last);
+                last = account.total_ns();
+            }
+        }
+    }
+}

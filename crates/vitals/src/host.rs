@@ -1,0 +1,84 @@
+//! The machine as a whole: CPU by state, pressure, sockets, interfaces, memory.
+//!
+//! Network counters are those of the network namespace in which weir runs. Sockets are counted by the kernel's own
+//! counters and never by listing them: reading `/proc/net/tcp` with 100,000 sockets takes the CPU for tens of
+//! milliseconds, in the middle of what is measured. So there are two states, established (with CLOSE_WAIT, as
+//! `CurrEstab` has it) and TIME_WAIT, and not eleven.
+
+use crate::kept::{Kept, Reader};
+use crate::parse::host::{CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, pressure_some_us, time_wait};
+
+/// What one look saw. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is what this
+/// kernel does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct HostLook {
+    pub cpu: Option<CpuTicks>,
+    /// Microseconds stalled: CPU, memory, I/O.
+    pub pressure: [Option<u64>; 3],
+    pub memory_used: Option<u64>,
+    pub established: Option<u64>,
+    pub time_wait: Option<u64>,
+    pub retransmits: Option<u64>,
+    /// Connections dropped at a listen queue. The kernel counts overflows among the drops; the larger is taken.
+    pub listen_drops: Option<u64>,
+    /// Received, sent.
+    pub net: Option<(u64, u64)>,
+}
+
+/// The host's files, kept open.
+#[derive(Debug)]
+pub(crate) struct Host {
+    stat: Option<Kept>,
+    pressure: [Option<Kept>; 3],
+    meminfo: Option<Kept>,
+    snmp: Option<Kept>,
+    netstat: Option<Kept>,
+    sockstat: Option<Kept>,
+    dev: Option<Kept>,
+}
+
+impl Host {
+    /// Opens what there is.
+    pub fn open() -> Host {
+        let open = |path: &str| Kept::open(path).ok();
+        Host {
+            stat: open("/proc/stat"),
+            pressure: ["cpu", "memory", "io"].map(|kind| open(&format!("/proc/pressure/{kind}"))),
+            meminfo: open("/proc/meminfo"),
+            snmp: open("/proc/net/snmp"),
+            netstat: open("/proc/net/netstat"),
+            sockstat: open("/proc/net/sockstat"),
+            dev: open("/proc/net/dev"),
+        }
+    }
+
+    /// Reads everything.
+    pub fn look(&self, reader: &mut Reader) -> HostLook {
+        let mut look = HostLook {
+            cpu: take(reader, &self.stat, cpu_ticks),
+            pressure: [0, 1, 2].map(|kind| take(reader, &self.pressure[kind], pressure_some_us)),
+            memory_used: take(reader, &self.meminfo, memory_used),
+            time_wait: take(reader, &self.sockstat, time_wait),
+            net: take(reader, &self.dev, net_bytes),
+            ..HostLook::default()
+        };
+        if let Some(text) = text(reader, &self.snmp) {
+            look.established = net_counter(text, b"Tcp:", b"CurrEstab");
+            look.retransmits = net_counter(text, b"Tcp:", b"RetransSegs");
+        }
+        if let Some(text) = text(reader, &self.netstat) {
+            let counter = |name: &[u8]| net_counter(text, b"TcpExt:", name);
+            look.listen_drops = counter(b"ListenDrops").max(counter(b"ListenOverflows"));
+        }
+        look
+    }
+}
+
+fn text<'r>(reader: &'r mut Reader, file: &Option<Kept>) -> Option<&'r [u8]> {
+    // Without pressure accounting the file opens, and reading it fails.
+    reader.pieces(file.as_ref()?).ok()
+}
+
+fn take<T>(reader: &mut Reader, file: &Option<Kept>, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+    parse(text(reader, file)?)
+}

@@ -1,0 +1,153 @@
+//! `/proc/stat`, `/proc/pressure/*`, `/proc/net/*` and `/proc/meminfo`, as far as one row needs them.
+
+use super::{keyed, lines, number, words};
+
+/// The machine's CPU time by state since boot, all CPUs, in clock ticks (proc_stat(5)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CpuTicks {
+    /// User mode, niced included (and guests, which the kernel counts there).
+    pub user: u64,
+    /// Kernel.
+    pub system: u64,
+    /// Idle.
+    pub idle: u64,
+    /// Idle with I/O outstanding.
+    pub iowait: u64,
+    /// Hard and soft interrupts.
+    pub irq: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+}
+
+/// The first line of `/proc/stat`. Kernels before 2.6.11 have no steal; weir does not run there.
+pub(crate) fn cpu_ticks(text: &[u8]) -> Option<CpuTicks> {
+    let line = lines(text).next()?.strip_prefix(b"cpu ")?;
+    let mut fields = words(line).map(number);
+    let mut next = || fields.next().flatten();
+    let (user, nice, system, idle, iowait, irq, softirq) =
+        (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
+    let steal = next()?;
+    Some(CpuTicks { user: user.saturating_add(nice), system, idle, iowait, irq: irq.saturating_add(softirq), steal })
+}
+
+/// Microseconds since boot in which some task stalled, from a `/proc/pressure` file.
+pub(crate) fn pressure_some_us(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"some "))?;
+    words(line).find_map(|word| number(word.strip_prefix(b"total=")?))
+}
+
+/// One counter of `/proc/net/snmp` or `/proc/net/netstat`: pairs of lines, names and then values, both beginning with
+/// the group (`Tcp:`, `TcpExt:`).
+pub(crate) fn net_counter(text: &[u8], group: &[u8], name: &[u8]) -> Option<u64> {
+    let mut of_group = lines(text).filter_map(|line| line.strip_prefix(group));
+    let column = words(of_group.next()?).position(|word| word == name)?;
+    number(words(of_group.next()?).nth(column)?)
+}
+
+/// Sockets in TIME_WAIT, from `/proc/net/sockstat` (which counts both address families there).
+pub(crate) fn time_wait(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"TCP:"))?;
+    let mut fields = words(line);
+    fields.find(|word| *word == b"tw")?;
+    number(fields.next()?)
+}
+
+/// Bytes received and sent over all interfaces, from `/proc/net/dev`.
+pub(crate) fn net_bytes(text: &[u8]) -> Option<(u64, u64)> {
+    let mut sum = None;
+    for line in lines(text) {
+        let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
+        // Eight columns of receiving, then those of sending.
+        let mut fields = words(&line[colon + 1..]).map(number);
+        let (Some(received), Some(sent)) = (fields.next().flatten(), fields.nth(7).flatten()) else { continue };
+        let (r, s) = sum.unwrap_or((0_u64, 0_u64));
+        sum = Some((r.saturating_add(received), s.saturating_add(sent)));
+    }
+    sum
+}
+
+/// Memory in use, bytes: total less what the kernel could make available, from `/proc/meminfo`.
+pub(crate) fn memory_used(text: &[u8]) -> Option<u64> {
+    let (total, available) = (keyed(text, b"MemTotal:")?, keyed(text, b"MemAvailable:")?);
+    total.checked_sub(available)?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cpu_line() {
+        let text = b"cpu  100293 3157 11243 257681 1005 2 213 60 5 0\ncpu0 48480 1552 5016 131447 194 0 100 22 0 0\n";
+        let ticks = CpuTicks { user: 103_450, system: 11_243, idle: 257_681, iowait: 1005, irq: 215, steal: 60 };
+        assert_eq!(cpu_ticks(text), Some(ticks));
+        assert_eq!(cpu_ticks(b"cpu  1 2 3\n"), None);
+        assert_eq!(cpu_ticks(b"cpu0 1 2 3 4 5 6 7 8\n"), None);
+    }
+
+    #[test]
+    fn pressure() {
+        let text = b"some avg10=17.49 avg60=51.64 avg300=26.22 total=144657510\n\
+            full avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+        assert_eq!(pressure_some_us(text), Some(144_657_510));
+        assert_eq!(pressure_some_us(b"full avg10=0.00 total=9\n"), None);
+    }
+
+    #[test]
+    fn counters() {
+        let snmp = b"Ip: Forwarding DefaultTTL\nIp: 1 64\n\
+            Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens AttemptFails EstabResets CurrEstab InSegs \
+            OutSegs RetransSegs InErrs OutRsts InCsumErrors\n\
+            Tcp: 1 200 120000 -1 13969 13736 79 4127 2 363928 356286 136 0 2249 0\n";
+        assert_eq!(net_counter(snmp, b"Tcp:", b"RetransSegs"), Some(136));
+        assert_eq!(net_counter(snmp, b"Tcp:", b"CurrEstab"), Some(2));
+        assert_eq!(net_counter(snmp, b"Tcp:", b"MaxConn"), None);
+        assert_eq!(net_counter(snmp, b"Tcp:", b"Nonesuch"), None);
+        let netstat = b"TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 5 7\nIpExt: A\nIpExt: 1\n";
+        assert_eq!(net_counter(netstat, b"TcpExt:", b"ListenDrops"), Some(7));
+    }
+
+    #[test]
+    fn sockets() {
+        let text = b"sockets: used 17\nTCP: inuse 1 orphan 0 tw 12 alloc 1 mem 167\nUDP: inuse 0 mem 0\n";
+        assert_eq!(time_wait(text), Some(12));
+        assert_eq!(time_wait(b"TCP: inuse 1 orphan 0 tw\n"), None);
+    }
+
+    #[test]
+    fn interfaces() {
+        let text = b"Inter-|   Receive                                                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+            lo: 1170299605  341025    0    0    0     0          0         0 1170299605  341025    0    0    0     0       0          0\n  \
+            eth0: 613657531   23227    0    0    0     0          0         0  1454314   14810    0    0    0     0       0          0\n";
+        assert_eq!(net_bytes(text), Some((1_783_957_136, 1_171_753_919)));
+        assert_eq!(net_bytes(b"Inter-| x\n"), None);
+    }
+
+    #[test]
+    fn memory() {
+        assert_eq!(memory_used(b"MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n"), Some(400 * 1024));
+        assert_eq!(memory_used(b"MemTotal: 1000 kB\n"), None);
+    }
+
+    fn all(text: &[u8]) {
+        let _ = (cpu_ticks(text), pressure_some_us(text), time_wait(text), net_bytes(text), memory_used(text));
+        let _ = net_counter(text, b"Tcp:", b"CurrEstab");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(text in prop::collection::vec(any::<u8>(), 0..400)) {
+            all(&text);
+        }
+
+        #[test]
+        fn no_likely_bytes_panic(
+            text in "(cpu |some |total=|Tcp:|TCP:| tw| CurrEstab|lo:|MemTotal:|MemAvailable:|[0-9]{1,22}| |\n){0,40}"
+        ) {
+            all(text.as_bytes());
+        }
+    }
+}

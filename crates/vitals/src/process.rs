@@ -1,0 +1,214 @@
+//! One process: its clocks, its memory, its tasks.
+//!
+//! Does not know who its parent is or what it counts for.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::time::ClockId;
+use nix::unistd::Pid;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::account::{TICK_NS, Used};
+use crate::kept::{Kept, Reader};
+use crate::parse::process::{children, pid_stat, switches};
+
+/// A process under watch. Its files stay open, so that its number cannot come to mean another.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub pid: u32,
+    clock: Option<ClockId>,
+    stat: Kept,
+    home: OwnedFd,
+    task_dir: OwnedFd,
+    tasks: HashMap<u32, Task>,
+    look: u64,
+    /// At the last look; `None` before the first.
+    pub last: Option<Used>,
+}
+
+/// One thread.
+#[derive(Debug)]
+struct Task {
+    files: Option<TaskFiles>,
+    switches: (u64, u64),
+    /// The look at which it was last listed.
+    look: u64,
+}
+
+/// What is read of a thread. The kernel may be built without `children`.
+#[derive(Debug)]
+struct TaskFiles {
+    status: Kept,
+    children: Option<Kept>,
+}
+
+impl TaskFiles {
+    fn open(task_dir: impl AsFd, tid: u32) -> io::Result<TaskFiles> {
+        let status = Kept::open_at(task_dir.as_fd(), &format!("{tid}/status"))?;
+        let children = Kept::open_at(task_dir.as_fd(), &format!("{tid}/children")).ok();
+        Ok(TaskFiles { status, children })
+    }
+}
+
+/// What a look at a process saw.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub used: Used,
+    pub ended: bool,
+    pub threads: u64,
+    pub resident_pages: u64,
+    pub descriptors: Option<u64>,
+}
+
+impl Process {
+    /// Begins to watch a process.
+    ///
+    /// # Errors
+    /// When there is no such process, or its files may not be opened.
+    pub fn open(pid: u32) -> io::Result<Process> {
+        let home = directory(CWD, &format!("/proc/{pid}"))?;
+        let task_dir = directory(&home, "task")?;
+        let stat = Kept::open_at(&home, "stat")?;
+        let number = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+        Ok(Process {
+            pid,
+            clock: ClockId::pid_cpu_clock_id(Pid::from_raw(number)).ok(),
+            stat,
+            home,
+            task_dir,
+            tasks: HashMap::new(),
+            look: 0,
+            last: None,
+        })
+    }
+
+    /// Reads every thread: adds the switches since the last look to `sum`, and the children's numbers to `found`.
+    /// `keep` is how many more threads' files may stay open.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn look_at_tasks(
+        &mut self,
+        reader: &mut Reader,
+        keep: &mut usize,
+        sum: &mut (u64, u64),
+        found: &mut Vec<u32>,
+    ) -> io::Result<()> {
+        self.look += 1;
+        let look = self.look;
+        let tasks = &mut self.tasks;
+        reader.numbers_in(&self.task_dir, |tid| {
+            let task = tasks.entry(tid).or_insert(Task { files: None, switches: (0, 0), look });
+            task.look = look;
+        })?;
+        tasks.retain(|_, task| {
+            let lives = task.look == look;
+            *keep += usize::from(!lives && task.files.is_some());
+            lives
+        });
+        for (&tid, task) in tasks.iter_mut() {
+            task.read(&self.task_dir, tid, reader, keep, sum, found);
+        }
+        Ok(())
+    }
+
+    /// Reads clocks and memory.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn look(&mut self, reader: &mut Reader) -> io::Result<Seen> {
+        // The clock first: when `stat`, which is bound to the process, can still be read afterwards, then the
+        // number meant this process when its clock was read.
+        let clock = self.clock.and_then(|clock| clock.now().ok());
+        let text = reader.whole(&self.stat)?;
+        let stat = pid_stat(text).ok_or(io::ErrorKind::InvalidData)?;
+        let own_ns = match clock {
+            Some(t) => nanoseconds(t.tv_sec(), t.tv_nsec()),
+            None => stat.user.saturating_add(stat.system).saturating_mul(TICK_NS),
+        };
+        let used = Used {
+            own_ns,
+            user: stat.user,
+            system: stat.system,
+            children_user: stat.children_user,
+            children_system: stat.children_system,
+        };
+        let ended = stat.ended();
+        let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
+        Ok(Seen { used, ended, threads: stat.threads, resident_pages: stat.resident_pages, descriptors })
+    }
+
+    /// Open descriptors; `None` without permission. Since Linux 6.2 the directory's size says it; before, it is
+    /// listed, which takes a microsecond for every few descriptors.
+    fn descriptors(&self, reader: &mut Reader) -> Option<u64> {
+        reader.reads += 1;
+        let size = rustix::fs::statat(&self.home, "fd", rustix::fs::AtFlags::empty()).ok()?.st_size;
+        match u64::try_from(size) {
+            Ok(count) if count > 0 => Some(count),
+            _ => reader.count_in(&directory(&self.home, "fd").ok()?).ok(),
+        }
+    }
+
+    /// Proportional set size, bytes; `None` when it is gone or the kernel would not say. Walks the page tables of the
+    /// whole process under its memory lock.
+    pub fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
+        let file = Kept::open_at(&self.home, "smaps_rollup").ok()?;
+        let text = reader.whole(&file).ok()?;
+        crate::parse::keyed(text, b"Pss:")?.checked_mul(1024)
+    }
+
+    /// Whether it runs, or could: neither gone nor a zombie.
+    pub fn lives(&self, reader: &mut Reader) -> bool {
+        reader.whole(&self.stat).ok().and_then(pid_stat).is_some_and(|stat| !stat.ended())
+    }
+
+    /// How many threads' files are open.
+    pub fn kept_tasks(&self) -> usize {
+        self.tasks.values().filter(|task| task.files.is_some()).count()
+    }
+}
+
+impl Task {
+    fn read(
+        &mut self,
+        task_dir: &OwnedFd,
+        tid: u32,
+        reader: &mut Reader,
+        keep: &mut usize,
+        sum: &mut (u64, u64),
+        found: &mut Vec<u32>,
+    ) {
+        // A thread that ends while it is read is no error: the process may live on.
+        let mut fresh = false;
+        if self.files.is_none() {
+            self.files = TaskFiles::open(task_dir, tid).ok();
+            fresh = self.files.is_some();
+        }
+        let Some(files) = &self.files else { return };
+        if let Some(now) = reader.whole(&files.status).ok().and_then(switches) {
+            sum.0 += now.0.saturating_sub(self.switches.0);
+            sum.1 += now.1.saturating_sub(self.switches.1);
+            self.switches = now;
+        }
+        if let Some(Ok(text)) = files.children.as_ref().map(|file| reader.pieces(file)) {
+            found.extend(children(text));
+        }
+        if fresh {
+            match keep.checked_sub(1) {
+                Some(left) => *keep = left,
+                None => self.files = None,
+            }
+        }
+    }
+}
+
+fn directory(parent: impl AsFd, path: &str) -> io::Result<OwnedFd> {
+    Ok(openat(parent, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
+    let part = |x: i64| u64::try_from(x).unwrap_or(0);
+    part(seconds).saturating_mul(1_000_000_000).saturating_add(part(nanoseconds))
+}

@@ -1,0 +1,218 @@
+//! Real processes, watched. The roots are shells that do what they are told on standard input.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weir_model::record::{ResourceSecond, Role, RoleUsage};
+use weir_vitals::{Watch, Watched, Window};
+
+/// A few hundred milliseconds of CPU.
+const BURN: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+
+/// A shell that runs lines and answers; it ends with the test.
+struct Keeper {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Keeper {
+    fn start() -> Keeper {
+        let mut child = Command::new("sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
+        let output = BufReader::new(child.stdout.take().expect("is piped"));
+        let input = child.stdin.take();
+        Keeper { child, input, output }
+    }
+
+    fn watched(&self, include_root: bool) -> Watched {
+        Watched { role: Role::Proxy, root: self.child.id(), include_root }
+    }
+
+    /// Runs a command line that prints `lines` lines, and returns them.
+    fn run(&mut self, line: &str, lines: usize) -> Vec<String> {
+        writeln!(self.input.as_mut().expect("is open"), "{line}").expect("the shell lives");
+        let read = |_| {
+            let mut line = String::new();
+            self.output.read_line(&mut line).expect("the shell answers");
+            line.trim().to_owned()
+        };
+        (0..lines).map(read).collect()
+    }
+
+    /// CPU seconds of the shell itself and of the children it waited for, by its own account.
+    fn times(&mut self) -> (f64, f64) {
+        let lines = self.run("times", 2);
+        let sum = |line: &String| line.split_whitespace().map(minutes).sum();
+        (sum(&lines[0]), sum(&lines[1]))
+    }
+}
+
+/// `0m0.123s`
+fn minutes(text: &str) -> f64 {
+    let (minutes, seconds) = text.trim_end_matches('s').split_once('m').expect("is a time");
+    minutes.parse::<f64>().expect("is a number") * 60.0 + seconds.parse::<f64>().expect("is a number")
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Its children are told apart by their own deadline: every one in these tests ends by itself.
+        drop(self.input.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn cpu_s(usage: &RoleUsage) -> f64 {
+    (usage.cpu_user_us + usage.cpu_system_us) as f64 / 1e6
+}
+
+fn rows<'w>(window: &'w Window, who: &str) -> Vec<&'w ResourceSecond> {
+    window.series.iter().filter(|row| row.who == who).collect()
+}
+
+#[test]
+fn a_child_that_ends_in_the_window_keeps_its_cpu() {
+    let mut keeper = Keeper::start();
+    let before = keeper.times().1;
+    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    watch.begin_window().unwrap();
+    keeper.run(&format!("sh -c '{BURN}'; echo"), 1);
+    let window = watch.end_window().unwrap();
+    let truth = keeper.times().1 - before;
+    let seen = cpu_s(&window.usage[0]);
+    assert!(truth > 0.05, "the child used {truth} s: too little to test with");
+    assert!((seen - truth).abs() < 0.04, "seen {seen} s, the shell says {truth} s");
+    watch.stop();
+}
+
+#[test]
+fn a_child_that_ends_after_some_rows_is_counted_once() {
+    let mut keeper = Keeper::start();
+    let before = keeper.times().1;
+    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    watch.begin_window().unwrap();
+    // Lives over at least one whole row, and the next one begins after it ended.
+    keeper.run(&format!("sh -c '{BURN}; sleep 1.2; {BURN}'; sleep 0.9; sh -c '{BURN}'; echo"), 1);
+    let window = watch.end_window().unwrap();
+    let truth = keeper.times().1 - before;
+    let seen = cpu_s(&window.usage[0]);
+    assert!((seen - truth).abs() < 0.06, "seen {seen} s, the shell says {truth} s");
+    assert!(rows(&window, "proxy").len() >= 2);
+    watch.stop();
+}
+
+#[test]
+fn the_root_counts_only_when_asked_for() {
+    let mut keeper = Keeper::start();
+    let without = Watch::start(vec![keeper.watched(false)]).unwrap();
+    let with = Watch::start(vec![keeper.watched(true)]).unwrap();
+    let before = keeper.times().0;
+    without.begin_window().unwrap();
+    with.begin_window().unwrap();
+    keeper.run(&format!("{BURN}; echo"), 1);
+    let (without, with) = (without.end_window().unwrap(), with.end_window().unwrap());
+    let truth = keeper.times().0 - before;
+    assert!(cpu_s(&without.usage[0]) < 0.01, "{:?}", without.usage[0]);
+    assert_eq!((without.usage[0].processes_max, without.usage[0].rss_max_bytes), (0, 0));
+    let seen = cpu_s(&with.usage[0]);
+    assert!((seen - truth).abs() < 0.04, "seen {seen} s, the shell says {truth} s");
+    assert_eq!(with.usage[0].processes_max, 1);
+    // A loop of a shell is user time, mostly.
+    assert!(with.usage[0].cpu_user_us > with.usage[0].cpu_system_us);
+}
+
+#[test]
+fn a_tree_is_counted_whole() {
+    let mut keeper = Keeper::start();
+    keeper.run("sh -c 'sleep 8 & sleep 8 & echo; sleep 8' & ", 1);
+    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    // The third sleep is born after the line was printed.
+    std::thread::sleep(Duration::from_millis(300));
+    watch.begin_window().unwrap();
+    let usage = watch.end_window().unwrap().usage.remove(0);
+    assert_eq!((usage.processes_max, usage.threads_max), (4, 4));
+    assert!(usage.rss_max_bytes > 100_000, "{usage:?}");
+    assert!(usage.pss_max_bytes.is_none_or(|pss| pss <= usage.rss_max_bytes), "{usage:?}");
+    // Standard input, output and error, at least, of four processes.
+    assert!(usage.fds_max.is_some_and(|fds| fds >= 12), "{usage:?}");
+    watch.stop();
+}
+
+#[test]
+fn rows_add_up_to_the_window() {
+    let mut keeper = Keeper::start();
+    let watch = Watch::start(vec![keeper.watched(true)]).unwrap();
+    let begin = Instant::now();
+    watch.begin_window().unwrap();
+    keeper.run(&format!("{BURN}; sleep 1.6; {BURN}; sleep 1; echo"), 1);
+    let window = watch.end_window().unwrap();
+    let took = begin.elapsed().as_secs_f64();
+    assert!(window.length_s <= took && window.length_s > 2.0, "{} s in {took} s", window.length_s);
+    for who in ["proxy", "host"] {
+        let length: f64 = rows(&window, who).iter().map(|row| row.length_s).sum();
+        assert!((length - window.length_s).abs() < 1e-6, "{who}: {length} of {}", window.length_s);
+    }
+    let own = rows(&window, "proxy");
+    let cpu: f64 = own.iter().map(|r| (r.cpu_user.unwrap() + r.cpu_system.unwrap()) * r.length_s).sum();
+    assert!((cpu - cpu_s(&window.usage[0])).abs() < 1e-4, "{cpu} {:?}", window.usage[0]);
+    let switches: u64 = own.iter().map(|r| r.switches_voluntary.unwrap() + r.switches_involuntary.unwrap()).sum();
+    assert_eq!(switches, window.usage[0].switches.0 + window.usage[0].switches.1);
+    let cost = watch.stop();
+    assert!(cost.cpu_us >= window.own_cpu_us && cost.looks >= 4 && cost.reads > 20, "{cost:?}");
+}
+
+#[test]
+fn the_host_row_has_what_this_kernel_has() {
+    let watch = Watch::start(Vec::new()).unwrap();
+    watch.begin_window().unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    let window = watch.end_window().unwrap();
+    assert!(window.usage.is_empty());
+    for row in rows(&window, "host") {
+        let cores = [row.cpu_user, row.cpu_system, row.cpu_idle, row.cpu_iowait, row.cpu_irq, row.cpu_steal];
+        let busy: f64 = cores.iter().map(|c| c.expect("Linux says it")).sum();
+        let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+        // At least half of one CPU of the time must show up; the machine may have more CPUs than this test may use.
+        assert!(busy > 0.5 * cpus.min(1.0), "{row:?}");
+        assert!(row.rss_bytes.is_some_and(|bytes| bytes > 1 << 20));
+        assert!(row.tcp_established.is_some() && row.net_in_bytes.is_some() && row.listen_overflows.is_some());
+        assert_eq!(row.psi_cpu.is_some(), std::fs::read("/proc/pressure/cpu").is_ok());
+        assert!(row.psi_cpu.is_none_or(|share| (0.0..=1.0).contains(&share)));
+    }
+}
+
+#[test]
+fn a_root_that_is_not_there_is_named() {
+    let mut keeper = Keeper::start();
+    let watched = keeper.watched(false);
+    let watch = Watch::start(vec![watched]).unwrap();
+    keeper.child.kill().unwrap();
+    keeper.child.wait().unwrap();
+    let error = watch.begin_window().unwrap_err();
+    assert_eq!(error.to_string(), format!("process {} (proxy) has ended", watched.root));
+    let error = Watch::start(vec![watched]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(error.to_string().starts_with(&format!("cannot watch process {} (proxy)", watched.root)), "{error}");
+}
+
+#[test]
+fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
+    let mut keeper = Keeper::start();
+    let watch = Watch::start(vec![keeper.watched(true)]).unwrap();
+    watch.begin_window().unwrap();
+    keeper.run(&format!("{BURN}; sleep 1.1; echo"), 1);
+    keeper.child.kill().unwrap();
+    keeper.child.wait().unwrap();
+    let window = watch.end_window().unwrap();
+    assert!(cpu_s(&window.usage[0]) > 0.03, "{:?}", window.usage[0]);
+}
+
+#[test]
+fn an_end_without_a_begin_is_refused() {
+    let watch = Watch::start(Vec::new()).unwrap();
+    assert_eq!(watch.end_window().unwrap_err().to_string(), "no window is open");
+    watch.begin_window().unwrap();
+    watch.end_window().unwrap();
+    assert!(watch.end_window().is_err());
+}
