@@ -1,1 +1,32 @@
-//! placeholder
+//! Tables, charts, markdown and HTML, made from a run folder alone.
+//!
+//! Data moves one way: [`load_run`] reads the folder, [`summary`] turns it into medians, intervals and ranks, and
+//! everything drawn (terminal, `report.md`, `report.html`, SVG, PNG) is a drawing of that. Nothing in here starts a
+//! process or opens a socket, and nothing of a run is written but the folder `report/`.
+//!
+//! This crate knows no product, no protocol, and not how anything was measured beyond what the record says.
+
+pub mod chart;
+pub mod charts;
+mod error;
+mod files;
+mod hlog;
+mod make;
+mod markdown;
+pub mod number;
+mod page;
+pub mod palette;
+mod plan;
+pub mod run;
+mod series;
+pub mod summary;
+mod summary_csv;
+pub mod tables;
+mod terminal;
+
+pub use error::ReportError;
+pub use make::{Made, Options, make};
+pub use plan::{Named, Plan, PlannedLoad};
+pub use run::{Run, load_run};
+pub use summary::{Summary, summary};
+pub use terminal::text_tables;

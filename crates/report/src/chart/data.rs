@@ -1,0 +1,50 @@
+//! The numbers of a chart as CSV, for whoever wants to draw it otherwise. Knows charts, nothing of runs.
+
+use super::{Chart, Kind};
+use crate::error::ReportError;
+
+/// One row a bar or a point; the header names the units.
+///
+/// # Errors
+///
+/// Only when memory for the text cannot be had.
+pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let written = match &chart.kind {
+        Kind::Bars(bars) => {
+            let value = bars.value.words();
+            let header = ["group", "series", &value, "low", "high"].map(str::to_string);
+            let rows = bars.groups.iter().flat_map(|group| {
+                group.bars.iter().map(|bar| {
+                    let series = bars.series.get(bar.series).map(|series| series.name.clone()).unwrap_or_default();
+                    let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+                    let (low, high) = (bar.interval.map(|i| i.0), bar.interval.map(|i| i.1));
+                    [group.label.clone(), series, bar.value.to_string(), end(low), end(high)]
+                })
+            });
+            write(&mut writer, header, rows)
+        }
+        Kind::Lines(lines) => {
+            let header = ["series".to_string(), "part".to_string(), lines.x.words(), lines.y.words()];
+            let rows = lines.series.iter().flat_map(|line| {
+                let points = line.pieces.iter().flatten();
+                points.map(|(x, y)| [line.name.clone(), line.part.clone(), x.to_string(), y.to_string()])
+            });
+            write(&mut writer, header, rows)
+        }
+    };
+    written.map_err(|error| ReportError::draw(&chart.name, error))?;
+    writer.into_inner().map_err(|error| ReportError::draw(&chart.name, error))
+}
+
+fn write<const N: usize>(
+    writer: &mut csv::Writer<Vec<u8>>,
+    header: [String; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> Result<(), csv::Error> {
+    writer.write_record(&header)?;
+    for row in rows {
+        writer.write_record(&row)?;
+    }
+    Ok(())
+}

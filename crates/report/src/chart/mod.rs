@@ -1,0 +1,155 @@
+//! A chart, described once as plain data. Plotly's JSON, SVG, PNG and CSV are drawings of the same value, so they
+//! cannot disagree. Knows no suite and no run.
+
+pub mod axis;
+pub mod data;
+mod measure;
+pub mod plotly;
+pub mod png;
+pub mod svg;
+mod svg_bars;
+mod svg_lines;
+mod svg_parts;
+
+use axis::Axis;
+
+/// One picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Stem of its file names: `[a-z0-9-]+`.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What is needed to read it: which line is which, one short sentence.
+    pub subtitle: String,
+    /// What a reader who cannot see it should know.
+    pub alt: String,
+    /// How the numbers were obtained, in sentences.
+    pub notes: Vec<String>,
+    /// What is drawn.
+    pub kind: Kind,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Horizontal bars.
+    Bars(Bars),
+    /// Lines over an axis.
+    Lines(Lines),
+}
+
+/// Groups of horizontal bars, from top to bottom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// The value axis.
+    pub value: Axis,
+    /// The series of each group, in the order of [`Bar::series`].
+    pub series: Vec<BarSeries>,
+    /// From top to bottom.
+    pub groups: Vec<BarGroup>,
+    /// A group's bars stand behind each other and not below each other.
+    pub stacked: bool,
+}
+
+/// What the bars of one colour or shade stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarSeries {
+    /// As in the legend; there is no legend for one series.
+    pub name: String,
+    /// `#rrggbb`, for the legend.
+    pub colour: String,
+}
+
+/// Bars under one label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarGroup {
+    /// What stands left of them.
+    pub label: String,
+    /// Apart from the others: drawn with a rule below.
+    pub baseline: bool,
+    /// At most one a series.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Index into [`Bars::series`].
+    pub series: usize,
+    /// Length, in the axis' unit.
+    pub value: f64,
+    /// Ends of the interval, in the axis' unit.
+    pub interval: Option<(f64, f64)>,
+    /// `#rrggbb`.
+    pub colour: String,
+    /// Only an outline: shown, not ranked.
+    pub hollow: bool,
+    /// What stands at its end.
+    pub text: String,
+}
+
+/// Lines over an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lines {
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// What is drawn, later ones on top.
+    pub series: Vec<Line>,
+    /// Vertical rules with a label to their right, such as where a block begins.
+    pub rules: Vec<(f64, String)>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// As in the legend. Lines of one name share an entry of the legend and a toggle.
+    pub name: String,
+    /// What it is within its name, such as `p99`; empty when a name has one line.
+    pub part: String,
+    /// `#rrggbb`.
+    pub colour: String,
+    /// How it is drawn.
+    pub dash: Dash,
+    /// Pieces with gaps between them; points are (x, y) in the axes' units.
+    pub pieces: Vec<Vec<(f64, f64)>>,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dash {
+    /// Without gaps.
+    Solid,
+    /// Long dashes.
+    Dashed,
+    /// Dots.
+    Dotted,
+}
+
+impl Chart {
+    /// True when there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        match &self.kind {
+            Kind::Bars(bars) => bars.groups.iter().all(|group| group.bars.is_empty()),
+            Kind::Lines(lines) => lines.series.iter().all(|line| line.pieces.iter().all(Vec::is_empty)),
+        }
+    }
+
+    /// Names of what can be shown and hidden, with their colours: each once, in drawing order.
+    pub fn toggles(&self) -> Vec<(&str, &str)> {
+        let all: Vec<(&str, &str)> = match &self.kind {
+            Kind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
+            Kind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
+            Kind::Lines(lines) => lines.series.iter().map(|l| (l.name.as_str(), l.colour.as_str())).collect(),
+        };
+        let mut unique: Vec<(&str, &str)> = Vec::new();
+        for toggle in all {
+            if !unique.iter().any(|(name, _)| *name == toggle.0) {
+                unique.push(toggle);
+            }
+        }
+        unique
+    }
+}

@@ -1,0 +1,35 @@
+//! Rasterises a chart's SVG with the embedded font, so that it looks the same on a machine that has none.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::measure::{BOLD, REGULAR};
+use crate::error::ReportError;
+
+/// Pixels of the picture for one of the SVG: sharp on a dense screen.
+const SCALE: f32 = 2.0;
+
+static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(REGULAR.to_vec());
+    fonts.load_font_data(BOLD.to_vec());
+    fonts.set_sans_serif_family("Noto Sans");
+    Arc::new(fonts)
+});
+
+/// The picture as PNG.
+///
+/// # Errors
+///
+/// When `svg` is no SVG, or memory for its pixels cannot be had.
+pub fn draw(name: &str, svg: &str) -> Result<Vec<u8>, ReportError> {
+    let options = Options { fontdb: FONTS.clone(), font_family: "Noto Sans".to_string(), ..Options::default() };
+    let tree = Tree::from_str(svg, &options).map_err(|error| ReportError::draw(name, error))?;
+    let size = tree.size();
+    let (width, height) = ((size.width() * SCALE).ceil() as u32, (size.height() * SCALE).ceil() as u32);
+    let mut pixels = Pixmap::new(width, height).ok_or_else(|| ReportError::draw(name, "the picture has no size"))?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|error| ReportError::draw(name, error))
+}

@@ -1,0 +1,60 @@
+//! Which charts a report has, and what they show. Knows runs and summaries, nothing of how a chart is drawn.
+
+mod bars;
+mod latency;
+mod resources;
+mod timeline;
+
+use weir_model::suite::Entry;
+
+use crate::chart::{Chart, Dash};
+use crate::palette::{Look, look};
+use crate::run::{Broken, Run};
+use crate::summary::{Section, Summary};
+
+/// The charts of one section, in reading order.
+#[derive(Debug, Clone, Default)]
+pub struct SectionCharts {
+    /// Answers of the section: rate, percentiles, latency over time, cost, and the proxy over time.
+    pub main: Vec<Chart>,
+    /// What client and origin used: for who doubts that they had room.
+    pub room: Vec<Chart>,
+}
+
+/// The picture of the first screen: every section of the headline's kind when there are several, else the headline.
+pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
+    bars::overview(run, summary)
+}
+
+/// The charts of a section. Files that could not be read go into `broken`, each once.
+pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
+    let mut charts = SectionCharts::default();
+    charts.main.push(bars::capacity(run, section));
+    charts.main.push(latency::by_percentile(run, section, broken));
+    charts.main.push(latency::over_time(run, section, broken));
+    charts.main.push(bars::cost(run, section));
+    for chart in resources::over_time(run, section, broken) {
+        if chart.role == weir_model::record::Role::Proxy {
+            charts.main.push(chart.chart);
+        } else {
+            charts.room.push(chart.chart);
+        }
+    }
+    charts.main.retain(|chart| !chart.is_empty());
+    charts.room.retain(|chart| !chart.is_empty());
+    charts
+}
+
+/// Colour and dash of an entry, the same in every chart.
+pub(crate) fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
+    let look = look(entry, &run.plan.entries);
+    let dash = if look.variant == 0 { Dash::Solid } else { Dash::Dashed };
+    (look, dash)
+}
+
+pub(crate) fn note_broken(broken: &mut Vec<Broken>, file: String, why: String) {
+    let row = Broken { file, why };
+    if !broken.contains(&row) {
+        broken.push(row);
+    }
+}

@@ -1,0 +1,116 @@
+//! CPU and memory of each role, second by second.
+
+use weir_model::record::{ResourceSecond, Role};
+use weir_model::suite::Entry;
+
+use super::timeline::{Timeline, measured};
+use super::{note_broken, style};
+use crate::chart::axis::{Axis, Scale};
+use crate::chart::{Chart, Kind, Line, Lines};
+use crate::number::Unit;
+use crate::run::{Broken, Run, Trial};
+use crate::series;
+use crate::summary::Section;
+
+/// A chart and whose it is.
+pub(super) struct RoleChart {
+    pub role: Role,
+    pub chart: Chart,
+}
+
+/// One of the two quantities drawn.
+struct Quantity {
+    name: &'static str,
+    stem: &'static str,
+    unit: Unit,
+    of: fn(&ResourceSecond) -> Option<f64>,
+    note: &'static str,
+}
+
+const QUANTITIES: [Quantity; 2] = [
+    Quantity {
+        name: "CPU",
+        stem: "cpu",
+        unit: Unit::CORES,
+        of: |row| Some(row.cpu_user? + row.cpu_system?),
+        note: "User and system time of the role's process tree, in cores.",
+    },
+    Quantity {
+        name: "Memory",
+        stem: "memory",
+        unit: Unit::MEBIBYTES,
+        of: |row| row.rss_bytes.map(|bytes| bytes as f64),
+        note: "Resident set of the role's process tree; pages that its processes share are counted once each.",
+    },
+];
+
+/// CPU and memory of the proxy, the client and the origin.
+pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Vec<RoleChart> {
+    let timeline = Timeline::of(run, section);
+    let mut trials: Vec<(Entry, u32, Vec<(f64, ResourceSecond)>)> = Vec::new();
+    for row in section.all_rows() {
+        for trial in measured(run, section).filter(|trial| trial.entry() == row.entry) {
+            match series::resource_seconds(run, trial) {
+                Ok(rows) => trials.push((row.entry.clone(), trial.measurement.block, inside(trial, rows))),
+                Err(why) => note_broken(broken, format!("{}/resources.csv", trial.folder), why),
+            }
+        }
+    }
+    let mut charts = Vec::new();
+    for role in [Role::Proxy, Role::Client, Role::Origin] {
+        for quantity in &QUANTITIES {
+            let lines = section.all_rows().map(|row| {
+                let (look, dash) = style(run, &row.entry);
+                let own = trials.iter().filter(|(entry, ..)| *entry == row.entry);
+                let pieces = own.map(|(_, block, rows)| {
+                    let of_role = rows.iter().filter(|(_, row)| row.who == role.as_str());
+                    let point = |(at, row): &(f64, ResourceSecond)| {
+                        Some((timeline.start(*block) + at, (quantity.of)(row)? / quantity.unit.size))
+                    };
+                    of_role.filter_map(point).collect()
+                });
+                Line {
+                    name: row.label.clone(),
+                    part: String::new(),
+                    colour: look.colour,
+                    dash,
+                    pieces: pieces.filter(|piece: &Vec<_>| !piece.is_empty()).collect(),
+                }
+            });
+            let series: Vec<Line> = lines.filter(|line| !line.pieces.is_empty()).collect();
+            charts.push(RoleChart { role, chart: chart(section, role, quantity, series, &timeline) });
+        }
+    }
+    charts
+}
+
+/// The rows of the measured window, each at the middle of its second, in seconds since the window began.
+fn inside(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<(f64, ResourceSecond)> {
+    let Some(load) = &trial.measurement.load else { return Vec::new() };
+    let placed = rows.into_iter().map(|row| {
+        let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;
+        (end - row.length_s / 2.0, row)
+    });
+    placed.filter(|(at, _)| *at >= 0.0 && *at <= load.window_s).collect()
+}
+
+fn chart(section: &Section, role: Role, quantity: &Quantity, series: Vec<Line>, timeline: &Timeline) -> Chart {
+    let who = role.as_str();
+    Chart {
+        name: format!("{}-{}-{who}", section.slug(), quantity.stem),
+        title: format!("{} of the {who} over time: {}", quantity.name, section.heading()),
+        subtitle: if role == Role::Proxy {
+            "Less is better, for the same rate.".to_string()
+        } else {
+            format!("The {who} is part of the bench: it must have room left.")
+        },
+        alt: format!("{} of the {who}, second by second, for every product and block.", quantity.name),
+        notes: vec![quantity.note.to_string(), timeline.words().to_string()],
+        kind: Kind::Lines(Lines {
+            x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
+            y: Axis { label: quantity.name.to_string(), unit: quantity.unit.name.to_string(), scale: Scale::Linear },
+            series,
+            rules: timeline.rules(),
+        }),
+    }
+}

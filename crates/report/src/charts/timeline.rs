@@ -1,0 +1,58 @@
+//! Blocks joined end to end on one axis of time, so that a block that went wrong is seen and not averaged away.
+
+use std::collections::BTreeMap;
+
+use crate::run::{Run, Trial};
+use crate::summary::Section;
+
+/// Where each block begins on the joined axis.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    starts: BTreeMap<u32, f64>,
+}
+
+impl Timeline {
+    /// Long enough for the longest window of each block.
+    pub fn of(run: &Run, section: &Section) -> Timeline {
+        let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
+        for trial in measured(run, section) {
+            let window = trial.measurement.load.as_ref().map_or(0.0, |load| load.window_s);
+            let longest = lengths.entry(trial.measurement.block).or_default();
+            *longest = longest.max(window);
+        }
+        let mut start = 0.0;
+        let starts = lengths.into_iter().map(|(block, length)| {
+            let own = start;
+            start += length.ceil().max(1.0);
+            (block, own)
+        });
+        Timeline { starts: starts.collect() }
+    }
+
+    /// Where `block` begins, seconds.
+    pub fn start(&self, block: u32) -> f64 {
+        self.starts.get(&block).copied().unwrap_or(0.0)
+    }
+
+    /// Rules where blocks begin; none for a single block.
+    pub fn rules(&self) -> Vec<(f64, String)> {
+        if self.starts.len() < 2 {
+            return Vec::new();
+        }
+        self.starts.iter().map(|(block, start)| (*start, format!("block {block}"))).collect()
+    }
+
+    /// A sentence for the notes.
+    pub fn words(&self) -> &'static str {
+        if self.starts.len() < 2 {
+            "Seconds since the measured window began."
+        } else {
+            "The measured windows of all blocks, joined end to end; what lies between them is not drawn."
+        }
+    }
+}
+
+/// The section's trials that have numbers, invalid ones too: they are evidence.
+pub(super) fn measured<'a>(run: &'a Run, section: &'a Section) -> impl Iterator<Item = &'a Trial> {
+    run.trials_of(&section.workload, &section.load).filter(|trial| trial.measurement.load.is_some())
+}

@@ -1,0 +1,58 @@
+//! What can go wrong while a report is made. Knows paths and messages, nothing of what stands in a report.
+
+use std::path::{Path, PathBuf};
+
+/// Why no report was made.
+///
+/// A broken file *inside* a run is none of these: it becomes a row of the report
+/// ([`Broken`](crate::run::Broken)), because the other trials are still worth reading.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The folder does not exist or holds no `trials` folder.
+    #[error(
+        "{path}: not a run folder: {why}\n  would be right: a folder that `weir run` made, such as runs/<time>-<suite>"
+    )]
+    NotARun {
+        /// As given by the caller.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// No trial has ended yet.
+    #[error(
+        "{path}: no trial of this run has ended yet, so there is nothing to report\n  \
+         let it go on with `weir run --resume {path}`"
+    )]
+    Empty {
+        /// As given by the caller.
+        path: PathBuf,
+    },
+    /// The file system said no.
+    #[error("{path}: {doing}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// `read`, `write`, `rename`.
+        doing: &'static str,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A picture or a page could not be drawn: a defect of weir, not of the run.
+    #[error("{what} could not be drawn: {why}")]
+    Draw {
+        /// Which one.
+        what: String,
+        /// What the library said.
+        why: String,
+    },
+}
+
+impl ReportError {
+    pub(crate) fn io(path: &Path, doing: &'static str, source: std::io::Error) -> Self {
+        ReportError::Io { path: path.to_path_buf(), doing, source }
+    }
+
+    pub(crate) fn draw(what: impl Into<String>, why: impl ToString) -> Self {
+        ReportError::Draw { what: what.into(), why: why.to_string() }
+    }
+}

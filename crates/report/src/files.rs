@@ -1,0 +1,93 @@
+//! The configurations that a run's products were rendered to. Knows where a trial keeps them, nothing of their syntax.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use weir_model::suite::Entry;
+
+use crate::run::{BASELINE, Run, relative};
+
+/// Folder of a trial that holds the product's files.
+const FOLDER: &str = "product";
+
+/// Files in it that are no configuration but weir's record of the process.
+const RECORDS: [&str; 3] = ["output.log", "check.log", "exit.json"];
+
+/// A configuration longer than this is shown up to here.
+const LONGEST: usize = 64 * 1024;
+
+/// Files beyond this many are what a product left behind, not what it was told.
+const MOST: usize = 16;
+
+/// One rendered file, shown once for all trials in which it was the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// Product and profile.
+    pub entry: Entry,
+    /// As a reader knows it.
+    pub label: String,
+    /// Path of the first trial's file in the run folder.
+    pub file: String,
+    /// What stands in it.
+    pub text: String,
+    /// How many more trials had the same, but for the trial folder's name in it.
+    pub alike: usize,
+}
+
+/// Every configuration of the run, in the suite's order.
+pub fn configurations(run: &Run) -> Vec<Rendered> {
+    let mut all: Vec<(Rendered, String)> = Vec::new();
+    for entry in run.plan.entries.iter().filter(|entry| entry.product != BASELINE) {
+        for trial in run.trials.iter().filter(|trial| trial.entry() == *entry) {
+            let folder = run.folder.join(&trial.folder).join(FOLDER);
+            for path in files(&folder) {
+                let Some(text) = read_text(&path) else { continue };
+                let own = trial.folder.rsplit('/').next().unwrap_or_default();
+                let key = format!("{}\n{}", relative(&folder, &path), text.replace(own, ""));
+                match all.iter_mut().find(|(known, known_key)| known.entry == *entry && *known_key == key) {
+                    Some((known, _)) => known.alike += 1,
+                    None => {
+                        let file = relative(&run.folder, &path);
+                        let label = run.label_of(entry);
+                        all.push((Rendered { entry: entry.clone(), label, file, text, alike: 0 }, key));
+                    }
+                }
+            }
+        }
+    }
+    all.into_iter().map(|(rendered, _)| rendered).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&next) else { continue };
+        for entry in entries.filter_map(Result::ok) {
+            // Links are not followed: they may lead out of the run.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    let record = |path: &Path| RECORDS.iter().any(|name| path == folder.join(name));
+    found.retain(|path| !record(path) && path.extension().is_none_or(|ending| ending != "log" && ending != "pid"));
+    found.sort();
+    found.truncate(MOST);
+    found
+}
+
+/// `None` for what is no text, such as a key store or a cache.
+fn read_text(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    if bytes.is_empty() || bytes.contains(&0) {
+        return None;
+    }
+    let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned();
+    if bytes.len() > LONGEST {
+        text.push_str("\n… cut off here\n");
+    }
+    Some(text)
+}

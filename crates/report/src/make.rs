@@ -1,0 +1,147 @@
+//! Writes the report of a run: into a folder beside the old one, then in its place, so that a reader never sees half
+//! of one. Touches nothing of the run but `report/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::chart::{Chart, data, png, svg};
+use crate::charts::{self, SectionCharts};
+use crate::error::ReportError;
+use crate::page::{self, Drawing};
+use crate::run::load_run;
+use crate::summary::summary;
+use crate::{markdown, summary_csv};
+
+/// Name of the report's folder in a run.
+const FOLDER: &str = "report";
+
+/// What to make.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Rasterise each chart too. Without, a report is made several times as fast, and its links to PNG lead nowhere.
+    pub png: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { png: true }
+    }
+}
+
+/// Where everything is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// The page.
+    pub html: PathBuf,
+    /// The same for a README.
+    pub markdown: PathBuf,
+    /// SVG, PNG and CSV of each chart.
+    pub charts: Vec<PathBuf>,
+    /// One row a product and section.
+    pub summary_csv: PathBuf,
+}
+
+/// Makes the report of `run`, which may still be growing; may be called any time, as often as wanted.
+///
+/// # Errors
+///
+/// When the folder is no run or no trial has ended, when the disk says no, or when drawing fails, which is a defect of
+/// weir. Then an older report stands as it was.
+pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
+    let loaded = load_run(run)?;
+    let mut summary = summary(&loaded);
+    let mut broken = Vec::new();
+    let sections = summary.sections.iter();
+    let drawn: Vec<SectionCharts> = sections.map(|section| charts::of_section(&loaded, section, &mut broken)).collect();
+    // Histograms and series are only read for charts, so only now is it known which of them are broken.
+    summary.broken.append(&mut broken);
+    let overview = charts::overview(&loaded, &summary);
+    let drawing = Drawing {
+        run: &loaded,
+        summary: &summary,
+        overview: overview.as_ref(),
+        sections: summary.sections.iter().zip(&drawn).collect(),
+    };
+    let new = folder_beside(run)?;
+    let all: Vec<&Chart> =
+        overview.iter().chain(drawn.iter().flat_map(|charts| charts.main.iter().chain(&charts.room))).collect();
+    let names = write_charts(&all, new.path(), options)?;
+    write(&new.path().join("report.html"), page::draw(&drawing)?.as_bytes())?;
+    write(&new.path().join("report.md"), markdown::draw(&drawing).as_bytes())?;
+    write(&new.path().join("summary.csv"), &summary_csv::draw(&summary)?)?;
+    let folder = run.join(FOLDER);
+    replace(run, new, &folder)?;
+    Ok(Made {
+        html: folder.join("report.html"),
+        markdown: folder.join("report.md"),
+        charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
+        summary_csv: folder.join("summary.csv"),
+    })
+}
+
+/// A folder that vanishes unless it is renamed.
+fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".report-");
+    // Reports are read by others than who made them; the umask still applies.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    builder.tempdir_in(run).map_err(|error| ReportError::io(run, "make a folder in", error))
+}
+
+/// Puts the new folder where the old one was.
+fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), ReportError> {
+    // Goes away, with the old report in it, when this function ends.
+    let attic = folder_beside(run)?;
+    match fs::rename(folder, attic.path().join(FOLDER)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(ReportError::io(folder, "move the old report away", error));
+        }
+        _ => {}
+    }
+    let new = new.keep();
+    fs::rename(&new, folder).map_err(|error| ReportError::io(folder, "rename to", error))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+    fs::write(path, bytes).map_err(|error| ReportError::io(path, "write", error))
+}
+
+/// Draws each chart as SVG, CSV and, where wanted, PNG; the names of the files, in the order of the charts.
+fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
+    let folder = report.join("charts");
+    fs::create_dir(&folder).map_err(|error| ReportError::io(&folder, "make", error))?;
+    let next = AtomicUsize::new(0);
+    let failure: Mutex<Option<ReportError>> = Mutex::new(None);
+    // Rasterising is what takes time; the charts have nothing to do with each other.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(charts.len());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(chart) = charts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = write_chart(chart, &folder, options) {
+                        // A poisoned lock only means that another thread failed too.
+                        *failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failure.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        return Err(error);
+    }
+    let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
+    Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())
+}
+
+fn write_chart(chart: &Chart, folder: &Path, options: &Options) -> Result<(), ReportError> {
+    let file = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
+    let picture = svg::draw(chart);
+    if options.png {
+        write(&file("png"), &png::draw(&chart.name, &picture)?)?;
+    }
+    write(&file("svg"), picture.as_bytes())?;
+    write(&file("csv"), &data::csv(chart)?)
+}

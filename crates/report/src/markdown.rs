@@ -1,0 +1,78 @@
+//! `report.md`: what pastes into a README or a pull request. Knows the summary and the names of pictures.
+
+use std::fmt::Write as _;
+
+use crate::number::count;
+use crate::page::Drawing;
+use crate::tables::markdown::{draw as table, escape};
+use crate::tables::{self, Table};
+
+/// The whole file. Pictures are linked relatively, so it works where it lies beside `charts/`.
+pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
+    let summary = drawing.summary;
+    let mut text = format!("# {}\n\n", escape(&summary.title));
+    if !summary.question.is_empty() {
+        let _ = writeln!(text, "*{}*\n", escape(&summary.question));
+    }
+    let _ = writeln!(text, "**{}**\n", escape(&summary.answer));
+    for remark in &summary.remarks {
+        let _ = writeln!(text, "- {}", escape(remark));
+    }
+    if !summary.remarks.is_empty() {
+        text.push('\n');
+    }
+    if let Some(chart) = drawing.overview {
+        picture(&mut text, chart);
+    }
+    if summary.sections.len() > 1 {
+        heading(&mut text, 2, &tables::overview(summary).title);
+        text.push_str(&table(&tables::overview(summary)));
+        text.push('\n');
+    }
+    for (section, charts) in &drawing.sections {
+        heading(&mut text, 2, &section.heading());
+        text.push_str(&table(&tables::ranking(section)));
+        text.push('\n');
+        for chart in &charts.main {
+            picture(&mut text, chart);
+        }
+    }
+    let with_rows = |text: &mut String, table_of: Table| {
+        if !table_of.rows.is_empty() {
+            heading(text, 2, &table_of.title);
+            text.push_str(&table(&table_of));
+            text.push('\n');
+        }
+    };
+    with_rows(&mut text, tables::findings(&summary.findings));
+    with_rows(&mut text, tables::errors(&summary.errors));
+    with_rows(&mut text, tables::broken_files(&summary.broken));
+    if let Some(environment) = &drawing.run.environment {
+        let (machine, products) = tables::environment(environment);
+        with_rows(&mut text, products);
+        with_rows(&mut text, machine);
+    }
+    repeat(&mut text, drawing);
+    text
+}
+
+fn heading(text: &mut String, level: usize, words: &str) {
+    let _ = writeln!(text, "{} {}\n", "#".repeat(level), escape(words));
+}
+
+fn picture(text: &mut String, chart: &crate::chart::Chart) {
+    let _ = writeln!(text, "![{}](charts/{}.svg)\n", escape(&chart.alt), chart.name);
+}
+
+fn repeat(text: &mut String, drawing: &Drawing<'_>) {
+    let run = &drawing.summary.run;
+    heading(text, 2, "How to repeat it");
+    let _ = writeln!(
+        text,
+        "Made from {} trials of the run folder {}. The run is repeated, with the same cases, order and seed, by:\n",
+        count(drawing.summary.trials as u64),
+        escape(run)
+    );
+    // Indented code cannot be ended by anything that stands in a name.
+    let _ = writeln!(text, "    weir run {}/run.toml", tables::one_line(run));
+}

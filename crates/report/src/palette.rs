@@ -1,0 +1,77 @@
+//! One colour per product, the same in every chart of a report, and told apart by colour-blind readers.
+//! Knows entries, nothing of what is drawn.
+
+use weir_model::suite::Entry;
+
+use crate::run::BASELINE;
+
+/// Okabe and Ito, "Color Universal Design" (2008), without black and yellow (which vanish on dark and on white),
+/// then four of Paul Tol's "muted" scheme (2021) that stay apart from them.
+const COLOURS: [&str; 10] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#999933", "#332288", "#44aa99"];
+
+/// The baseline is no competitor, so it gets no colour.
+const GREY: &str = "#7f7f7f";
+
+/// How one entry looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// `#rrggbb`.
+    pub colour: String,
+    /// 0 for a product's first profile, 1 for its second ...: lines are dashed and bars lighter by it.
+    pub variant: usize,
+}
+
+/// The look of `entry` among all `entries` of the run. Products beyond the tenth share colours.
+pub fn look(entry: &Entry, entries: &[Entry]) -> Look {
+    let mut products: Vec<&str> = Vec::new();
+    for other in entries {
+        if other.product != BASELINE && !products.contains(&other.product.as_str()) {
+            products.push(&other.product);
+        }
+    }
+    let same = entries.iter().filter(|other| other.product == entry.product);
+    let variant = same.take_while(|other| other.profile != entry.profile).count();
+    let place = products.iter().position(|product| *product == entry.product);
+    let colour = match place {
+        Some(place) if entry.product != BASELINE => COLOURS[place % COLOURS.len()],
+        _ => GREY,
+    };
+    Look { colour: mix(colour, variant), variant }
+}
+
+/// The colour of a product's first profile, mixed with white for the others.
+fn mix(colour: &str, variant: usize) -> String {
+    let share = [0.0, 0.45, 0.25, 0.6][variant.min(3)];
+    lighter(colour, share)
+}
+
+/// `colour` (`#rrggbb`) with a `share` (0 to 1) of white in it.
+pub fn lighter(colour: &str, share: f64) -> String {
+    let channel = |at: usize| {
+        let value = colour.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(0);
+        let value = f64::from(value);
+        (value + (255.0 - value) * share).round() as u8
+    };
+    format!("#{:02x}{:02x}{:02x}", channel(1), channel(3), channel(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(product: &str, profile: &str) -> Entry {
+        Entry { product: product.to_string(), profile: profile.to_string() }
+    }
+
+    #[test]
+    fn a_product_keeps_its_hue_and_the_baseline_has_none() {
+        let all = [entry("direct", "stock"), entry("a", "stock"), entry("b", "stock"), entry("a", "tuned")];
+        assert_eq!(look(&all[0], &all).colour, GREY);
+        assert_eq!(look(&all[1], &all), Look { colour: COLOURS[0].to_string(), variant: 0 });
+        assert_eq!(look(&all[2], &all).colour, COLOURS[1]);
+        let second = look(&all[3], &all);
+        assert_eq!((second.variant, second.colour), (1, lighter(COLOURS[0], 0.45)));
+        assert_eq!(lighter("#000000", 1.0), "#ffffff");
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads a run folder. What is broken in it becomes a named row, never a crash: a run cut off anywhere keeps
+//! what it has. Knows the layout of the folder, nothing of tables and charts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use weir_model::record::{Environment, Measurement, Verdict};
+use weir_model::suite::Entry;
+
+use crate::error::ReportError;
+use crate::plan::Plan;
+
+/// The product that is no proxy: the baseline of every suite.
+pub const BASELINE: &str = "direct";
+
+/// A run as its folder tells it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its name, such as `2026-01-02T03-04-05-loggly`.
+    pub name: String,
+    /// What was asked, in which order.
+    pub plan: Plan,
+    /// The trials that ended, by number.
+    pub trials: Vec<Trial>,
+    /// Files that could not be read.
+    pub broken: Vec<Broken>,
+    /// Where it took place; `None` when the file is missing or broken.
+    pub environment: Option<Environment>,
+}
+
+/// One trial that ended.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Folder relative to the run's, such as `trials/1-nginx-tuned-plain-max`.
+    pub folder: String,
+    /// Its record.
+    pub measurement: Measurement,
+}
+
+/// A file of the run that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Broken {
+    /// Relative to the run's folder.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Trial {
+    /// True when the numbers may be ranked.
+    pub fn counts(&self) -> bool {
+        self.measurement.load.is_some() && matches!(self.measurement.verdict, Verdict::Valid | Verdict::Suspect)
+    }
+
+    /// Product and profile.
+    pub fn entry(&self) -> Entry {
+        let case = &self.measurement.case;
+        Entry { product: case.product.clone(), profile: case.profile.clone() }
+    }
+}
+
+impl Run {
+    /// The trials of one workload under one load, in the order in which they ran.
+    pub fn trials_of<'a>(&'a self, workload: &'a str, load: &'a str) -> impl Iterator<Item = &'a Trial> {
+        self.trials.iter().filter(move |trial| {
+            let case = &trial.measurement.case;
+            case.workload == workload && case.load == load
+        })
+    }
+
+    /// How a reader knows a product: as its makers write it, where the run recorded that.
+    pub fn title_of<'a>(&'a self, product: &'a str) -> &'a str {
+        let facts = self.environment.iter().flat_map(|e| &e.products).find(|facts| facts.name == product);
+        facts.map(|facts| facts.title.as_str()).filter(|title| !title.is_empty()).unwrap_or(product)
+    }
+
+    /// Title, with the profile where the run has more than one of them.
+    pub fn label_of(&self, entry: &Entry) -> String {
+        let title = self.title_of(&entry.product);
+        let mut profiles = self.plan.entries.iter().filter(|e| e.product != BASELINE).map(|e| &e.profile);
+        let first = profiles.next();
+        if entry.product == BASELINE || profiles.all(|profile| Some(profile) == first) {
+            title.to_string()
+        } else {
+            format!("{title} {}", entry.profile)
+        }
+    }
+}
+
+/// Reads a run folder; it may still be growing.
+///
+/// # Errors
+///
+/// [`ReportError::NotARun`] when there is no such folder or no `trials` in it, [`ReportError::Empty`] when no trial
+/// has ended. A file that is broken is no error but a row in [`Run::broken`].
+pub fn load_run(run: &Path) -> Result<Run, ReportError> {
+    let not_a_run = |why: &str| ReportError::NotARun { path: run.to_path_buf(), why: why.to_string() };
+    if !run.is_dir() {
+        return Err(not_a_run("there is no such folder"));
+    }
+    let trials_folder = run.join("trials");
+    if !trials_folder.is_dir() {
+        let started = run.join("run.toml").is_file();
+        let empty = ReportError::Empty { path: run.to_path_buf() };
+        return Err(if started { empty } else { not_a_run("it has neither a run.toml nor a folder `trials`") });
+    }
+    let mut broken = Vec::new();
+    let trials = read_trials(run, &trials_folder, &mut broken)?;
+    if trials.is_empty() && broken.is_empty() {
+        return Err(ReportError::Empty { path: run.to_path_buf() });
+    }
+    let environment = read_environment(run, &mut broken);
+    let plan = Plan::of(run, &trials, &mut broken);
+    let canonical = run.canonicalize().unwrap_or_else(|_| run.to_path_buf());
+    let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Run { folder: run.to_path_buf(), name, plan, trials, broken, environment })
+}
+
+fn read_trials(run: &Path, folder: &Path, broken: &mut Vec<Broken>) -> Result<Vec<Trial>, ReportError> {
+    let entries = fs::read_dir(folder).map_err(|error| ReportError::io(folder, "read", error))?;
+    let mut folders: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    let mut trials = Vec::new();
+    for path in folders {
+        let file = path.join("measurement.json");
+        // A trial without a measurement is under way, or was cut off: it is done again on resume.
+        if !file.exists() {
+            continue;
+        }
+        match read_json::<Measurement>(&file) {
+            Ok(measurement) => trials.push(Trial { folder: relative(run, &path), measurement }),
+            Err(why) => broken.push(Broken { file: relative(run, &file), why }),
+        }
+    }
+    trials.sort_by_key(|trial| trial.measurement.trial);
+    Ok(trials)
+}
+
+fn read_environment(run: &Path, broken: &mut Vec<Broken>) -> Option<Environment> {
+    let file = run.join("environment.json");
+    match read_json(&file) {
+        Ok(environment) => Some(environment),
+        Err(why) => {
+            broken.push(Broken { file: "environment.json".to_string(), why });
+            None
+        }
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, String> {
+    let text = fs::read(file).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+/// A path below the run's folder, with `/` between its parts.
+pub(crate) fn relative(run: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(run).unwrap_or(path);
+    let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}

@@ -1,0 +1,118 @@
+//! The sentences beside a table that say how its numbers were obtained. Knows a section, nothing of layout.
+
+use weir_stats::Estimate;
+
+use super::{Metric, Section};
+use crate::number::{count, percent, seconds, short};
+
+/// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
+fn interval_words(what: &str, estimates: &[Estimate]) -> String {
+    let Some(widest) = estimates.iter().max_by_key(|estimate| estimate.n) else {
+        return "There is no number, so there is no interval.".to_string();
+    };
+    match widest.n {
+        0 | 1 => "One block has no interval: it cannot say how far the next would be off.".to_string(),
+        n @ 2..=7 => format!(
+            "{what} the interval of the median: {} of {n} blocks. It covers the true median in {} of runs.",
+            if widest.level < 0.95 { "smallest to largest" } else { "order statistics" },
+            percent(widest.level)
+        ),
+        n => format!("{what} the {} interval of the median, bootstrapped from {n} blocks.", percent(widest.level)),
+    }
+}
+
+/// How the section's numbers were obtained.
+pub(super) fn how(section: &Section) -> Vec<String> {
+    let mut sentences = vec![load_words(section), median_words(section)];
+    let shown: Vec<Estimate> =
+        section.all_rows().filter(|row| row.rank.is_some()).filter_map(|r| r.of(section.ranked_by).copied()).collect();
+    sentences.push(interval_words("In brackets", &shown));
+    if section.rows.iter().filter(|row| row.rank.is_some()).count() > 1 {
+        sentences.push(match section.blocks {
+            0 | 1 => "From one block the order is what was seen once, not a result.".to_string(),
+            _ => "Products share a rank when their intervals overlap, or when their ratio within blocks may be 1. Ratios are \
+                  medians of ratios within blocks."
+                .to_string(),
+        });
+    }
+    sentences.extend(power_words(section));
+    sentences.extend(excluded_words(section));
+    sentences
+}
+
+/// How the numbers of a picture were obtained.
+pub(super) fn how_drawn(section: &Section) -> Vec<String> {
+    let shown: Vec<Estimate> = section.all_rows().filter_map(|row| row.of(section.ranked_by).copied()).collect();
+    let mut sentences = vec![load_words(section), blocks_words(section), interval_words("Whiskers are", &shown)];
+    sentences.extend(excluded_words(section));
+    sentences
+}
+
+fn blocks_words(section: &Section) -> String {
+    match section.blocks {
+        1 => "Each number is that of one block.".to_string(),
+        n => format!("Each number is the median of {} blocks.", count(n as u64)),
+    }
+}
+
+fn load_words(section: &Section) -> String {
+    let connections = match section.connections {
+        Some(1) => " on 1 connection".to_string(),
+        Some(n) => format!(" on {} connections", count(u64::from(n))),
+        None => String::new(),
+    };
+    let window = seconds(section.window_s);
+    match section.offered_rate {
+        Some((least, most)) if most > least * 1.001 => format!(
+            "Open load{connections}: {} to {} requests/s were due, whatever the answers did, for {window} a trial.",
+            short(least),
+            short(most)
+        ),
+        Some((rate, _)) => format!(
+            "Open load{connections}: {} requests/s were due, whatever the answers did, for {window} a trial.",
+            short(rate)
+        ),
+        None => format!("Closed load{connections}: each sends when its last answer came, for {window} a trial."),
+    }
+}
+
+fn median_words(section: &Section) -> String {
+    let by = match section.ranked_by {
+        Metric::Rate => "Ranked by right answers a second; a wrong answer does not count".to_string(),
+        Metric::P99 if section.own_rates => {
+            "Ranked by the 99th percentile of latency, due to answered, each product at a rate of its own".to_string()
+        }
+        Metric::P99 => "Ranked by the 99th percentile of latency, due to answered".to_string(),
+    };
+    match section.blocks {
+        1 => format!("{by}."),
+        n => format!("{by}. Each number is the median of {} blocks.", count(n as u64)),
+    }
+}
+
+fn power_words(section: &Section) -> Option<String> {
+    if section.blocks < 2 || section.rows.iter().filter(|row| row.rank.is_some()).count() < 2 {
+        return None;
+    }
+    Some(match section.detectable_ratio {
+        Some(ratio) => format!(
+            "Between blocks a product varied by {}; in four runs of five so many blocks show a difference of {} or more, \
+             and may miss a smaller one.",
+            percent(section.noise.unwrap_or(0.0)),
+            percent(ratio - 1.0)
+        ),
+        None => "So few blocks could have shown no difference, however large.".to_string(),
+    })
+}
+
+fn excluded_words(section: &Section) -> Option<String> {
+    let mut parts = Vec::new();
+    let trials = |n: usize| if n == 1 { "trial" } else { "trials" };
+    if section.invalid > 0 {
+        parts.push(format!("{} invalid {}", section.invalid, trials(section.invalid)));
+    }
+    if section.failed > 0 {
+        parts.push(format!("{} failed {}", section.failed, trials(section.failed)));
+    }
+    (!parts.is_empty()).then(|| format!("Left out of the numbers: {}.", parts.join(" and ")))
+}

@@ -1,0 +1,318 @@
+//! What a run says in numbers: medians with intervals, ratios within blocks, shared ranks. What `--json` prints,
+//! and what every table and sentence of a report is made from. Knows nothing of how a table looks.
+
+mod answer;
+mod how;
+mod metric;
+mod rank;
+mod row;
+mod section;
+
+use serde::Serialize;
+use weir_model::record::{Severity, Verdict};
+use weir_model::suite::Entry;
+use weir_stats::Estimate;
+
+use crate::run::{Broken, Run};
+
+pub(crate) use answer::headline;
+pub use metric::Metric;
+
+/// Version of [`Summary`].
+pub const SUMMARY_SCHEMA: u32 = 1;
+
+/// Confidence asked of every interval.
+pub(crate) const LEVEL: f64 = 0.95;
+
+/// Seed of every bootstrap: fixed, so that a report made twice says the same twice.
+pub(crate) const SEED: u64 = 1;
+
+/// A run in numbers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: u32,
+    /// Name of the run folder.
+    pub run: String,
+    /// Name of the suite; empty when `run.toml` could not be read.
+    pub suite: String,
+    /// The suite's title, else the run's name.
+    pub title: String,
+    /// The suite's question.
+    pub question: String,
+    /// The answer, one sentence.
+    pub answer: String,
+    /// What else belongs beside the answer, one sentence each.
+    pub remarks: Vec<String>,
+    /// Trials that ended, failed ones included.
+    pub trials: usize,
+    /// Trials ordered; `None` when `run.toml` could not be read.
+    pub trials_planned: Option<usize>,
+    /// Workload x load, in the suite's order; only those with a trial.
+    pub sections: Vec<Section>,
+    /// What the checks noticed, worst first.
+    pub findings: Vec<Found>,
+    /// Trials that failed.
+    pub errors: Vec<Failed>,
+    /// Files of the run that could not be read.
+    pub broken: Vec<Broken>,
+}
+
+/// One workload under one load.
+#[derive(Debug, Clone, Serialize)]
+pub struct Section {
+    /// Name.
+    pub workload: String,
+    /// One line; may be empty.
+    pub workload_title: String,
+    /// Name.
+    pub load: String,
+    /// One line; may be empty.
+    pub load_title: String,
+    /// True when requests were due at times fixed beforehand.
+    pub open: bool,
+    /// Each entry was offered a share of its own capacity, so latencies belong to different rates.
+    pub own_rates: bool,
+    /// Connections of the client.
+    pub connections: Option<u32>,
+    /// Median length of the measured windows, seconds.
+    pub window_s: f64,
+    /// Open load: least and most requests a second ordered.
+    pub offered_rate: Option<(f64, f64)>,
+    /// What the ranks go by: `rate` (more is better) or `p99` (less is better).
+    pub ranked_by: Metric,
+    /// Blocks with at least one number.
+    pub blocks: usize,
+    /// Noise of one product between blocks, as a share, after what blocks share was taken out.
+    pub noise: Option<f64>,
+    /// The smallest ratio (above 1) that this many blocks find in four runs of five; `None` when nothing could.
+    pub detectable_ratio: Option<f64>,
+    /// Invalid trials: shown, not ranked.
+    pub invalid: usize,
+    /// Failed trials: no number.
+    pub failed: usize,
+    /// How the numbers of a table were obtained, in sentences.
+    pub how: Vec<String>,
+    /// How those of a picture were, in fewer.
+    #[serde(skip)]
+    pub how_drawn: Vec<String>,
+    /// The direct path: apart, not ranked.
+    pub baseline: Vec<Row>,
+    /// The products: ranked ones best first, then the others.
+    pub rows: Vec<Row>,
+}
+
+/// One product under one profile, in one section. Times in microseconds, memory in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// Product and profile.
+    #[serde(flatten)]
+    pub entry: Entry,
+    /// As a reader knows it.
+    pub label: String,
+    /// Version read from the binary.
+    pub version: Option<String>,
+    /// Best and worst rank that the intervals allow; `None` when not ranked.
+    pub rank: Option<(usize, usize)>,
+    /// Its trials by verdict.
+    pub verdicts: Verdicts,
+    /// Right answers a second.
+    pub rate: Option<Estimate>,
+    /// Median latency.
+    pub p50: Option<Estimate>,
+    /// 90th percentile.
+    pub p90: Option<Estimate>,
+    /// 99th percentile.
+    pub p99: Option<Estimate>,
+    /// 99.9th percentile.
+    pub p999: Option<Estimate>,
+    /// CPU time of the proxy for one answer in the window, user and system.
+    pub cpu_us: Option<Estimate>,
+    /// User part of it.
+    pub cpu_user_us: Option<Estimate>,
+    /// System part of it.
+    pub cpu_system_us: Option<Estimate>,
+    /// Largest resident set of the proxy.
+    pub rss_bytes: Option<Estimate>,
+    /// Of the ranked metric, within blocks: this one over the best.
+    pub ratio_to_best: Option<Estimate>,
+    /// Of the ranked metric, within blocks: this one over the direct path.
+    pub ratio_to_baseline: Option<Estimate>,
+    /// Requests due in the windows of the trials that count.
+    pub requests: u64,
+    /// Requests without a right answer, by kind; `unsent` among them.
+    pub errors: std::collections::BTreeMap<String, u64>,
+    /// Findings of its trials.
+    pub findings: usize,
+    /// Why it is marked or not ranked, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Trials by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Verdicts {
+    /// Nothing that matters was found.
+    pub valid: usize,
+    /// Ranked, with a remark.
+    pub suspect: usize,
+    /// Shown, not ranked.
+    pub invalid: usize,
+    /// Failed.
+    pub error: usize,
+}
+
+/// The same finding of a check, wherever it turned up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Name of the check.
+    pub check: String,
+    /// How bad.
+    pub severity: Severity,
+    /// What was seen, with numbers, in the first of the trials.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+    /// Where: trial folders; empty for the machine as a whole.
+    pub trials: Vec<String>,
+}
+
+/// A trial that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// Its folder.
+    pub trial: String,
+    /// Its block.
+    pub block: u32,
+    /// Product as a reader knows it.
+    pub label: String,
+    /// Workload.
+    pub workload: String,
+    /// Load.
+    pub load: String,
+    /// Where in the trial's life.
+    pub stage: String,
+    /// What happened.
+    pub message: String,
+    /// Where to look.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Row {
+    /// True when it is ranked with a remark.
+    pub fn suspect(&self) -> bool {
+        self.verdicts.suspect > 0
+    }
+
+    /// Requests without a right answer.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// The estimate of a metric.
+    pub fn of(&self, metric: Metric) -> Option<&Estimate> {
+        match metric {
+            Metric::Rate => self.rate.as_ref(),
+            Metric::P99 => self.p99.as_ref(),
+        }
+    }
+}
+
+impl Section {
+    /// `workload-load`: stem of the section's file names and its anchor.
+    pub fn slug(&self) -> String {
+        format!("{}-{}", self.workload, self.load)
+    }
+
+    /// Baseline first, then the products.
+    pub fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.baseline.iter().chain(&self.rows)
+    }
+
+    /// What the section is called in headings.
+    pub fn heading(&self) -> String {
+        let part = |title: &str, name: &str| if title.is_empty() { name.to_string() } else { title.to_string() };
+        format!("{} \u{2013} {}", part(&self.workload_title, &self.workload), part(&self.load_title, &self.load))
+    }
+}
+
+/// Summarises a run. Pure: the same run gives the same summary.
+pub fn summary(run: &Run) -> Summary {
+    let mut sections = Vec::new();
+    for workload in &run.plan.workloads {
+        for load in &run.plan.loads {
+            sections.extend(section::section(run, workload, load));
+        }
+    }
+    let plan = &run.plan;
+    let cases = plan.entries.len() * plan.workloads.len() * plan.loads.len();
+    let title = if plan.title.is_empty() { run.name.clone() } else { plan.title.clone() };
+    let mut summary = Summary {
+        schema: SUMMARY_SCHEMA,
+        run: run.name.clone(),
+        suite: plan.suite.clone(),
+        title,
+        question: plan.question.clone(),
+        answer: String::new(),
+        remarks: Vec::new(),
+        trials: run.trials.len(),
+        trials_planned: plan.blocks.map(|blocks| blocks as usize * cases),
+        sections,
+        findings: findings(run),
+        errors: errors(run),
+        broken: run.broken.clone(),
+    };
+    summary.answer = answer::answer(&summary);
+    summary.remarks = answer::remarks(&summary);
+    summary
+}
+
+/// Equal findings of many trials become one row: a reader wants to know what is wrong, and then where.
+fn findings(run: &Run) -> Vec<Found> {
+    let mut all: Vec<Found> = Vec::new();
+    let machine = run.environment.iter().flat_map(|e| &e.doctor).map(|finding| (None, finding));
+    let of_trials =
+        run.trials.iter().flat_map(|t| t.measurement.findings.iter().map(move |finding| (Some(&t.folder), finding)));
+    for (folder, finding) in machine.chain(of_trials) {
+        let same = |found: &&mut Found| {
+            found.check == finding.check
+                && found.severity == finding.severity
+                && found.remedy == finding.remedy
+                && found.trials.is_empty() == folder.is_none()
+        };
+        match all.iter_mut().find(same) {
+            Some(found) if folder.is_some() => found.trials.extend(folder.cloned()),
+            _ => all.push(Found {
+                check: finding.check.clone(),
+                severity: finding.severity,
+                message: finding.message.clone(),
+                remedy: finding.remedy.clone(),
+                trials: folder.into_iter().cloned().collect(),
+            }),
+        }
+    }
+    all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.check.cmp(&b.check)));
+    all
+}
+
+fn errors(run: &Run) -> Vec<Failed> {
+    let failed = run.trials.iter().filter(|trial| trial.measurement.verdict == Verdict::Error);
+    let row = |trial: &crate::run::Trial| {
+        let measurement = &trial.measurement;
+        let error = measurement.error.clone();
+        let part = |pick: fn(weir_model::record::TrialError) -> String| error.clone().map(pick).unwrap_or_default();
+        Failed {
+            trial: trial.folder.clone(),
+            block: measurement.block,
+            label: run.label_of(&trial.entry()),
+            workload: measurement.case.workload.clone(),
+            load: measurement.case.load.clone(),
+            stage: part(|e| e.stage),
+            message: part(|e| e.message),
+            evidence: part(|e| e.evidence),
+            remedy: part(|e| e.remedy),
+        }
+    };
+    failed.map(row).collect()
+}

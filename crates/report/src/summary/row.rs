@@ -1,0 +1,141 @@
+//! One product in one section: its trials by block, as estimates. Ranks and ratios are set by the section, which
+//! sees the others.
+
+use std::collections::BTreeMap;
+
+use weir_model::record::{Measurement, Severity, Verdict};
+use weir_model::suite::Entry;
+use weir_stats::{Estimate, median_interval};
+
+use super::metric::{cpu_us_per_answer, proxy_usage};
+use super::{LEVEL, Row, SEED, Verdicts};
+use crate::run::{Run, Trial};
+
+/// The trials of one entry in one section.
+pub(crate) struct Cases<'a> {
+    pub entry: &'a Entry,
+    all: Vec<&'a Trial>,
+}
+
+impl<'a> Cases<'a> {
+    /// `None` when the entry has no trial among `trials`.
+    pub fn of(entry: &'a Entry, trials: &[&'a Trial]) -> Option<Cases<'a>> {
+        let all: Vec<&Trial> = trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
+        (!all.is_empty()).then_some(Cases { entry, all })
+    }
+
+    /// True when at least one trial may be ranked.
+    pub fn ranked(&self) -> bool {
+        self.all.iter().any(|trial| trial.counts())
+    }
+
+    /// The trials whose numbers are shown: those that count, else the invalid ones.
+    fn shown(&self) -> impl Iterator<Item = &'a Trial> {
+        let ranked = self.ranked();
+        self.all.iter().copied().filter(
+            move |trial| {
+                if ranked { trial.counts() } else { trial.measurement.load.is_some() }
+            },
+        )
+    }
+
+    /// One value a block, NaN where a block has none.
+    pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {
+        let of_block = |block: &u32| {
+            let mut trials = self.shown().filter(|trial| trial.measurement.block == *block);
+            trials.find_map(|trial| value(&trial.measurement)).unwrap_or(f64::NAN)
+        };
+        blocks.iter().map(of_block).collect()
+    }
+
+    /// The row, without rank and ratios.
+    pub fn row(&self, run: &Run, blocks: &[u32]) -> Row {
+        let estimate = |value: fn(&Measurement) -> Option<f64>| -> Option<Estimate> {
+            median_interval(&self.by_block(blocks, value), LEVEL, SEED)
+        };
+        let mut errors = BTreeMap::new();
+        let mut requests = 0;
+        for load in self.shown().filter_map(|trial| trial.measurement.load.as_ref()) {
+            requests += load.window.due;
+            for (kind, n) in &load.window.errors {
+                *errors.entry(kind.as_str().to_string()).or_default() += n;
+            }
+            if load.window.unsent > 0 {
+                *errors.entry("unsent".to_string()).or_default() += load.window.unsent;
+            }
+        }
+        Row {
+            entry: self.entry.clone(),
+            label: run.label_of(self.entry),
+            version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
+            rank: None,
+            verdicts: self.verdicts(),
+            rate: estimate(|m| m.load.as_ref().map(|load| load.rate)),
+            p50: estimate(|m| m.load.as_ref().map(|load| load.latency.p50_us)),
+            p90: estimate(|m| m.load.as_ref().map(|load| load.latency.p90_us)),
+            p99: estimate(|m| m.load.as_ref().map(|load| load.latency.p99_us)),
+            p999: estimate(|m| m.load.as_ref().map(|load| load.latency.p999_us)),
+            cpu_us: estimate(|m| cpu_us_per_answer(m).map(|(user, system)| user + system)),
+            cpu_user_us: estimate(|m| cpu_us_per_answer(m).map(|(user, _)| user)),
+            cpu_system_us: estimate(|m| cpu_us_per_answer(m).map(|(_, system)| system)),
+            rss_bytes: estimate(|m| proxy_usage(m).map(|usage| usage.rss_max_bytes as f64)),
+            ratio_to_best: None,
+            ratio_to_baseline: None,
+            requests,
+            errors,
+            findings: self.all.iter().map(|trial| trial.measurement.findings.len()).sum(),
+            remarks: self.remarks(),
+        }
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        let mut verdicts = Verdicts::default();
+        for trial in &self.all {
+            match trial.measurement.verdict {
+                Verdict::Valid => verdicts.valid += 1,
+                Verdict::Suspect => verdicts.suspect += 1,
+                Verdict::Invalid => verdicts.invalid += 1,
+                Verdict::Error => verdicts.error += 1,
+            }
+        }
+        verdicts
+    }
+
+    /// Why trials of this entry are marked, left out or missing: each reason once, with its blocks.
+    fn remarks(&self) -> Vec<String> {
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for trial in &self.all {
+            for reason in reasons_of(&trial.measurement) {
+                let block = trial.measurement.block.to_string();
+                match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, blocks)) => blocks.push(block),
+                    None => reasons.push((reason, vec![block])),
+                }
+            }
+        }
+        let sentence = |(reason, blocks): (String, Vec<String>)| {
+            let word = if blocks.len() == 1 { "block" } else { "blocks" };
+            format!("{word} {} {reason}", blocks.join(", "))
+        };
+        reasons.into_iter().map(sentence).collect()
+    }
+}
+
+/// Why one trial is marked, left out or missing.
+fn reasons_of(measurement: &Measurement) -> Vec<String> {
+    let verdict = measurement.verdict;
+    let threshold = match verdict {
+        Verdict::Valid => return Vec::new(),
+        Verdict::Error => {
+            let error = measurement.error.as_ref();
+            let why = error.map(|error| format!("failed at {}: {}", error.stage, error.message));
+            return vec![why.unwrap_or_else(|| "failed".to_string())];
+        }
+        Verdict::Suspect => Severity::Warning,
+        Verdict::Invalid => Severity::Fatal,
+    };
+    let grave = measurement.findings.iter().filter(|finding| finding.severity >= threshold);
+    let words = |f: &weir_model::record::Finding| format!("{}: {} ({})", verdict.as_str(), f.message, f.check);
+    let reasons: Vec<String> = grave.map(words).collect();
+    if reasons.is_empty() { vec![verdict.as_str().to_string()] } else { reasons }
+}

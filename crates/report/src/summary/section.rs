@@ -1,0 +1,113 @@
+//! One workload under one load: who ranks where, by how much, and what could have been found.
+
+use weir_stats::{Estimate, detectable_difference, paired_noise, paired_ratio, relative_noise};
+
+use super::metric::Metric;
+use super::rank::{Competitor, ranks};
+use super::row::Cases;
+use super::{LEVEL, Row, SEED, Section, how};
+use crate::plan::{Named, PlannedLoad};
+use crate::run::{BASELINE, Run, Trial};
+
+/// `None` when no trial of the section has ended.
+pub(super) fn section(run: &Run, workload: &Named, load: &PlannedLoad) -> Option<Section> {
+    let trials: Vec<&Trial> = run.trials_of(&workload.name, &load.name).collect();
+    if trials.is_empty() {
+        return None;
+    }
+    let rates: Vec<f64> = trials.iter().filter_map(|t| t.measurement.load.as_ref()?.offered_rate).collect();
+    let open = !rates.is_empty();
+    let metric = if open { Metric::P99 } else { Metric::Rate };
+    let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let cases: Vec<Cases> = run.plan.entries.iter().filter_map(|entry| Cases::of(entry, &trials)).collect();
+    let (baseline, products): (Vec<Cases>, Vec<Cases>) =
+        cases.into_iter().partition(|cases| cases.entry.product == BASELINE);
+    let ranked = rank(run, &products, &blocks, metric);
+    let mut rows = ranked.rows;
+    for row in &mut rows {
+        let values = |cases: &Cases| cases.by_block(&blocks, |m| metric.value(m));
+        let direct = baseline.iter().filter(|cases| cases.ranked());
+        let same_profile = direct.clone().find(|cases| cases.entry.profile == row.entry.profile);
+        let own = products.iter().find(|cases| *cases.entry == row.entry);
+        if let (Some(own), Some(direct)) = (own, same_profile.or_else(|| direct.clone().next())) {
+            row.ratio_to_baseline = paired_ratio(&values(own), &values(direct), LEVEL, SEED);
+        }
+    }
+    let measured = |trial: &&Trial| trial.counts();
+    let measured_blocks = blocks.iter().filter(|b| trials.iter().any(|t| t.counts() && t.measurement.block == **b));
+    let blocks_with_numbers = measured_blocks.count();
+    let windows: Vec<f64> =
+        trials.iter().filter(|t| measured(t)).filter_map(|t| Some(t.measurement.load.as_ref()?.window_s)).collect();
+    let noise = ranked.noise;
+    let detectable = noise.map(|noise| detectable_difference(noise, ranked.pairs, LEVEL)).filter(|x| x.is_finite());
+    let verdict_count = |verdict| trials.iter().filter(|trial| trial.measurement.verdict == verdict).count();
+    let mut section = Section {
+        workload: workload.name.clone(),
+        workload_title: workload.title.clone(),
+        load: load.name.clone(),
+        load_title: load.title.clone(),
+        open,
+        own_rates: load.own_rates,
+        connections: load.connections,
+        window_s: weir_stats::median(&windows).unwrap_or(0.0),
+        offered_rate: open.then(|| {
+            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = rates.iter().copied().fold(0.0, f64::max);
+            (least, most)
+        }),
+        ranked_by: metric,
+        blocks: blocks_with_numbers,
+        noise,
+        detectable_ratio: detectable,
+        invalid: verdict_count(weir_model::record::Verdict::Invalid),
+        failed: verdict_count(weir_model::record::Verdict::Error),
+        how: Vec::new(),
+        how_drawn: Vec::new(),
+        baseline: baseline.iter().map(|cases| cases.row(run, &blocks)).collect(),
+        rows,
+    };
+    section.how = how::how(&section);
+    section.how_drawn = how::how_drawn(&section);
+    Some(section)
+}
+
+struct RankedRows {
+    rows: Vec<Row>,
+    /// Typical noise of one product, pairing taken into account.
+    noise: Option<f64>,
+    /// Blocks in which the best was measured.
+    pairs: usize,
+}
+
+/// Ranks those that may be ranked, best first; the others follow in the suite's order.
+fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> RankedRows {
+    let values: Vec<Vec<f64>> = products.iter().map(|cases| cases.by_block(blocks, |m| metric.value(m))).collect();
+    let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
+    let ranked: Vec<(usize, Estimate)> = (rows.iter().enumerate())
+        .filter(|(i, _)| products[*i].ranked())
+        .filter_map(|(i, row)| Some((i, *row.of(metric)?)))
+        .collect();
+    let competitors: Vec<Competitor> =
+        ranked.iter().map(|(i, estimate)| Competitor { estimate: *estimate, by_block: &values[*i] }).collect();
+    let order = ranks(&competitors, metric.higher_is_better());
+    let best = order.first().map(|first| ranked[first.index].0);
+    let mut sorted = Vec::with_capacity(rows.len());
+    for place in &order {
+        let i = ranked[place.index].0;
+        let mut row = rows[i].clone();
+        row.rank = Some((place.low, place.high));
+        row.ratio_to_best = best.and_then(|best| paired_ratio(&values[i], &values[best], LEVEL, SEED));
+        sorted.push(row);
+    }
+    sorted.extend((0..rows.len()).filter(|i| !ranked.iter().any(|(j, _)| j == i)).map(|i| rows[i].clone()));
+    let with_best = |i: &usize| best.filter(|best| best != i).and_then(|best| paired_noise(&values[*i], &values[best]));
+    let noises: Vec<f64> = ranked.iter().filter_map(|(i, _)| with_best(i)).collect();
+    let alone = || best.and_then(|best| relative_noise(&values[best]));
+    RankedRows {
+        rows: sorted,
+        noise: weir_stats::median(&noises).or_else(alone),
+        pairs: order.first().map_or(0, |first| ranked[first.index].1.n),
+    }
+}

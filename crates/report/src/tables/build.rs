@@ -1,0 +1,369 @@
+//! The tables of a report, from the summary. Knows which columns stand where, nothing of how they are drawn.
+
+use weir_model::record::{Environment, Severity};
+use weir_stats::Estimate;
+
+use super::{Cell, Column, RowKind, Table, TableRow};
+use crate::number::{Unit, count, percent, short};
+use crate::run::{Broken, Run};
+use crate::summary::{Failed, Found, Metric, Row, Section, Summary};
+
+/// Of one section: rank, rate, latency, cost, memory, errors.
+pub fn ranking(section: &Section) -> Table {
+    let least = section.all_rows().filter_map(|row| row.p50).map(|e| e.value).fold(f64::INFINITY, f64::min);
+    let time = Unit::for_time(least);
+    let by_rate = section.ranked_by == Metric::Rate;
+    let detail = |column: Column, wanted: bool| if wanted { column.with_details() } else { column };
+    let ratio_help = "Of what the ranks go by: this product over the direct path, the median of ratios within blocks.";
+    let columns = vec![
+        Column::text("Rank").help("The best and the worst rank that the intervals allow."),
+        Column::text("Product"),
+        Column::text("Profile").dispensable(2),
+        detail(Column::number("Rate", "requests/s"), by_rate).help("Right answers a second."),
+        Column::number("To direct", "ratio").dispensable(4).help(ratio_help),
+        Column::number("To best", "ratio").dispensable(5).help("The same over the first in rank."),
+        Column::number("p50", time.name).dispensable(1).help("Median latency, due to answered."),
+        Column::number("p90", time.name).dispensable(9),
+        detail(Column::number("p99", time.name), !by_rate),
+        Column::number("p99.9", time.name).dispensable(6),
+        Column::number("CPU", Unit::MICROS_PER_REQUEST.name)
+            .dispensable(3)
+            .help("CPU time of the proxy, user and system, for one answer in the window."),
+        Column::number("Memory", Unit::MEBIBYTES.name).dispensable(7).help("Largest resident set of the proxy."),
+        Column::number("Errors", "requests")
+            .dispensable(2)
+            .help("Requests of the ranked windows without a right answer."),
+        Column::text("Trials").dispensable(8),
+    ];
+    let scaled = |estimate: &Option<Estimate>, unit: Unit| estimate_cell(estimate.as_ref(), unit);
+    let row = |row: &Row, baseline: bool| TableRow {
+        kind: row_kind(row, baseline),
+        cells: vec![
+            rank_cell(row, baseline),
+            Cell::text(marked_label(row)),
+            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
+            scaled(&row.rate, Unit::PER_SECOND),
+            scaled(&row.ratio_to_baseline, Unit { name: "", size: 1.0 }),
+            scaled(&row.ratio_to_best, Unit { name: "", size: 1.0 }),
+            scaled(&row.p50, time),
+            scaled(&row.p90, time),
+            scaled(&row.p99, time),
+            scaled(&row.p999, time),
+            scaled(&row.cpu_us, Unit::MICROS_PER_REQUEST),
+            scaled(&row.rss_bytes, Unit::MEBIBYTES),
+            errors_cell(row),
+            Cell::text(verdict_words(row)),
+        ],
+    };
+    let baseline = section.baseline.iter().map(|r| row(r, true));
+    let rows = baseline.chain(section.rows.iter().map(|r| row(r, false))).collect();
+    let marked = section.all_rows().filter(|r| !r.remarks.is_empty());
+    let remarks = marked.map(|r| format!("{}: {}.", marked_label(r), r.remarks.join("; ").trim_end_matches('.')));
+    Table {
+        id: format!("ranking-{}", section.slug()),
+        title: section.heading(),
+        columns,
+        rows,
+        notes: section.how.iter().cloned().chain(remarks).collect(),
+    }
+}
+
+/// All sections beside each other: the rank and the ranked number of each product.
+pub fn overview(summary: &Summary) -> Table {
+    let mut columns = vec![Column::text("Product"), Column::text("Profile").dispensable(1)];
+    let mut units = Vec::new();
+    for section in &summary.sections {
+        let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value);
+        let (unit, what) = match section.ranked_by {
+            Metric::Rate => (Unit::PER_SECOND, "rate"),
+            Metric::P99 => (Unit::for_time(values.fold(f64::INFINITY, f64::min)), "p99"),
+        };
+        units.push(unit);
+        let name = format!("{} {}: {what}", section.workload, section.load);
+        columns.push(Column::number(&name, unit.name).with_details().help(&section.heading()));
+    }
+    let mut entries: Vec<&Row> = Vec::new();
+    for row in
+        summary.sections.iter().flat_map(|s| s.baseline.iter()).chain(summary.sections.iter().flat_map(|s| &s.rows))
+    {
+        if !entries.iter().any(|known| known.entry == row.entry) {
+            entries.push(row);
+        }
+    }
+    let rows = entries.iter().map(|entry| {
+        let mut cells = vec![Cell::text(&entry.label), Cell::text(&entry.entry.profile)];
+        let mut kind = RowKind::Plain;
+        for (section, unit) in summary.sections.iter().zip(&units) {
+            let baseline = section.baseline.iter().any(|row| row.entry == entry.entry);
+            let row = section.all_rows().find(|row| row.entry == entry.entry);
+            if baseline {
+                kind = RowKind::Baseline;
+            }
+            cells.push(row.map_or_else(Cell::none, |row| overview_cell(row, section, *unit, baseline)));
+        }
+        if kind == RowKind::Baseline {
+            cells[1] = Cell::text("no proxy");
+        }
+        TableRow { kind, cells }
+    });
+    Table {
+        id: "overview".to_string(),
+        title: "Every workload under every load".to_string(),
+        columns,
+        rows: rows.collect(),
+        notes: vec![
+            "Medians over blocks; a rank such as 1\u{2013}2 is shared. Each workload has a section below.".to_string(),
+        ],
+    }
+}
+
+fn overview_cell(row: &Row, section: &Section, unit: Unit, baseline: bool) -> Cell {
+    let Some(estimate) = row.of(section.ranked_by) else { return Cell::none() };
+    let mark = if row.suspect() { "*" } else { "" };
+    let mut cell = Cell::number(format!("{}{mark}", short(estimate.value / unit.size)), estimate.value);
+    if !baseline {
+        cell.detail = row.rank.map_or_else(|| "not ranked".to_string(), |rank| format!("rank {}", rank_words(rank)));
+    }
+    cell
+}
+
+/// Every trial of a section, ranked or not.
+pub fn trials(run: &Run, section: &Section) -> Table {
+    let columns = vec![
+        Column::number("Trial", ""),
+        Column::number("Block", ""),
+        Column::text("Product"),
+        Column::text("Verdict"),
+        Column::number("Rate", "requests/s"),
+        Column::number("p50", "\u{b5}s"),
+        Column::number("p99", "\u{b5}s"),
+        Column::number("Due", "requests"),
+        Column::number("Errors", "requests"),
+        Column::text("Folder"),
+    ];
+    let rows = run.trials_of(&section.workload, &section.load).map(|trial| {
+        let measurement = &trial.measurement;
+        let load = measurement.load.as_ref();
+        let number = |value: Option<f64>| value.map_or_else(Cell::none, |value| Cell::number(short(value), value));
+        let whole = |value: u64| Cell::number(count(value), value as f64);
+        let failed = load.map(|load| load.window.error_count() + load.window.unsent);
+        let kind = match measurement.verdict {
+            weir_model::record::Verdict::Valid => RowKind::Plain,
+            weir_model::record::Verdict::Suspect => RowKind::Marked,
+            _ => RowKind::Unranked,
+        };
+        let cells = vec![
+            whole(u64::from(measurement.trial)),
+            whole(u64::from(measurement.block)),
+            Cell::text(run.label_of(&trial.entry())),
+            Cell::text(measurement.verdict.as_str()),
+            number(load.map(|load| load.rate)),
+            number(load.map(|load| load.latency.p50_us)),
+            number(load.map(|load| load.latency.p99_us)),
+            load.map_or_else(Cell::none, |load| whole(load.window.due)),
+            failed.map_or_else(Cell::none, whole),
+            Cell::text(&trial.folder),
+        ];
+        TableRow { kind, cells }
+    });
+    Table {
+        id: format!("trials-{}", section.slug()),
+        title: "Every trial, ranked or not".to_string(),
+        columns,
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// What the checks noticed.
+pub fn findings(found: &[Found]) -> Table {
+    let columns = ["Severity", "Check", "What was seen", "What to do", "Where"].map(Column::text);
+    let rows = found.iter().map(|found| {
+        let place = match found.trials.as_slice() {
+            [] => Cell::text("the machine"),
+            [only] => Cell::text(only),
+            [first, rest @ ..] => Cell::text(format!("{first} and {} more", rest.len())),
+        };
+        let (word, kind) = match found.severity {
+            Severity::Note => ("note", RowKind::Plain),
+            Severity::Warning => ("warning", RowKind::Marked),
+            Severity::Fatal => ("fatal", RowKind::Unranked),
+        };
+        let severity = Cell { main: word.to_string(), detail: String::new(), sort: Some(found.severity as u8 as f64) };
+        let cells =
+            vec![severity, Cell::text(&found.check), Cell::text(&found.message), Cell::text(&found.remedy), place];
+        TableRow { kind, cells }
+    });
+    Table {
+        id: "findings-table".to_string(),
+        title: "Findings".to_string(),
+        columns: columns.into(),
+        rows: rows.collect(),
+        notes: vec![
+            "A note lets the number stand, a warning makes a trial suspect, a fatal finding makes it invalid. Equal \
+             findings of several trials stand in one row, with the first one's numbers."
+                .to_string(),
+        ],
+    }
+}
+
+/// Trials that failed.
+pub fn errors(failed: &[Failed]) -> Table {
+    let columns =
+        ["Product", "Workload, load", "Block", "Stage", "What happened", "What to do", "Trial"].map(Column::text);
+    let rows = failed.iter().map(|failed| TableRow {
+        kind: RowKind::Unranked,
+        cells: vec![
+            Cell::text(&failed.label),
+            Cell::text(format!("{}, {}", failed.workload, failed.load)),
+            Cell::number(failed.block.to_string(), f64::from(failed.block)),
+            Cell::text(&failed.stage),
+            Cell::text(&failed.message),
+            Cell::text(&failed.remedy),
+            Cell::text(&failed.trial),
+        ],
+    });
+    Table {
+        id: "errors-table".to_string(),
+        title: "Trials that failed".to_string(),
+        columns: columns.into(),
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// Files of the run that could not be read.
+pub fn broken_files(broken: &[Broken]) -> Table {
+    let row = |broken: &Broken| TableRow {
+        kind: RowKind::Unranked,
+        cells: vec![Cell::text(&broken.file), Cell::text(&broken.why)],
+    };
+    Table {
+        id: "broken-files".to_string(),
+        title: "Files of the run that could not be read".to_string(),
+        columns: vec![Column::text("File"), Column::text("What is wrong")],
+        rows: broken.iter().map(row).collect(),
+        notes: vec!["What they hold is missing from this report; the rest stands.".to_string()],
+    }
+}
+
+/// The machine, and the products as they were run.
+pub fn environment(environment: &Environment) -> (Table, Table) {
+    let products = environment.products.iter().map(|facts| TableRow {
+        kind: RowKind::Plain,
+        cells: [&facts.title, &facts.version, &facts.from, &facts.binary, &facts.sha256].map(Cell::text).into(),
+    });
+    let machine = machine_facts(environment)
+        .into_iter()
+        .map(|(name, value)| TableRow { kind: RowKind::Plain, cells: vec![Cell::text(name), Cell::text(value)] });
+    let machine = Table {
+        id: "machine".to_string(),
+        title: "Machine".to_string(),
+        columns: vec![Column::text("Fact"), Column::text("Value")],
+        rows: machine.collect(),
+        notes: Vec::new(),
+    };
+    let products = Table {
+        id: "products".to_string(),
+        title: "Products as they were run".to_string(),
+        columns: ["Product", "Version", "From", "Binary", "SHA-256"].map(Column::text).into(),
+        rows: products.collect(),
+        notes: Vec::new(),
+    };
+    (machine, products)
+}
+
+fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
+    let (soft, hard) = environment.descriptors;
+    let gib = environment.memory_bytes as f64 / 1_073_741_824.0;
+    let unknown = || "not known".to_string();
+    let mut facts = vec![
+        ("Started", environment.started.clone()),
+        ("Host", environment.host.clone()),
+        ("Kernel", format!("{} {}", environment.kernel, environment.arch)),
+        ("System", environment.os.clone()),
+        ("CPU", format!("{}, {} online", environment.cpu_model, environment.cpus)),
+        ("Memory", format!("{} GiB", short(gib))),
+        ("Virtualization", environment.virtualization.clone().unwrap_or_else(unknown)),
+        ("Governor", environment.governor.clone().unwrap_or_else(unknown)),
+        ("Descriptors", format!("{} soft, {} hard", count(soft), count(hard))),
+        ("weir", environment.weir_version.clone()),
+        ("weir SHA-256", environment.weir_sha256.clone()),
+        ("Seed of the order", environment.seed.to_string()),
+    ];
+    let scaled = if environment.scaled.is_empty() { "nothing".to_string() } else { environment.scaled.join("; ") };
+    facts.push(("Scaled", scaled));
+    let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    for (role, cpus) in &environment.placement {
+        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        let where_ = if cpus.is_empty() { "not pinned".to_string() } else { format!("CPU {}", cpus.join(", ")) };
+        facts.push((format!("Place of the {role}"), where_));
+    }
+    facts.extend(environment.sysctls.iter().map(|(name, value)| (name.clone(), value.clone())));
+    facts
+}
+
+fn row_kind(row: &Row, baseline: bool) -> RowKind {
+    if baseline {
+        RowKind::Baseline
+    } else if row.rank.is_none() {
+        RowKind::Unranked
+    } else if row.suspect() {
+        RowKind::Marked
+    } else {
+        RowKind::Plain
+    }
+}
+
+pub(crate) fn marked_label(row: &Row) -> String {
+    if row.suspect() { format!("{} *", row.label) } else { row.label.clone() }
+}
+
+fn rank_cell(row: &Row, baseline: bool) -> Cell {
+    match row.rank {
+        Some(rank) => Cell::number(rank_words(rank), rank.0 as f64 + rank.1 as f64 / 1_000.0),
+        None if baseline => Cell::none(),
+        None => Cell::number("not ranked", f64::MAX),
+    }
+}
+
+/// "1", or "1-2" when shared.
+pub(crate) fn rank_words((low, high): (usize, usize)) -> String {
+    if low == high { low.to_string() } else { format!("{low}\u{2013}{high}") }
+}
+
+fn estimate_cell(estimate: Option<&Estimate>, unit: Unit) -> Cell {
+    let Some(estimate) = estimate else { return Cell::none() };
+    let mut cell = Cell::number(short(estimate.value / unit.size), estimate.value);
+    if estimate.n > 1 {
+        cell.detail = format!("{}\u{2013}{}", short(estimate.low / unit.size), short(estimate.high / unit.size));
+    }
+    cell
+}
+
+fn errors_cell(row: &Row) -> Cell {
+    let errors = row.error_count();
+    if row.requests == 0 && errors == 0 {
+        return Cell::none();
+    }
+    let mut cell = Cell::number(count(errors), errors as f64);
+    if errors > 0 {
+        let kinds: Vec<String> = row.errors.iter().map(|(kind, n)| format!("{} {kind}", count(*n))).collect();
+        let share = errors as f64 / row.requests.max(1) as f64;
+        cell.detail = format!("{}: {}", percent(share), kinds.join(", "));
+    }
+    cell
+}
+
+/// "3 valid, 1 suspect".
+fn verdict_words(row: &Row) -> String {
+    let verdicts = row.verdicts;
+    let counts = [
+        (verdicts.valid, "valid"),
+        (verdicts.suspect, "suspect"),
+        (verdicts.invalid, "invalid"),
+        (verdicts.error, "failed"),
+    ];
+    let words: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    words.join(", ")
+}

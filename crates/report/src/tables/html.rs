@@ -1,0 +1,38 @@
+//! Draws a table as HTML that `page.js` can sort and filter. Everything is escaped by the template.
+
+use askama::Template;
+
+use super::{RowKind, Table, TableRow};
+use crate::error::ReportError;
+
+#[derive(Template)]
+#[template(path = "table.html")]
+struct Page<'a> {
+    table: &'a Table,
+    baseline: Vec<&'a TableRow>,
+    others: Vec<&'a TableRow>,
+    filter: bool,
+}
+
+impl RowKind {
+    fn class(&self) -> &'static str {
+        match self {
+            RowKind::Baseline => "baseline",
+            RowKind::Plain => "plain",
+            RowKind::Marked => "marked",
+            RowKind::Unranked => "unranked",
+        }
+    }
+}
+
+/// The table, its filter and its notes as one `<figure>`.
+///
+/// # Errors
+///
+/// Only when the template is wrong.
+pub fn draw(table: &Table) -> Result<String, ReportError> {
+    let (baseline, others): (Vec<_>, Vec<_>) = table.rows.iter().partition(|row| row.kind == RowKind::Baseline);
+    // Two rows are found by looking; a filter would only be noise.
+    let page = Page { table, baseline, filter: others.len() > 3, others };
+    page.render().map_err(|error| ReportError::draw(format!("table {}", table.id), error))
+}
