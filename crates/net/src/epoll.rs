@@ -96,32 +96,21 @@ impl EpollDriver {
             fine_waits: true,
             thread_bound: PhantomData,
         };
-        driver.control(
-            libc::EPOLL_CTL_ADD,
-            driver.waker.raw(),
-            libc::EPOLLIN as u32,
-            WAKER,
-        )?;
+        driver.control(libc::EPOLL_CTL_ADD, driver.waker.raw(), libc::EPOLLIN as u32, WAKER)?;
         Ok(driver)
     }
 
     fn control(&self, what: i32, fd: RawFd, events: u32, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: the event lives during the call.
-        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) })
-            .map(drop)
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) }).map(drop)
     }
 
     /// Puts a socket into the table and under watch.
     fn adopt(&mut self, fd: OwnedFd, events: u32) -> io::Result<u32> {
         let raw = fd.as_raw_fd();
         let index = self.slots.take(raw);
-        match self.control(
-            libc::EPOLL_CTL_ADD,
-            raw,
-            events,
-            token(self.slots.conn(index)),
-        ) {
+        match self.control(libc::EPOLL_CTL_ADD, raw, events, token(self.slots.conn(index))) {
             Ok(()) => {
                 // The slot owns it now.
                 let _ = fd.into_raw_fd();
@@ -181,11 +170,7 @@ impl EpollDriver {
         let conn = self.slots.conn(index);
         self.destroy(index);
         if told {
-            handler.on_event(
-                self,
-                conn,
-                Event::Failed(io::Error::from_raw_os_error(error)),
-            );
+            handler.on_event(self, conn, Event::Failed(io::Error::from_raw_os_error(error)));
         }
     }
 
@@ -331,10 +316,9 @@ impl EpollDriver {
             let Some(socket) = self.listeners.get(listener) else {
                 return;
             };
-            match accept(socket.as_raw_fd()).and_then(|fd| {
-                self.adopt(fd, WATCH)
-                    .map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))
-            }) {
+            match accept(socket.as_raw_fd())
+                .and_then(|fd| self.adopt(fd, WATCH).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)))
+            {
                 Ok(index) => {
                     let conn = self.slots.conn(index);
                     handler.on_event(self, conn, Event::Accepted);
@@ -390,13 +374,7 @@ impl EpollDriver {
     }
 
     /// One read and what follows from it; true when there may be more to read.
-    fn read_once<H: Handler>(
-        &mut self,
-        handler: &mut H,
-        conn: Conn,
-        buffer: &mut [u8],
-        to_end: bool,
-    ) -> bool {
+    fn read_once<H: Handler>(&mut self, handler: &mut H, conn: Conn, buffer: &mut [u8], to_end: bool) -> bool {
         let index = conn.slot() as u32;
         let slot = self.slots.get(index);
         let (fd, known) = (slot.fd, i32::from(slot.error));
@@ -450,7 +428,8 @@ impl EpollDriver {
 
     /// The last connection has just gone and there is no listener: a wait could be for ever.
     fn nothing_can_come(&self) -> bool {
-        !self.dead.is_empty() && self.open() == 0 && self.listeners.is_empty()
+        let none_left = self.slots.used() == self.dead.len();
+        none_left && !self.dead.is_empty() && self.listeners.is_empty()
     }
 
     fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
@@ -459,11 +438,7 @@ impl EpollDriver {
         } else {
             until.map(|until| until.saturating_duration_since(Instant::now()))
         };
-        let timeout = if self.starved {
-            Some(timeout.map_or(STARVED_FOR, |t| t.min(STARVED_FOR)))
-        } else {
-            timeout
-        };
+        let timeout = if self.starved { Some(timeout.map_or(STARVED_FOR, |t| t.min(STARVED_FOR))) } else { timeout };
         self.events.clear();
         let got = if self.fine_waits {
             match self.wait_fine(timeout) {
@@ -493,9 +468,7 @@ impl EpollDriver {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: timeout.subsec_nanos() as libc::c_long,
         });
-        let timeout = timeout
-            .as_ref()
-            .map_or(std::ptr::null(), std::ptr::from_ref);
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the events have room for as many as is said, the timeout lives during the call, and there is
         // no signal mask.
         let got = unsafe {
@@ -514,17 +487,11 @@ impl EpollDriver {
 
     /// `epoll_wait`: milliseconds, rounded up, since a wait must not end early.
     fn wait_coarse(&mut self, timeout: Option<Duration>) -> Result<usize, i32> {
-        let timeout = timeout.map_or(-1, |timeout| {
-            i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
-        });
+        let timeout =
+            timeout.map_or(-1, |timeout| i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX));
         // SAFETY: the events have room for as many as is said.
         let got = unsafe {
-            libc::epoll_wait(
-                self.epoll.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                timeout,
-            )
+            libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), EVENTS as libc::c_int, timeout)
         };
         usize::try_from(got).map_err(|_| errno())
     }
@@ -637,8 +604,7 @@ impl Driver for EpollDriver {
         if self.starved {
             return Ok(());
         }
-        self.watch_listener(self.listeners.len() - 1)
-            .inspect_err(|_| drop(self.listeners.pop()))
+        self.watch_listener(self.listeners.len() - 1).inspect_err(|_| drop(self.listeners.pop()))
     }
 
     fn stop_listening(&mut self) {
@@ -677,7 +643,7 @@ impl Driver for EpollDriver {
     }
 
     fn open(&self) -> usize {
-        self.slots.used() - self.dead.len()
+        self.slots.used()
     }
 }
 
@@ -699,12 +665,7 @@ fn token(conn: Conn) -> u64 {
 fn accept(listener: RawFd) -> Result<OwnedFd, i32> {
     // SAFETY: the peer's address is not asked for, so both pointers may be null.
     let fd = unsafe {
-        libc::accept4(
-            listener,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-        )
+        libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
     };
     if fd < 0 {
         return Err(errno());

@@ -11,17 +11,11 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// (`u64::MAX`: none). Failing to raise is no error: the caller sees what there is.
 pub fn raise_descriptor_limit() -> (u64, u64) {
     let now = getrlimit(Resource::Nofile);
-    let wish = Rlimit {
-        current: now.maximum,
-        maximum: now.maximum,
-    };
+    let wish = Rlimit { current: now.maximum, maximum: now.maximum };
     // The answer below says whether it worked.
     let _ = setrlimit(Resource::Nofile, wish);
     let then = getrlimit(Resource::Nofile);
-    (
-        then.current.unwrap_or(u64::MAX),
-        then.maximum.unwrap_or(u64::MAX),
-    )
+    (then.current.unwrap_or(u64::MAX), then.maximum.unwrap_or(u64::MAX))
 }
 
 /// Pins the calling thread to one CPU, by its number from zero.

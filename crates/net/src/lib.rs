@@ -130,7 +130,8 @@ pub trait Driver: Io {
     /// Wakes a waiting turn from another thread.
     fn waker(&self) -> Waker;
 
-    /// Connections open or being made.
+    /// Connections open, being made or being closed. Those closed or failed are counted to the end of a turn
+    /// after the kernel has let go of them, so a program that turns until this is zero has sent all.
     fn open(&self) -> usize;
 }
 

@@ -44,13 +44,7 @@ struct Body {
 
 impl Out {
     fn new() -> Out {
-        Out {
-            bytes: Vec::new(),
-            at: 0,
-            bodies: VecDeque::new(),
-            left: 0,
-            next: NONE,
-        }
+        Out { bytes: Vec::new(), at: 0, bodies: VecDeque::new(), left: 0, next: NONE }
     }
 
     /// Bytes not yet sent.
@@ -73,10 +67,7 @@ impl Out {
             self.push(body);
             return;
         }
-        self.bodies.push_back(Body {
-            after: self.bytes.len(),
-            rest: body,
-        });
+        self.bodies.push_back(Body { after: self.bytes.len(), rest: body });
         self.left += body.len();
     }
 

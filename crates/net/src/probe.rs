@@ -57,17 +57,13 @@ pub enum ProbeError {
     )]
     Forbidden,
     /// There is no such system call.
-    #[error(
-        "this kernel ({release}) has no io_uring, or a seccomp filter hides it (ENOSYS); use the epoll driver"
-    )]
+    #[error("this kernel ({release}) has no io_uring, or a seccomp filter hides it (ENOSYS); use the epoll driver")]
     Missing {
         /// What `uname -r` says.
         release: String,
     },
     /// The kernel lacks something.
-    #[error(
-        "this kernel's io_uring ({release}) lacks {lacks}; it takes Linux 6.0, better 6.1, or the epoll driver"
-    )]
+    #[error("this kernel's io_uring ({release}) lacks {lacks}; it takes Linux 6.0, better 6.1, or the epoll driver")]
     TooOld {
         /// What `uname -r` says.
         release: String,
@@ -125,17 +121,9 @@ fn explain(step: check::Step, source: io::Error) -> ProbeError {
             value => ProbeError::Disabled { value },
         },
         (check::Step::SetUp, Some(libc::ENOSYS)) => ProbeError::Missing { release: release() },
-        (_, Some(libc::ENOMEM)) => ProbeError::Memory {
-            limit: memory_limit(),
-        },
-        (step, Some(libc::EINVAL | libc::EOPNOTSUPP)) => ProbeError::TooOld {
-            release: release(),
-            lacks: step.name(),
-        },
-        (step, _) => ProbeError::Other {
-            step: step.name(),
-            source,
-        },
+        (_, Some(libc::ENOMEM)) => ProbeError::Memory { limit: memory_limit() },
+        (step, Some(libc::EINVAL | libc::EOPNOTSUPP)) => ProbeError::TooOld { release: release(), lacks: step.name() },
+        (step, _) => ProbeError::Other { step: step.name(), source },
     }
 }
 
@@ -148,10 +136,7 @@ fn disabled_by_sysctl() -> u8 {
 }
 
 fn release() -> String {
-    rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned()
+    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 fn memory_limit() -> String {
@@ -177,11 +162,7 @@ mod tests {
             eprintln!("io_uring does not work here, so only that is tested: {error}");
         }
         assert_eq!(probe(Choice::Uring).is_ok(), works.is_ok());
-        let expected = if works.is_ok() {
-            Kind::Uring
-        } else {
-            Kind::Epoll
-        };
+        let expected = if works.is_ok() { Kind::Uring } else { Kind::Epoll };
         assert_eq!(probe(Choice::Auto).unwrap(), expected);
     }
 

@@ -93,23 +93,11 @@ impl Slots {
     /// Puts a socket into a free slot, and begins the slot's next life.
     pub(crate) fn take(&mut self, fd: RawFd) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Slot {
-                fd: -1,
-                life: 0,
-                out: NONE,
-                error: 0,
-                flags: 0,
-            });
+            self.all.push(Slot { fd: -1, life: 0, out: NONE, error: 0, flags: 0 });
             (self.all.len() - 1) as u32
         });
         let slot = &mut self.all[index as usize];
-        *slot = Slot {
-            fd,
-            life: slot.life.wrapping_add(1),
-            out: NONE,
-            error: 0,
-            flags: Is::Used as u16,
-        };
+        *slot = Slot { fd, life: slot.life.wrapping_add(1), out: NONE, error: 0, flags: Is::Used as u16 };
         index
     }
 
@@ -137,16 +125,12 @@ impl Slots {
 
     /// The slot, if `conn` names a connection that handlers still know.
     pub(crate) fn open_mut(&mut self, conn: Conn) -> Option<&mut Slot> {
-        self.all
-            .get_mut(conn.slot())
-            .filter(|slot| slot.life == conn.life() && slot.is_open())
+        self.all.get_mut(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is_open())
     }
 
     /// The slot, if `conn` names a connection that handlers still know.
     pub(crate) fn open(&self, conn: Conn) -> Option<&Slot> {
-        self.all
-            .get(conn.slot())
-            .filter(|slot| slot.life == conn.life() && slot.is_open())
+        self.all.get(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is_open())
     }
 
     /// Slots in use.

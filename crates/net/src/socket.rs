@@ -29,9 +29,7 @@ impl RawAddr {
                     v4: libc::sockaddr_in {
                         sin_family: libc::AF_INET as libc::sa_family_t,
                         sin_port: v4.port().to_be(),
-                        sin_addr: libc::in_addr {
-                            s_addr: u32::from_ne_bytes(v4.ip().octets()),
-                        },
+                        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
                         sin_zero: [0; 8],
                     },
                 },
@@ -43,9 +41,7 @@ impl RawAddr {
                         sin6_family: libc::AF_INET6 as libc::sa_family_t,
                         sin6_port: v6.port().to_be(),
                         sin6_flowinfo: v6.flowinfo(),
-                        sin6_addr: libc::in6_addr {
-                            s6_addr: v6.ip().octets(),
-                        },
+                        sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
                         sin6_scope_id: v6.scope_id(),
                     },
                 },
@@ -65,11 +61,7 @@ impl RawAddr {
 
 /// Turns a C return value into a result.
 pub(crate) fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
-    if returned < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(returned)
-    }
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
 
 /// The number of the last error of this thread.
@@ -79,16 +71,8 @@ pub(crate) fn errno() -> i32 {
 
 fn set_option(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     // SAFETY: the option value is a live int, and its size is given.
-    check(unsafe {
-        libc::setsockopt(
-            fd,
-            level,
-            name,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    })
-    .map(drop)
+    check(unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size_of::<i32>() as libc::socklen_t) })
+        .map(drop)
 }
 
 fn tcp_socket(addr: &SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
@@ -116,20 +100,11 @@ fn bind(fd: RawFd, addr: &SocketAddr) -> io::Result<()> {
 ///
 /// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
 /// source port can serve several destinations.
-pub(crate) fn client_socket(
-    to: &SocketAddr,
-    from: Option<IpAddr>,
-    nonblocking: bool,
-) -> io::Result<OwnedFd> {
+pub(crate) fn client_socket(to: &SocketAddr, from: Option<IpAddr>, nonblocking: bool) -> io::Result<OwnedFd> {
     let fd = tcp_socket(to, nonblocking)?;
     no_delay(fd.as_raw_fd())?;
     if let Some(ip) = from {
-        set_option(
-            fd.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            1,
-        )?;
+        set_option(fd.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         bind(fd.as_raw_fd(), &SocketAddr::new(ip, 0))?;
     }
     Ok(fd)
@@ -153,15 +128,7 @@ pub(crate) fn take_error(fd: RawFd) -> i32 {
     let mut value: i32 = 0;
     let mut len = size_of::<i32>() as libc::socklen_t;
     // SAFETY: both pointers are to live values of the size given.
-    let got = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut value).cast(),
-            &raw mut len,
-        )
-    };
+    let got = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut value).cast(), &raw mut len) };
     if got < 0 { errno() } else { value }
 }
 

@@ -1,10 +1,10 @@
 //! The same tests on every driver, with plain `std::net` sockets and threads as peers.
 
+mod cases;
 mod common;
 
-mod cases;
-
-/// Instantiates each generic test function for both drivers.
+/// Instantiates each generic test function for both drivers. A kernel without io_uring fails the second half
+/// loudly; that is meant.
 macro_rules! on_both_drivers {
     ($($module:ident :: $name:ident),* $(,)?) => {
         mod epoll {
@@ -22,11 +22,49 @@ macro_rules! on_both_drivers {
                     crate::cases::$module::$name(weir_net::UringDriver::new);
                 }
             )*
+            // Two small receive buffers: everything again, always short of them.
+            mod short_of_buffers {
+                fn make() -> std::io::Result<weir_net::UringDriver> {
+                    weir_net::UringDriver::with_receive_buffers(2, 512)
+                }
+                $(
+                    #[test]
+                    fn $name() {
+                        crate::cases::$module::$name(make);
+                    }
+                )*
+            }
         }
     };
 }
 
 on_both_drivers! {
     echo::one_byte_comes_back,
+    echo::every_length_comes_back,
     echo::a_mebibyte_comes_back_to_a_slow_reader,
+    echo::two_thousand_connections,
+    echo::many_large_messages_at_once,
+    echo::random_interleavings_lose_nothing,
+    send::static_bodies_come_whole_to_fast_and_slow_readers,
+    send::bodies_and_bytes_keep_their_order,
+    send::close_while_sending_flushes_all,
+    send::what_is_sent_before_connected_arrives,
+    send::sent_comes_once_when_the_queue_is_empty,
+    send::unsent_counts_down_to_nothing,
+    ends::abort_resets_the_peer,
+    ends::abort_while_blocked_resets_the_peer,
+    ends::refused_connect_fails_once,
+    ends::a_reset_in_mid_data_fails_once,
+    ends::data_before_a_reset_is_told_before_the_failure,
+    ends::after_eof_the_connection_can_still_send,
+    ends::close_before_connected_tells_nothing,
+    ends::a_stale_name_does_nothing_to_the_next_life,
+    ends::closing_inside_any_event_is_allowed,
+    ends::connecting_inside_events_is_allowed,
+    ends::sockets_do_not_leak,
+    ends::stop_listening_refuses_new_peers,
+    waits::a_wait_is_not_early,
+    waits::until_in_the_past_returns_at_once,
+    waits::the_waker_ends_a_wait,
+    waits::source_addresses_are_bound,
 }

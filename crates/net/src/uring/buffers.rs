@@ -48,31 +48,12 @@ impl Buffers {
                 return Err(error);
             }
         };
-        let mut buffers = Buffers {
-            shape,
-            entries: entries.cast(),
-            data,
-            tail: 0,
-            provided: 0,
-        };
+        let mut buffers = Buffers { shape, entries: entries.cast(), data, tail: 0, provided: 0 };
         // SAFETY: the memory is the driver's own; a kernel without huge pages refuses, which does no harm.
-        let _ = unsafe {
-            madvise(
-                data.as_ptr().cast(),
-                shape.data_len(),
-                Advice::LinuxHugepage,
-            )
-        };
+        let _ = unsafe { madvise(data.as_ptr().cast(), shape.data_len(), Advice::LinuxHugepage) };
         // SAFETY: the entries are mapped, page-aligned, zeroed and live until `drop`, which the driver calls after
         // the ring has let go.
-        unsafe {
-            ring.ring().submitter().register_buf_ring_with_flags(
-                entries.as_ptr() as u64,
-                shape.most,
-                GROUP,
-                0,
-            )
-        }?;
+        unsafe { ring.ring().submitter().register_buf_ring_with_flags(entries.as_ptr() as u64, shape.most, GROUP, 0) }?;
         buffers.provide(shape.first);
         Ok(buffers)
     }
@@ -103,11 +84,7 @@ impl Buffers {
 
     fn address(&self, number: u16) -> *mut u8 {
         // SAFETY: numbers are below `most`, so it stays inside the mapping.
-        unsafe {
-            self.data
-                .as_ptr()
-                .add(usize::from(number) * self.shape.size)
-        }
+        unsafe { self.data.as_ptr().add(usize::from(number) * self.shape.size) }
     }
 
     /// Puts a buffer back into the ring; the kernel sees it after [`Buffers::publish`].
@@ -150,14 +127,8 @@ impl Drop for Buffers {
 
 fn map(len: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a new private mapping where the kernel likes.
-    let memory = unsafe {
-        mmap_anonymous(
-            std::ptr::null_mut(),
-            len,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
-    }?;
+    let memory =
+        unsafe { mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }?;
     NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
 }
 

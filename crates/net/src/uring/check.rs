@@ -51,35 +51,23 @@ impl Step {
 pub(crate) fn check() -> Result<(), (Step, io::Error)> {
     let mut ring = Ring::new().map_err(|error| (Step::SetUp, error))?;
     let (ours, theirs) = UnixStream::pair().map_err(|error| (Step::Sockets, error))?;
-    let shape = Shape {
-        size: 4096,
-        first: 2,
-        most: 2,
-    };
+    let shape = Shape { size: 4096, first: 2, most: 2 };
     let buffers = Buffers::new(&ring, shape).map_err(|error| (Step::Buffers, error))?;
     let received = check_receive(&mut ring, &buffers, &ours, &theirs);
     let sent = check_send(&mut ring, &ours, &theirs);
     // Nothing may use the buffers after this, whatever came of the checks.
     drop(ours);
-    let _ = ring.ring().submitter().register_sync_cancel(
-        Some(types::Timespec::new().sec(1)),
-        types::CancelBuilder::any(),
-    );
+    let _ =
+        ring.ring().submitter().register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
     drop(ring);
     drop(buffers);
     received.map_err(|error| (Step::Receive, error))?;
     sent.map_err(|error| (Step::Send, error))
 }
 
-fn check_receive(
-    ring: &mut Ring,
-    buffers: &Buffers,
-    ours: &UnixStream,
-    theirs: &UnixStream,
-) -> io::Result<()> {
-    let receive = opcode::RecvMulti::new(types::Fd(ours.as_raw_fd()), buffers::GROUP)
-        .build()
-        .user_data(Kind::Receive.token(0));
+fn check_receive(ring: &mut Ring, buffers: &Buffers, ours: &UnixStream, theirs: &UnixStream) -> io::Result<()> {
+    let receive =
+        opcode::RecvMulti::new(types::Fd(ours.as_raw_fd()), buffers::GROUP).build().user_data(Kind::Receive.token(0));
     // SAFETY: the buffers outlive the ring.
     unsafe { ring.push(&receive) }?;
     ring.submit_all()?;
@@ -114,8 +102,7 @@ fn check_send(ring: &mut Ring, ours: &UnixStream, theirs: &UnixStream) -> io::Re
     }
     // The first makes no completion; the second says how far it came.
     let told = one(ring, Kind::SendNow)?;
-    let counted =
-        usize::try_from(told.result).map_err(|_| io::Error::from_raw_os_error(-told.result))?;
+    let counted = usize::try_from(told.result).map_err(|_| io::Error::from_raw_os_error(-told.result))?;
     theirs.set_nonblocking(true)?;
     let mut theirs = theirs;
     let mut chunk = vec![0; 1 << 16];

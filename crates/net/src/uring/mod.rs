@@ -35,11 +35,7 @@ use crate::socket::{self, RawAddr};
 use crate::{Conn, Driver, Handler, Io, Waker, host};
 
 /// 16 KiB takes most messages whole; a thread that needs them all touches 16 MiB, one with short messages 1 MiB.
-const BUFFERS: Shape = Shape {
-    size: 16 * 1024,
-    first: 64,
-    most: 1024,
-};
+const BUFFERS: Shape = Shape { size: 16 * 1024, first: 64, most: 1024 };
 
 /// The io_uring driver. It belongs to the thread that makes it.
 pub struct UringDriver {
@@ -64,7 +60,7 @@ pub struct UringDriver {
     sent: Vec<Conn>,
     /// Connections with an error and no operation of the kernel's that would end and tell it.
     failed: Vec<Conn>,
-    /// Slots to be freed at the end of the turn.
+    /// Slots to be freed with the next submission, which closes their sockets.
     dead: Vec<u32>,
     batch: Vec<Completion>,
     /// The first error of pushing an operation; told by the next turn.
@@ -75,9 +71,7 @@ pub struct UringDriver {
 
 impl std::fmt::Debug for UringDriver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UringDriver")
-            .field("open", &self.open())
-            .finish_non_exhaustive()
+        f.debug_struct("UringDriver").field("open", &self.open()).finish_non_exhaustive()
     }
 }
 
@@ -98,11 +92,7 @@ impl UringDriver {
     /// When the kernel refuses the ring, its buffers or a descriptor.
     pub fn with_receive_buffers(most: u16, size: usize) -> io::Result<UringDriver> {
         let most = most.clamp(1, 1 << 15).next_power_of_two();
-        UringDriver::with_buffers(Shape {
-            size: size.clamp(64, 1 << 20),
-            first: most.min(BUFFERS.first),
-            most,
-        })
+        UringDriver::with_buffers(Shape { size: size.clamp(64, 1 << 20), first: most.min(BUFFERS.first), most })
     }
 
     fn with_buffers(shape: Shape) -> io::Result<UringDriver> {
@@ -146,18 +136,14 @@ impl UringDriver {
     }
 
     fn watch_waker(&mut self) {
-        let poll = opcode::PollAdd::new(types::Fd(self.waker.raw()), libc::POLLIN as u32)
-            .multi(true)
-            .build();
+        let poll = opcode::PollAdd::new(types::Fd(self.waker.raw()), libc::POLLIN as u32).multi(true).build();
         // SAFETY: it points to nothing.
         unsafe { self.push(poll, Kind::Wake, 0) };
     }
 
     fn push_accept(&mut self, number: u32) {
         if let Some(listener) = &self.listeners[number as usize] {
-            let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
-                .flags(libc::SOCK_CLOEXEC)
-                .build();
+            let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd())).flags(libc::SOCK_CLOEXEC).build();
             // SAFETY: it points to nothing.
             unsafe { self.push(accept, Kind::Accept, number) };
         }
@@ -172,9 +158,7 @@ impl UringDriver {
     }
 
     fn push_cancel(&mut self, kind: Kind, index: u32) {
-        let cancel = opcode::AsyncCancel::new(kind.token(index))
-            .build()
-            .flags(squeue::Flags::SKIP_SUCCESS);
+        let cancel = opcode::AsyncCancel::new(kind.token(index)).build().flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
         unsafe { self.push(cancel, Kind::Cancel, index) };
     }
@@ -241,11 +225,9 @@ impl UringDriver {
         }
         let fd = mem::replace(&mut slot.fd, -1);
         self.drop_queues(index);
-        for (is, kind) in [
-            (Is::Receiving, Kind::Receive),
-            (Is::Sending, Kind::SendWhenRoom),
-            (Is::Connecting, Kind::Connect),
-        ] {
+        for (is, kind) in
+            [(Is::Receiving, Kind::Receive), (Is::Sending, Kind::SendWhenRoom), (Is::Connecting, Kind::Connect)]
+        {
             if self.slots.get(index).is(is) {
                 self.push_cancel(kind, index);
             }
@@ -255,9 +237,7 @@ impl UringDriver {
     }
 
     fn push_close(&mut self, fd: i32, index: u32) {
-        let close = opcode::Close::new(types::Fd(fd))
-            .build()
-            .flags(squeue::Flags::SKIP_SUCCESS);
+        let close = opcode::Close::new(types::Fd(fd)).build().flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
         unsafe { self.push(close, Kind::Close, index) };
     }
@@ -368,7 +348,7 @@ impl Driver for UringDriver {
     }
 
     fn open(&self) -> usize {
-        self.slots.used() - self.dead.len()
+        self.slots.used()
     }
 }
 
@@ -377,10 +357,11 @@ impl Drop for UringDriver {
         // Queued closes are done; a ring that refuses is closed below with everything in it.
         let _ = self.ring.submit_all();
         // Ends all operations, so that none keeps a socket open behind its descriptor's back.
-        let _ = self.ring.ring().submitter().register_sync_cancel(
-            Some(types::Timespec::new().sec(1)),
-            types::CancelBuilder::any(),
-        );
+        let _ = self
+            .ring
+            .ring()
+            .submitter()
+            .register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
         for slot in self.slots.iter_used() {
             if slot.fd >= 0 {
                 // SAFETY: the slot owned the descriptor, and the table goes with the driver.

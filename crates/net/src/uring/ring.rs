@@ -163,8 +163,7 @@ impl Ring {
         }
         self.submit_all()?;
         // SAFETY: passed on to the caller.
-        unsafe { self.ring.submission().push(entry) }
-            .map_err(|_| io::Error::other("the submission queue stays full"))
+        unsafe { self.ring.submission().push(entry) }.map_err(|_| io::Error::other("the submission queue stays full"))
     }
 
     /// Operations queued and not yet submitted.
@@ -196,13 +195,7 @@ impl Ring {
         self.enter_raw(queued, want, ENTER_GETEVENTS, timeout)
     }
 
-    fn enter_raw(
-        &mut self,
-        submit: u32,
-        want: u32,
-        flags: u32,
-        timeout: Option<Duration>,
-    ) -> io::Result<()> {
+    fn enter_raw(&mut self, submit: u32, want: u32, flags: u32, timeout: Option<Duration>) -> io::Result<()> {
         let timespec = timeout.map(|timeout| Timespec {
             seconds: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             nanoseconds: i64::from(timeout.subsec_nanos()),
@@ -214,25 +207,13 @@ impl Ring {
             timeout: std::ptr::from_ref(timespec) as u64,
         });
         let (pointer, size, extended) = match &argument {
-            Some(argument) => (
-                std::ptr::from_ref(argument),
-                size_of::<GetEvents>(),
-                ENTER_EXT_ARG,
-            ),
+            Some(argument) => (std::ptr::from_ref(argument), size_of::<GetEvents>(), ENTER_EXT_ARG),
             None => (std::ptr::null(), 0, 0),
         };
         // SAFETY: the argument and the time in it live during the call; entries were pushed under `push`'s
         // contract.
         let entered = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_enter,
-                self.fd,
-                submit,
-                want,
-                self.flags | flags | extended,
-                pointer,
-                size,
-            )
+            libc::syscall(libc::SYS_io_uring_enter, self.fd, submit, want, self.flags | flags | extended, pointer, size)
         };
         if entered >= 0 {
             return Ok(());
@@ -271,21 +252,9 @@ fn register_ring(fd: RawFd) -> Option<RawFd> {
         reserved: u32,
         data: u64,
     }
-    let mut update = Update {
-        offset: u32::MAX,
-        reserved: 0,
-        data: fd as u64,
-    };
+    let mut update = Update { offset: u32::MAX, reserved: 0, data: fd as u64 };
     // SAFETY: the update lives during the call, and one is said.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_io_uring_register,
-            fd,
-            REGISTER_RING_FDS,
-            &raw mut update,
-            1,
-        )
-    };
+    let done = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
     (done == 1).then_some(update.offset as RawFd)
 }
 
@@ -294,9 +263,7 @@ fn build() -> io::Result<IoUring> {
     // Newest first: completions made only when asked for (6.1); one thread (6.0); no interrupt to make them.
     let wishes: [Flags; 3] = [
         |b| {
-            b.setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_coop_taskrun();
+            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
         },
         |b| {
             b.setup_single_issuer().setup_coop_taskrun();
@@ -308,10 +275,7 @@ fn build() -> io::Result<IoUring> {
     let mut refused = None;
     for wish in wishes {
         let mut builder = IoUring::builder();
-        builder
-            .dontfork()
-            .setup_submit_all()
-            .setup_cqsize(COMPLETIONS);
+        builder.dontfork().setup_submit_all().setup_cqsize(COMPLETIONS);
         wish(&mut builder);
         match builder.build(SUBMISSIONS) {
             Ok(ring) => return Ok(ring),

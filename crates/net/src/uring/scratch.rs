@@ -16,10 +16,7 @@ struct Message {
 
 /// The memory, in boxes since the kernel gets pointers to it.
 #[derive(Default)]
-#[expect(
-    clippy::vec_box,
-    reason = "the boxes must not move when the list grows"
-)]
+#[expect(clippy::vec_box, reason = "the boxes must not move when the list grows")]
 pub(super) struct Scratch {
     messages: Vec<Box<Message>>,
     messages_used: usize,

@@ -11,7 +11,7 @@ use super::UringDriver;
 use super::ring::{Completion, Kind, Wait};
 use crate::out::NONE;
 use crate::slots::Is;
-use crate::{Driver, Event, Handler};
+use crate::{Event, Handler};
 
 /// How long to wait before accepting is tried again after descriptors or memory ran out.
 const STARVED_FOR: Duration = Duration::from_millis(10);
@@ -26,11 +26,7 @@ const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
 
 impl UringDriver {
-    pub(super) fn turn_once<H: Handler>(
-        &mut self,
-        handler: &mut H,
-        until: Option<Instant>,
-    ) -> io::Result<()> {
+    pub(super) fn turn_once<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
         let soon = self.prepare();
         let wait = self.wait_for(until, soon);
         if let Some(error) = self.broken.take() {
@@ -41,6 +37,10 @@ impl UringDriver {
             self.ring.submit_all()?;
         }
         self.scratch.submitted();
+        // Their sockets are closed now. Those that die below still have to be.
+        for index in self.dead.drain(..) {
+            self.slots.give(index);
+        }
         let mut batch = mem::take(&mut self.batch);
         self.ring.drain(&mut batch)?;
         for &completion in &batch {
@@ -56,9 +56,6 @@ impl UringDriver {
         self.batch = batch;
         self.buffers.publish();
         self.tell_pending(handler);
-        for index in self.dead.drain(..) {
-            self.slots.give(index);
-        }
         Ok(())
     }
 
@@ -104,11 +101,7 @@ impl UringDriver {
             slot.clear(Is::Blocked);
             slot.set(Is::Sending);
         }
-        let flags = if when_room {
-            SEND_FLAGS
-        } else {
-            SEND_NOW_FLAGS
-        };
+        let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
         let out = self.outs.get(slot.out);
         let (entry, len) = if let Some(bytes) = out.as_one() {
             let len = bytes.len().min(SEND_AT_MOST);
@@ -128,18 +121,15 @@ impl UringDriver {
         self.flights.push((index, len));
         // SAFETY: the queue is not touched before `settle`, when the submission is over.
         unsafe {
-            self.push(
-                entry.flags(squeue::Flags::SKIP_SUCCESS),
-                Kind::SendNow,
-                index,
-            );
+            self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), Kind::SendNow, index);
         }
         follows || part
     }
 
     fn wait_for(&self, until: Option<Instant>, soon: bool) -> Wait {
+        // The last connection has just gone and there is no listener: a wait could be for ever.
         let nothing_can_come =
-            !self.dead.is_empty() && self.open() == 0 && self.listeners.iter().all(Option::is_none);
+            !self.dead.is_empty() && self.slots.used() == self.dead.len() && self.listeners.iter().all(Option::is_none);
         if soon || nothing_can_come || self.broken.is_some() {
             return Wait::No;
         }
@@ -147,9 +137,7 @@ impl UringDriver {
             (Some(until), Some(starved)) => Some(until.min(starved)),
             (until, starved) => until.or(starved),
         };
-        until.map_or(Wait::Ever, |until| {
-            Wait::For(until.saturating_duration_since(Instant::now()))
-        })
+        until.map_or(Wait::Ever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
     }
 
     /// A send tried at once has not sent all.
@@ -310,10 +298,7 @@ impl UringDriver {
             fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => {
                 let error = -error;
-                if matches!(
-                    error,
-                    libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
-                ) {
+                if matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) {
                     self.starved = Some(Instant::now() + STARVED_FOR);
                 }
             }

@@ -1,3 +1,6 @@
 //! Test functions, generic over the driver.
 
 pub mod echo;
+pub mod ends;
+pub mod send;
+pub mod waits;

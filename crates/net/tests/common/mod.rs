@@ -1,36 +1,145 @@
 //! What the tests share: handlers that echo or record, and a thread that runs one.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_net::{Conn, Driver, Event, Handler, Io, Waker, listen_socket};
+use weir_net::{Conn, Driver, Event, Handler, Io, Waker, listen_socket, raise_descriptor_limit};
 
 /// Far more than anything here takes; only a hang reaches it.
 pub const LONG: Duration = Duration::from_secs(60);
 
+/// A static body of the size that a published benchmark uses.
+pub static BODY: [u8; 165_854] = {
+    let mut body = [0; 165_854];
+    let mut i = 0;
+    while i < body.len() {
+        body[i] = (i * 13 + i / 251) as u8;
+        i += 1;
+    }
+    body
+};
+
+/// Bytes that differ from their neighbours and from themselves 256 later.
+pub fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 + i / 253) as u8).collect()
+}
+
 /// A listening socket on a free port.
 pub fn listener() -> (TcpListener, SocketAddr) {
+    raise_descriptor_limit();
     let listener = listen_socket("127.0.0.1:0".parse().unwrap(), 4096, false).unwrap();
     let addr = listener.local_addr().unwrap();
     (listener, addr)
 }
 
+/// A plain listener, for drivers to connect to.
+pub fn peer_listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    (listener, addr)
+}
+
+/// A connected peer that does not wait for ever.
+pub fn peer(addr: SocketAddr) -> TcpStream {
+    let peer = TcpStream::connect(addr).unwrap();
+    peer.set_read_timeout(Some(LONG)).unwrap();
+    peer
+}
+
+/// A connected peer with a receive buffer of a few kilobytes.
+pub fn small_peer(addr: SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    sockopt::set_socket_recv_buffer_size(&fd, 4096).unwrap();
+    connect(&fd, &addr).unwrap();
+    let peer = TcpStream::from(fd);
+    peer.set_read_timeout(Some(LONG)).unwrap();
+    peer
+}
+
+/// Makes the peer's close a reset.
+pub fn reset(peer: TcpStream) {
+    rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
+}
+
 /// Runs turns until `done` says so.
-pub fn run_until<D: Driver, H: Handler>(
-    driver: &mut D,
-    handler: &mut H,
-    mut done: impl FnMut(&mut H, &D) -> bool,
-) {
+pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
     let end = Instant::now() + LONG;
     while !done(handler, driver) {
         assert!(Instant::now() < end, "it hangs");
-        driver
-            .turn(handler, Some(Instant::now() + Duration::from_millis(20)))
-            .unwrap();
+        turn(driver, handler);
+    }
+}
+
+/// One turn of at most 20 ms.
+pub fn turn<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
+    driver.turn(handler, Some(Instant::now() + Duration::from_millis(20))).unwrap();
+}
+
+/// Runs turns until no connection is left.
+pub fn run_out<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
+    run_until(driver, handler, |_, driver| driver.open() == 0);
+}
+
+/// An event, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    Accepted,
+    Connected,
+    Data(Vec<u8>),
+    Sent,
+    Eof,
+    Failed(io::ErrorKind),
+}
+
+/// Keeps all events.
+#[derive(Debug, Default)]
+pub struct Record {
+    pub seen: Vec<(Conn, Seen)>,
+}
+
+impl Record {
+    /// How many events are like this.
+    pub fn count(&self, like: impl Fn(&Seen) -> bool) -> usize {
+        self.seen.iter().filter(|(_, seen)| like(seen)).count()
+    }
+
+    /// The connection of the first event.
+    pub fn conn(&self) -> Conn {
+        self.seen[0].0
+    }
+
+    /// All data, one after the other.
+    pub fn data(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (_, seen) in &self.seen {
+            if let Seen::Data(bytes) = seen {
+                all.extend_from_slice(bytes);
+            }
+        }
+        all
+    }
+}
+
+impl Handler for Record {
+    fn on_event<I: Io>(&mut self, _io: &mut I, conn: Conn, event: Event<'_>) {
+        self.seen.push((conn, keep(&event)));
+    }
+}
+
+/// The event, owned.
+pub fn keep(event: &Event<'_>) -> Seen {
+    match event {
+        Event::Accepted => Seen::Accepted,
+        Event::Connected => Seen::Connected,
+        Event::Data(bytes) => Seen::Data(bytes.to_vec()),
+        Event::Sent => Seen::Sent,
+        Event::Eof => Seen::Eof,
+        Event::Failed(error) => Seen::Failed(error.kind()),
     }
 }
 
@@ -74,12 +183,7 @@ impl Server {
                 driver.turn(&mut handler, None).unwrap();
             }
         });
-        Server {
-            addr,
-            stop,
-            waker: told.recv().unwrap(),
-            thread: Some(thread),
-        }
+        Server { addr, stop, waker: told.recv().unwrap(), thread: Some(thread) }
     }
 }
 

@@ -1,0 +1,355 @@
+//! How connections end: closed, aborted, refused, reset, half-closed; and that nothing of them stays.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use weir_net::{Conn, Driver, Event, Handler, Io};
+
+use crate::common::{BODY, Echo, Record, Seen, Server, listener, peer, peer_listener, reset};
+use crate::common::{run_out, run_until, small_peer, turn};
+
+/// A driver that has accepted `peer`.
+fn accepted<D: Driver>(
+    make: fn() -> io::Result<D>,
+    connect: fn(SocketAddr) -> TcpStream,
+) -> (D, Record, Conn, TcpStream) {
+    let (listener, addr) = listener();
+    let mut driver = make().unwrap();
+    driver.listen(listener).unwrap();
+    let peer = connect(addr);
+    let mut record = Record::default();
+    run_until(&mut driver, &mut record, |record, _| !record.seen.is_empty());
+    assert_eq!(record.seen[0].1, Seen::Accepted);
+    let conn = record.conn();
+    (driver, record, conn, peer)
+}
+
+fn is_failure(seen: &Seen) -> bool {
+    matches!(seen, Seen::Failed(_))
+}
+
+pub fn abort_resets_the_peer<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+    driver.send(conn, b"never sent");
+    driver.abort(conn);
+    driver.send(conn, b"ignored");
+    assert_eq!(driver.unsent(conn), 0);
+    run_out(&mut driver, &mut record);
+    let error = peer.read(&mut [0; 100]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(record.seen.len(), 1, "no event follows an abort");
+}
+
+pub fn abort_while_blocked_resets_the_peer<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+    for _ in 0..100 {
+        driver.send_with(conn, b"", &BODY);
+    }
+    for _ in 0..3 {
+        turn(&mut driver, &mut record);
+    }
+    assert!(driver.unsent(conn) > 0);
+    driver.abort(conn);
+    run_out(&mut driver, &mut record);
+    let mut all = Vec::new();
+    let error = peer.read_to_end(&mut all).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(record.seen.len(), 1, "no event follows an abort");
+}
+
+pub fn refused_connect_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
+    // A port that was free a moment ago.
+    let addr = peer_listener().1;
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    let conn = driver.connect(addr, None).unwrap();
+    driver.send(conn, b"never sent");
+    run_out(&mut driver, &mut record);
+    turn(&mut driver, &mut record);
+    let refused = Seen::Failed(ErrorKind::ConnectionRefused);
+    assert_eq!(record.seen, [(conn, refused)]);
+    driver.close(conn);
+    driver.abort(conn);
+    assert_eq!(driver.open(), 0);
+}
+
+pub fn a_reset_in_mid_data_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+    for _ in 0..50 {
+        driver.send_with(conn, b"", &BODY);
+    }
+    turn(&mut driver, &mut record);
+    peer.read_exact(&mut [0; 10]).unwrap();
+    reset(peer);
+    run_out(&mut driver, &mut record);
+    turn(&mut driver, &mut record);
+    assert_eq!(record.seen.len(), 2, "{:?}", record.seen);
+    assert!(is_failure(&record.seen[1].1));
+}
+
+pub fn data_before_a_reset_is_told_before_the_failure<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+    peer.write_all(b"last words").unwrap();
+    // Unread bytes make the peer's close a reset, after the words have come.
+    driver.send(conn, b"unread");
+    run_until(&mut driver, &mut record, |record, _| record.count(|seen| matches!(seen, Seen::Data(_))) > 0);
+    peer.peek(&mut [0; 6]).unwrap();
+    drop(peer);
+    // Sending into a reset connection must not hide how it ended, nor tell it twice.
+    for _ in 0..5 {
+        driver.send(conn, b"into the void");
+        turn(&mut driver, &mut record);
+    }
+    run_out(&mut driver, &mut record);
+    assert_eq!(record.data(), b"last words");
+    assert_eq!(record.count(is_failure), 1, "{:?}", record.seen);
+    assert!(is_failure(&record.seen.last().unwrap().1));
+}
+
+pub fn after_eof_the_connection_can_still_send<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+    peer.write_all(b"question").unwrap();
+    peer.shutdown(Shutdown::Write).unwrap();
+    let eofs = |record: &Record| record.count(|seen| *seen == Seen::Eof);
+    run_until(&mut driver, &mut record, |record, _| eofs(record) > 0);
+    for _ in 0..3 {
+        turn(&mut driver, &mut record);
+    }
+    assert_eq!(eofs(&record), 1, "told once");
+    assert_eq!(record.data(), b"question");
+    assert_eq!(driver.open(), 1);
+    driver.send_with(conn, b"answer", &BODY);
+    driver.close(conn);
+    run_out(&mut driver, &mut record);
+    let mut all = Vec::new();
+    peer.read_to_end(&mut all).unwrap();
+    assert_eq!(&all[..6], b"answer");
+    assert_eq!(all.len(), 6 + BODY.len());
+    assert_eq!(record.count(is_failure), 0);
+}
+
+pub fn close_before_connected_tells_nothing<D: Driver>(make: fn() -> io::Result<D>) {
+    let (_listener, addr) = peer_listener();
+    let refusing = peer_listener().1;
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    for addr in [addr, refusing] {
+        let closed = driver.connect(addr, None).unwrap();
+        driver.close(closed);
+        let aborted = driver.connect(addr, None).unwrap();
+        driver.abort(aborted);
+    }
+    run_out(&mut driver, &mut record);
+    turn(&mut driver, &mut record);
+    assert!(record.seen.is_empty(), "{:?}", record.seen);
+}
+
+pub fn a_stale_name_does_nothing_to_the_next_life<D: Driver>(make: fn() -> io::Result<D>) {
+    let (listener, addr) = listener();
+    let mut driver = make().unwrap();
+    driver.listen(listener).unwrap();
+    let mut record = Record::default();
+    let first_peer = peer(addr);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
+    let first = record.conn();
+    drop(first_peer);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2);
+    driver.close(first);
+    run_out(&mut driver, &mut record);
+
+    let mut second_peer = peer(addr);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 3);
+    let second = record.seen[2].0;
+    assert_eq!(second.slot(), first.slot(), "slots are used again");
+    assert_ne!(second, first);
+    driver.send(first, b"stale");
+    driver.want_sent(first);
+    driver.close(first);
+    driver.abort(first);
+    assert_eq!(driver.unsent(first), 0);
+    driver.send(second, b"fresh");
+    turn(&mut driver, &mut record);
+    let mut back = [0; 5];
+    second_peer.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"fresh");
+    assert_eq!(driver.open(), 1);
+}
+
+/// Closes the connection inside the event that `when` picks.
+struct CloseInside {
+    when: fn(&Event<'_>) -> bool,
+    told_after: usize,
+    closed: Vec<Conn>,
+}
+
+impl Handler for CloseInside {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        self.told_after += usize::from(self.closed.contains(&conn));
+        if (self.when)(&event) {
+            io.close(conn);
+            io.close(conn);
+            io.send(conn, b"ignored");
+            self.closed.push(conn);
+        }
+    }
+}
+
+pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D>) {
+    let events: [fn(&Event<'_>) -> bool; 5] = [
+        |event| matches!(event, Event::Accepted),
+        |event| matches!(event, Event::Connected),
+        |event| matches!(event, Event::Data(_)),
+        |event| matches!(event, Event::Eof),
+        |event| matches!(event, Event::Failed(_)),
+    ];
+    for when in events {
+        let (ours, addr) = listener();
+        let (theirs, their_addr) = peer_listener();
+        let mut driver = make().unwrap();
+        driver.listen(ours).unwrap();
+        let mut handler = CloseInside { when, told_after: 0, closed: Vec::new() };
+        for _ in 0..3 {
+            let conn = driver.connect(their_addr, None).unwrap();
+            driver.connect(peer_listener().1, None).unwrap();
+            let mut inwards = peer(addr);
+            inwards.write_all(&[7; 3_000]).unwrap();
+            turn(&mut driver, &mut handler);
+            let (mut outwards, _) = theirs.accept().unwrap();
+            // It may be closed already, and then refuses the bytes.
+            let _ = outwards.write_all(b"hello");
+            for _ in 0..3 {
+                turn(&mut driver, &mut handler);
+            }
+            drop((inwards, outwards));
+            for _ in 0..3 {
+                turn(&mut driver, &mut handler);
+            }
+            driver.close(conn);
+        }
+        assert!(!handler.closed.is_empty());
+        assert_eq!(handler.told_after, 0);
+    }
+}
+
+/// Makes a new connection in every event, until it has made enough.
+struct Breeder {
+    addr: SocketAddr,
+    refusing: SocketAddr,
+    left: usize,
+    echoed: usize,
+}
+
+impl Handler for Breeder {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        if self.left > 0 {
+            self.left -= 1;
+            let to = if self.left % 3 == 0 { self.refusing } else { self.addr };
+            io.connect(to, None).unwrap();
+        }
+        match event {
+            Event::Connected => io.send(conn, b"ping"),
+            Event::Data(bytes) => {
+                assert_eq!(bytes, b"ping");
+                self.echoed += 1;
+                io.close(conn);
+            }
+            _ => {}
+        }
+    }
+}
+
+pub fn connecting_inside_events_is_allowed<D: Driver + 'static>(make: fn() -> io::Result<D>) {
+    let server = Server::start(make, || Echo);
+    let mut driver = make().unwrap();
+    let mut handler = Breeder { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
+    driver.connect(server.addr, None).unwrap();
+    run_out(&mut driver, &mut handler);
+    assert_eq!(handler.left, 0);
+    assert!(handler.echoed >= 300, "{}", handler.echoed);
+}
+
+/// Descriptors of this process that are sockets bound or connected to `port`, counted over `/proc/net/tcp`'s
+/// inodes, so that tests in parallel do not count each other's.
+fn sockets_on(port: u16) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let needle = format!(":{port:04X}");
+    let inodes: Vec<&str> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields[1].ends_with(&needle) || fields[2].ends_with(&needle))
+        .map(|fields| fields[9])
+        .filter(|inode| *inode != "0")
+        .collect();
+    std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .filter(|target| {
+            let target = target.to_string_lossy();
+            inodes.iter().any(|inode| target == format!("socket:[{inode}]"))
+        })
+        .count()
+}
+
+pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
+    let (ours, addr) = listener();
+    let mut driver = make().unwrap();
+    driver.listen(ours).unwrap();
+    let mut record = Record::default();
+    let before = sockets_on(addr.port());
+    assert_eq!(before, 1);
+    for round in 0..20 {
+        let conn = driver.connect(addr, None).unwrap();
+        let aborted = driver.connect(addr, None).unwrap();
+        driver.send(conn, b"hello");
+        for _ in 0..3 {
+            turn(&mut driver, &mut record);
+        }
+        driver.abort(aborted);
+        let all: Vec<Conn> = record.seen.drain(..).map(|(conn, _)| conn).collect();
+        if round % 2 == 0 {
+            driver.close(conn);
+        }
+        for conn in all {
+            driver.close(conn);
+        }
+        run_out(&mut driver, &mut record);
+    }
+    turn(&mut driver, &mut record);
+    assert_eq!(sockets_on(addr.port()), before);
+    // Dropped with connections open, idle and blocked.
+    let conn = driver.connect(addr, None).unwrap();
+    for _ in 0..100 {
+        driver.send_with(conn, b"", &BODY);
+    }
+    for _ in 0..3 {
+        turn(&mut driver, &mut record);
+    }
+    assert!(sockets_on(addr.port()) > before);
+    drop(driver);
+    assert_eq!(sockets_on(addr.port()), 0);
+}
+
+pub fn stop_listening_refuses_new_peers<D: Driver>(make: fn() -> io::Result<D>) {
+    let (ours, addr) = listener();
+    let mut driver = make().unwrap();
+    driver.listen(ours).unwrap();
+    let mut record = Record::default();
+    let _old = peer(addr);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
+    driver.stop_listening();
+    for _ in 0..3 {
+        turn(&mut driver, &mut record);
+    }
+    let refused = TcpStream::connect_timeout(&addr, Duration::from_secs(5)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    // The port is free, and the connections stay.
+    assert_eq!(driver.open(), 1);
+    let again = TcpListener::bind(addr);
+    assert!(again.is_ok() || again.unwrap_err().kind() == ErrorKind::AddrInUse);
+    let (more, addr) = listener();
+    driver.listen(more).unwrap();
+    let _new = peer(addr);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2);
+}

@@ -1,0 +1,84 @@
+//! Waiting: never early, ended by a wake-up, and source addresses.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use weir_net::Driver;
+
+use crate::common::{LONG, Record, Seen, peer_listener, run_until};
+
+pub fn a_wait_is_not_early<D: Driver>(make: fn() -> io::Result<D>) {
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    for nanos in [1, 999, 50_000, 999_999, 1_000_001, 7_654_321, 30_000_000] {
+        for _ in 0..5 {
+            let until = Instant::now() + Duration::from_nanos(nanos);
+            driver.turn(&mut record, Some(until)).unwrap();
+            let now = Instant::now();
+            assert!(now >= until, "{:?} early", until - now);
+            assert!(now < until + LONG);
+        }
+    }
+    assert!(record.seen.is_empty());
+}
+
+pub fn until_in_the_past_returns_at_once<D: Driver>(make: fn() -> io::Result<D>) {
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    let start = Instant::now();
+    for _ in 0..100 {
+        driver.turn(&mut record, Some(start)).unwrap();
+    }
+    assert!(start.elapsed() < LONG);
+    // And it looks for events all the same.
+    let (_listener, addr) = peer_listener();
+    driver.connect(addr, None).unwrap();
+    while record.seen.is_empty() {
+        driver.turn(&mut record, Some(start)).unwrap();
+        assert!(start.elapsed() < LONG);
+    }
+}
+
+pub fn the_waker_ends_a_wait<D: Driver>(make: fn() -> io::Result<D>) {
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    for _ in 0..3 {
+        // From another thread, while it waits.
+        let waker = driver.waker();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            waker.wake();
+        });
+        driver.turn(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
+        other.join().unwrap();
+        // Before it waits; several count as one.
+        let start = Instant::now();
+        driver.waker().wake();
+        driver.waker().wake();
+        driver.turn(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
+        assert!(start.elapsed() < LONG);
+        let until = Instant::now() + Duration::from_millis(5);
+        driver.turn(&mut record, Some(until)).unwrap();
+        assert!(Instant::now() >= until, "a wake-up counted twice");
+    }
+}
+
+pub fn source_addresses_are_bound<D: Driver>(make: fn() -> io::Result<D>) {
+    let (listener, addr) = peer_listener();
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    for last in 2..12 {
+        let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        driver.connect(addr, Some(from)).unwrap();
+        run_until(&mut driver, &mut record, |record, _| {
+            record.count(|seen| *seen == Seen::Connected) == usize::from(last) - 1
+        });
+        let (_, seen) = listener.accept().unwrap();
+        assert_eq!(seen.ip(), from);
+    }
+    // An address that is not this machine's is refused when the socket is made.
+    let foreign = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    assert!(driver.connect(addr, Some(foreign)).is_err());
+    assert_eq!(driver.open(), 10, "no slot is taken for it");
+}
