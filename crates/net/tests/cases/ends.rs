@@ -244,7 +244,7 @@ impl Handler for Breeder {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         if self.left > 0 {
             self.left -= 1;
-            let to = if self.left % 3 == 0 { self.refusing } else { self.addr };
+            let to = if self.left.is_multiple_of(3) { self.refusing } else { self.addr };
             io.connect(to, None).unwrap();
         }
         match event {
