@@ -19,6 +19,7 @@
 //!   request whose head was right and whose body was not is in *requests* and in *malformed*.
 //! - *bytes in*: as they are read from the parser; a head's when it is complete or the connection ends.
 //!   *Bytes out*: those that the kernel has taken, looked at whenever something happens on the connection.
+//!   Of an answer that a failure cuts off, what was taken since the last event before it is not known and left out.
 //!   Of a chunked answer that is cut off, chunk framing may count as body.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!

@@ -46,16 +46,16 @@ fn delays_run_from_the_request_and_side_by_side(driver: DriverChoice) {
     let start = Instant::now();
     let mut clients: Vec<Client> = (0..50).map(|_| Client::new(&origin)).collect();
     for client in &mut clients {
-        client.send([get("/delay/300ms"), get("/delay/300ms"), get("/delay/300ms")].concat());
+        client.send(get("/delay/500ms").repeat(10));
     }
     for client in &mut clients {
-        for _ in 0..3 {
+        for _ in 0..10 {
             assert_eq!(client.reply().text(), "ok");
         }
     }
-    // One after the other it would be 45 s; one after the other on each connection, 0.9 s.
-    assert!(start.elapsed() >= Duration::from_millis(300));
-    assert!(start.elapsed() < Duration::from_millis(890), "{:?}", start.elapsed());
+    // One after the other it would be 250 s; one after the other on each connection, 5 s.
+    assert!(start.elapsed() >= Duration::from_millis(500));
+    assert!(start.elapsed() < Duration::from_millis(4500), "{:?}", start.elapsed());
 }
 
 fn a_delay_is_never_cut_short(driver: DriverChoice) {
@@ -71,7 +71,7 @@ fn a_delay_is_never_cut_short(driver: DriverChoice) {
             took
         });
         let best = best.min().unwrap_or_default();
-        assert!(best < wanted + Duration::from_millis(20), "{best:?} for {wanted:?}, the best of five");
+        assert!(best < wanted + Duration::from_millis(200), "{best:?} for {wanted:?}, the best of five");
     }
 }
 
