@@ -25,14 +25,18 @@
 //! This crate does not know what is measured and why.
 
 mod account;
+pub mod doctor;
+mod environment;
 mod host;
 mod kept;
 mod parse;
 mod process;
+mod sys;
 mod tree;
 mod watch;
 mod window;
 
+pub use environment::environment;
 pub use tree::Watched;
 pub use watch::{Cost, Watch};
 pub use window::Window;

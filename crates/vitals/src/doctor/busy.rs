@@ -1,0 +1,137 @@
+//! Who else uses the machine: the hypervisor's other guests, and other processes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use procfs::process::all_processes;
+
+use super::{Check, Status};
+use crate::parse::host::{CpuTicks, cpu_ticks};
+use crate::sys::{online_cpus, text};
+
+/// How long to look. The host's CPU comes in ticks of 10 ms, so that a second of one CPU has a hundred.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub(super) fn checks() -> Vec<Check> {
+    let (ticks, processes) = (read_ticks(), process_times());
+    std::thread::sleep(LOOK);
+    let steal = ticks.zip(read_ticks()).and_then(|(before, after)| steal_share(before, after));
+    let others = busiest(&processes, &process_times());
+    vec![
+        judge_steal(steal),
+        judge_others(&others),
+        judge_load(load_average(), online_cpus().map(|cpus| cpus.len())),
+        judge_pressure("cpu", pressure("cpu")),
+        judge_pressure("memory", pressure("memory")),
+        judge_pressure("io", pressure("io")),
+    ]
+}
+
+fn read_ticks() -> Option<CpuTicks> {
+    cpu_ticks(&std::fs::read("/proc/stat").ok()?)
+}
+
+/// Stolen time by all time.
+pub(super) fn steal_share(before: CpuTicks, after: CpuTicks) -> Option<f64> {
+    let all = |t: CpuTicks| t.user + t.system + t.idle + t.iowait + t.irq + t.steal;
+    let passed = all(after).checked_sub(all(before)).filter(|&ticks| ticks > 0)?;
+    Some(after.steal.saturating_sub(before.steal) as f64 / passed as f64)
+}
+
+/// From 1 % on, steal is of the size of the differences to be measured; from 5 % on it decides the order of products.
+pub(super) fn judge_steal(share: Option<f64>) -> Check {
+    let name = "steal";
+    let why = "The hypervisor gave this machine's CPUs to others; it will do so in the middle of a trial, too.";
+    match share {
+        None => Check::unknown(name, "the kernel does not say", "CPU time may go to other guests unseen."),
+        Some(share) if share < 0.01 => {
+            Check::new(name, Status::Ok, percent(share), "The hypervisor gave this machine what it asked for.")
+        }
+        Some(share) if share < 0.05 => Check::new(name, Status::Warn, percent(share), why),
+        Some(share) => Check::new(name, Status::Bad, percent(share), why),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} % in the last second", share * 100.0)
+}
+
+/// Name and CPU ticks by process number; this process is not among them.
+fn process_times() -> HashMap<i32, (String, u64)> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let Ok(all) = all_processes() else { return HashMap::new() };
+    let stats = all.filter_map(|process| process.ok()?.stat().ok()).filter(|stat| stat.pid != own);
+    stats.map(|stat| (stat.pid, (stat.comm, stat.utime + stat.stime))).collect()
+}
+
+/// The three that used most, with cores used; those below 1 % of a CPU are left out.
+fn busiest(before: &HashMap<i32, (String, u64)>, after: &HashMap<i32, (String, u64)>) -> Vec<(String, f64)> {
+    let used = |(pid, (name, ticks)): (&i32, &(String, u64))| {
+        let earlier = before.get(pid).map_or(0, |(_, ticks)| *ticks);
+        (name.clone(), ticks.saturating_sub(earlier) as f64 / 100.0 / LOOK.as_secs_f64())
+    };
+    let mut all: Vec<(String, f64)> = after.iter().map(used).filter(|(_, cores)| *cores >= 0.01).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    all.truncate(3);
+    all
+}
+
+/// A twentieth of a CPU is noise of every Linux; more is somebody at work.
+pub(super) fn judge_others(busiest: &[(String, f64)]) -> Check {
+    let name = "other-processes";
+    let total: f64 = busiest.iter().map(|(_, cores)| cores).sum();
+    if busiest.is_empty() {
+        return Check::new(name, Status::Ok, "nothing else runs", "The CPUs are free for the trial.");
+    }
+    let list: Vec<String> = busiest.iter().map(|(name, cores)| format!("{name} {:.0} %", cores * 100.0)).collect();
+    let seen = format!("{} of a CPU", list.join(", "));
+    if total < 0.05 {
+        return Check::new(name, Status::Ok, seen, "Little enough not to show.");
+    }
+    let why = "They take CPU time and cache from whichever role they meet. Stop them before measuring.";
+    Check::new(name, Status::Warn, seen, why)
+}
+
+fn load_average() -> Option<f64> {
+    text("/proc/loadavg")?.split(' ').next()?.parse().ok()
+}
+
+/// More than half a task a CPU, averaged over the last minute: the machine has been busy, and may still be.
+pub(super) fn judge_load(one_minute: Option<f64>, cpus: Option<usize>) -> Check {
+    let name = "load-average";
+    let Some((load, cpus)) = one_minute.zip(cpus) else {
+        return Check::unknown(name, "the kernel does not say", "Something may have been running.");
+    };
+    let seen = format!("{load:.2} over the last minute on {cpus} CPUs");
+    if load <= cpus as f64 / 2.0 {
+        return Check::new(name, Status::Ok, seen, "The machine has been quiet.");
+    }
+    let why = "The machine has just been busy: clocks, caches and disks may not have settled. Wait a minute.";
+    Check::new(name, Status::Warn, seen, why)
+}
+
+/// `avg10` of the line `some`.
+fn pressure(kind: &str) -> Option<f64> {
+    let text = text(format!("/proc/pressure/{kind}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
+}
+
+/// Tasks that waited in 5 % of the last ten seconds have waited because of something; for memory 1 % is much.
+pub(super) fn judge_pressure(kind: &str, avg10: Option<f64>) -> Check {
+    let name = format!("pressure-{kind}");
+    let Some(percent) = avg10 else {
+        return Check::unknown(&name, "this kernel keeps no pressure accounts", "Tasks may wait unseen.");
+    };
+    let seen = format!("tasks waited in {percent:.1} % of the last 10 seconds");
+    let most = if kind == "memory" { 1.0 } else { 5.0 };
+    if percent < most {
+        return Check::new(&name, Status::Ok, seen, "Nothing waits.");
+    }
+    let why = match kind {
+        "memory" => "Memory is being reclaimed: every role may stall at any time.",
+        "io" => "The disk is busy: logs and the record are written late, and whoever writes waits.",
+        _ => "More wants to run than there are CPUs: latency will hold time spent waiting for one.",
+    };
+    Check::new(&name, Status::Warn, seen, why)
+}

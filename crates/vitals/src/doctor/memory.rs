@@ -1,0 +1,58 @@
+//! Memory: enough, and staying where it is.
+
+use super::{Check, Status};
+use crate::environment::meminfo;
+use crate::sys::{size, text};
+
+pub(super) fn checks() -> Vec<Check> {
+    let swap = meminfo("SwapTotal").zip(meminfo("SwapFree")).map(|(total, free)| total.saturating_sub(free));
+    vec![
+        judge_available(meminfo("MemAvailable")),
+        judge_swap(swap),
+        judge_hugepages(text("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
+    ]
+}
+
+/// A JVM product alone takes half a GiB; below a quarter nothing but the smallest products fits beside the client.
+pub(super) fn judge_available(bytes: Option<u64>) -> Check {
+    let name = "memory";
+    match bytes {
+        None => Check::unknown(name, "the kernel does not say", "Memory may run out in the middle of a trial."),
+        Some(bytes) if bytes < 256 << 20 => {
+            let why = "Too little for a product, a client and an origin: one of them will be killed.";
+            Check::new(name, Status::Bad, format!("{} available", size(bytes)), why)
+        }
+        Some(bytes) if bytes < 1 << 30 => {
+            let why = "Large products or many connections may not fit.";
+            Check::new(name, Status::Warn, format!("{} available", size(bytes)), why)
+        }
+        Some(bytes) => Check::new(name, Status::Ok, format!("{} available", size(bytes)), "Enough."),
+    }
+}
+
+pub(super) fn judge_swap(used: Option<u64>) -> Check {
+    let name = "swap";
+    match used {
+        None => Check::unknown(name, "the kernel does not say", "Memory may be on disk."),
+        Some(0) => Check::new(name, Status::Ok, "none in use", "No role waits for memory to come back from disk."),
+        Some(bytes) => {
+            let why = "A role whose memory was swapped out stalls until it is back, and its resident set looks small.";
+            Check::new(name, Status::Warn, format!("{} in use", size(bytes)), why).mend("swapoff -a")
+        }
+    }
+}
+
+/// Noted only: which setting is right depends on the product.
+pub(super) fn judge_hugepages(enabled: Option<&str>) -> Check {
+    let name = "transparent-hugepages";
+    let chosen = enabled.and_then(|text| text.split(['[', ']']).nth(1));
+    match chosen {
+        None => Check::unknown(name, "the kernel does not say", "Memory use may come in steps of 2 MiB."),
+        Some("always") => {
+            let why = "Noted: memory use comes in steps of 2 MiB, and looks larger than with `madvise`.";
+            Check::new(name, Status::Ok, "always", why)
+        }
+        Some("never") => Check::new(name, Status::Ok, "never", "Nobody gets large pages."),
+        Some(other) => Check::new(name, Status::Ok, other, "Only who asks for large pages gets them."),
+    }
+}

@@ -1,0 +1,114 @@
+//! What of this machine would spoil a measurement, and the command that mends it.
+//!
+//! Every check is a *reader*, which asks the kernel, and a *judge*, which is pure: it takes what was read, `None` where
+//! the machine would not say, and returns a [`Check`]. Thresholds stand in the judges, with where they come from.
+//!
+//! Does not know suites, products or loads: a check says what it would spoil, and the lab decides.
+
+mod busy;
+mod cpu;
+mod kernel;
+mod limits;
+mod memory;
+mod net;
+mod place;
+
+use std::fmt;
+use std::path::Path;
+
+use weir_model::record::{Finding, Severity};
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Nothing to mend; what was seen may be worth noting.
+    Ok,
+    /// The machine would not say.
+    Unknown,
+    /// Measurements work, and this may show in them.
+    Warn,
+    /// Measurements would be wrong, or not work at all.
+    Bad,
+}
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Short name, `[a-z-]+`.
+    pub name: String,
+    /// How it came out.
+    pub status: Status,
+    /// What was seen, with numbers; no full stop.
+    pub seen: String,
+    /// What it would spoil, or why it does not matter; a sentence.
+    pub why: String,
+    /// The command that mends it (as root), where there is one.
+    pub mend: Option<String>,
+}
+
+impl Check {
+    fn new(name: &str, status: Status, seen: impl Into<String>, why: &str) -> Check {
+        Check { name: name.into(), status, seen: seen.into(), why: why.into(), mend: None }
+    }
+
+    fn unknown(name: &str, seen: &str, why: &str) -> Check {
+        Check::new(name, Status::Unknown, seen, why)
+    }
+
+    /// Adds the command, unless nothing needs mending.
+    fn mend(mut self, command: impl Into<String>) -> Check {
+        if self.status != Status::Ok {
+            self.mend = Some(command.into());
+        }
+        self
+    }
+
+    /// As a finding about the machine: `Warn` is a warning, `Bad` is fatal, `Unknown` is a note, `Ok` is none.
+    pub fn finding(&self) -> Option<Finding> {
+        let severity = match self.status {
+            Status::Ok => return None,
+            Status::Unknown => Severity::Note,
+            Status::Warn => Severity::Warning,
+            Status::Bad => Severity::Fatal,
+        };
+        Some(Finding {
+            check: format!("doctor-{}", self.name),
+            severity,
+            message: format!("{}. {}", self.seen, self.why),
+            remedy: self.mend.as_ref().map(|command| format!("Run: {command}")).unwrap_or_default(),
+        })
+    }
+}
+
+/// Two lines, or three with a command: for logs and tests. The command line draws its own.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = match self.status {
+            Status::Ok => "ok",
+            Status::Unknown => "unknown",
+            Status::Warn => "warn",
+            Status::Bad => "bad",
+        };
+        write!(f, "{status:<8}{}: {}\n        {}", self.name, self.seen, self.why)?;
+        match &self.mend {
+            Some(command) => write!(f, "\n        mend: {command}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Looks at everything. Takes about a second, in which it watches what else runs. `home` is where runs will be written;
+/// it need not exist yet.
+pub fn examine(home: &Path) -> Vec<Check> {
+    let mut checks = cpu::checks();
+    checks.extend(busy::checks());
+    checks.extend(memory::checks());
+    checks.extend(limits::checks());
+    checks.extend(net::checks());
+    checks.extend(kernel::checks());
+    checks.extend(place::checks(home));
+    checks
+}
+
+#[cfg(test)]
+mod tests;
