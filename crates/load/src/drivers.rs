@@ -1,31 +1,46 @@
-//! Which I/O driver a load uses.
+//! Which I/O driver a load uses, and its worker on it.
 
 use weir_model::load::DriverChoice;
+use weir_net::{Choice, Driver, EpollDriver, Kind, UringDriver, probe};
 
 use crate::error::LoadError;
+use crate::worker::Worker;
 
-/// A driver this crate can make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DriverKind {
-    /// epoll.
-    Epoll,
-}
-
-impl DriverKind {
-    /// The name in records.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            DriverKind::Epoll => "epoll",
-        }
+/// The name in records.
+pub(crate) fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Uring => "io_uring",
+        Kind::Epoll => "epoll",
     }
 }
 
 /// io_uring if asked for, or if it works here and nothing else was asked for.
-pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, LoadError> {
-    match choice {
-        DriverChoice::Epoll | DriverChoice::Auto => Ok(DriverKind::Epoll),
-        DriverChoice::Uring => {
-            Err(LoadError::Driver { name: "io_uring", source: std::io::Error::from(std::io::ErrorKind::Unsupported) })
-        }
+///
+/// # Errors
+/// [`LoadError::NoDriver`] when io_uring was asked for and does not work here.
+pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, LoadError> {
+    let choice = match choice {
+        DriverChoice::Auto => Choice::Auto,
+        DriverChoice::Uring => Choice::Uring,
+        DriverChoice::Epoll => Choice::Epoll,
+    };
+    Ok(probe(choice)?)
+}
+
+/// Makes the driver on the calling thread, which will use it, and works.
+///
+/// # Errors
+/// What the kernel refused.
+pub(crate) fn work(kind: Kind, worker: Worker) -> Result<(), LoadError> {
+    let name = name(kind);
+    let cannot = |source| LoadError::Driver { name, source };
+    match kind {
+        Kind::Uring => work_on(UringDriver::new().map_err(cannot)?, worker),
+        Kind::Epoll => work_on(EpollDriver::new().map_err(cannot)?, worker),
     }
+    .map_err(|source| LoadError::DriverFailed { name, source })
+}
+
+fn work_on<D: Driver>(mut driver: D, worker: Worker) -> std::io::Result<()> {
+    worker.run(&mut driver)
 }

@@ -46,8 +46,12 @@ pub enum LoadError {
         ports: u32,
     },
 
+    /// The I/O driver that was asked for does not work on this host.
+    #[error(transparent)]
+    NoDriver(#[from] weir_net::ProbeError),
+
     /// The I/O driver could not be made.
-    #[error("no {name} driver on this host: {source}")]
+    #[error("the {name} driver cannot be made: {source}")]
     Driver {
         /// `io_uring` or `epoll`.
         name: &'static str,

@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
-use weir_net::{Driver, pin_to_cpu};
+use weir_net::{Kind, pin_to_cpu};
 
 use crate::clock::{Clock, MILLI, NEVER};
-use crate::drivers::{self, DriverKind};
+use crate::drivers;
 use crate::error::LoadError;
 use crate::ledger::Ledger;
 use crate::output::{self, Outputs, span_s};
@@ -104,7 +104,7 @@ pub(crate) fn run_with_ports(
         output::write_series(path, &load.ledger.series)?;
     }
     load.outcomes.sort_by_key(|outcome| outcome.thread);
-    Ok(result::result(&plan, kind.name(), &span, load.ledger, &load.outcomes))
+    Ok(result::result(&plan, drivers::name(kind), &span, load.ledger, &load.outcomes))
 }
 
 /// A load that is going on.
@@ -120,7 +120,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(plan: &Arc<Plan>, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
+    fn start(plan: &Arc<Plan>, kind: Kind, log: bool) -> Result<Load, LoadError> {
         let clock = Clock::start();
         let shared = Arc::new(Shared::new(plan.threads));
         let (sender, messages) = channel();
@@ -144,7 +144,7 @@ impl Load {
             let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
                 let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
-                let done = pin(&plan, share).and_then(|()| drive(kind, worker(sender.clone())));
+                let done = pin(&plan, share).and_then(|()| drivers::work(kind, worker(sender.clone())));
                 if let Err(error) = done {
                     // If nobody listens any more the load is over.
                     let _ = sender.send(Message::Failed(error));
@@ -332,16 +332,4 @@ fn pin(plan: &Plan, share: Share) -> Result<(), LoadError> {
     }
     let cpu = plan.cpus[share.thread as usize % plan.cpus.len()];
     pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.thread, cpu, source })
-}
-
-/// Makes the driver on the thread that will use it, and works.
-fn drive(kind: DriverKind, worker: Worker) -> Result<(), LoadError> {
-    let name = kind.name();
-    fn go<D: Driver>(mut driver: D, name: &'static str, worker: Worker) -> Result<(), LoadError> {
-        worker.run(&mut driver).map_err(|source| LoadError::DriverFailed { name, source })
-    }
-    let cannot = |source| LoadError::Driver { name, source };
-    match kind {
-        DriverKind::Epoll => go(weir_net::EpollDriver::new().map_err(cannot)?, name, worker),
-    }
 }

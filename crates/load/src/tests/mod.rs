@@ -13,7 +13,7 @@ use crate::{LoadError, Outputs, StopFlag, run};
 use server::Server;
 
 /// Both drivers, where the test is cheap enough to run twice.
-const DRIVERS: [DriverChoice; 1] = [DriverChoice::Epoll];
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
 
 fn order(server: &Server, shape: Shape) -> LoadSpec {
     LoadSpec {

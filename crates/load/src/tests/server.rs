@@ -23,9 +23,8 @@ pub(super) enum Do {
 
 /// What a request was.
 pub(super) struct Asked {
-    /// The connection's number, and the request's number on it, 0-based.
+    /// The connection's number, 0-based.
     pub connection: u64,
-    pub nth: u64,
     /// The request's number over all connections, 0-based.
     pub number: u64,
     pub head: String,
@@ -85,7 +84,7 @@ fn serve(stream: TcpStream, connection: u64, requests: &AtomicU64, behaviour: &B
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut out = stream;
-    for nth in 0.. {
+    loop {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if reader.read_line(&mut head)? == 0 {
@@ -95,7 +94,7 @@ fn serve(stream: TcpStream, connection: u64, requests: &AtomicU64, behaviour: &B
         let mut body = vec![0; content_length(&head)];
         reader.read_exact(&mut body)?;
         let number = requests.fetch_add(1, Ordering::SeqCst);
-        let asked = Asked { connection, nth, number, head, body };
+        let asked = Asked { connection, number, head, body };
         match behaviour(&asked) {
             Do::Send(bytes) => out.write_all(&bytes)?,
             Do::SendSlowly(first, pause, then) => {
@@ -121,7 +120,6 @@ fn serve(stream: TcpStream, connection: u64, requests: &AtomicU64, behaviour: &B
             }
         }
     }
-    Ok(())
 }
 
 fn content_length(head: &str) -> usize {
