@@ -11,6 +11,13 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+/// Whether an error says that a process, a thread or a file of it is not there, which is no trouble: it has ended, or
+/// this kernel has no such file.
+pub(crate) fn gone(error: &io::Error) -> bool {
+    let none = [rustix::io::Errno::NOENT, rustix::io::Errno::SRCH];
+    none.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// A file kept open.
 #[derive(Debug)]
 pub(crate) struct Kept(OwnedFd);

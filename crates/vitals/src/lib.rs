@@ -32,6 +32,7 @@ mod kept;
 mod parse;
 mod process;
 mod sys;
+mod task;
 mod tree;
 mod watch;
 mod window;

@@ -2,7 +2,6 @@
 //!
 //! Does not know who its parent is or what it counts for.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -12,7 +11,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::account::{TICK_NS, Used};
 use crate::kept::{Kept, Reader};
-use crate::parse::process::{children, pid_stat, switches};
+use crate::parse::process::pid_stat;
+use crate::task::{Gathered, Tasks};
 
 /// A process under watch. Its files stay open, so that its number cannot come to mean another.
 #[derive(Debug)]
@@ -22,34 +22,9 @@ pub(crate) struct Process {
     stat: Kept,
     home: OwnedFd,
     task_dir: OwnedFd,
-    tasks: HashMap<u32, Task>,
-    look: u64,
+    tasks: Tasks,
     /// At the last look; `None` before the first.
     pub last: Option<Used>,
-}
-
-/// One thread.
-#[derive(Debug)]
-struct Task {
-    files: Option<TaskFiles>,
-    switches: (u64, u64),
-    /// The look at which it was last listed.
-    look: u64,
-}
-
-/// What is read of a thread. The kernel may be built without `children`.
-#[derive(Debug)]
-struct TaskFiles {
-    status: Kept,
-    children: Option<Kept>,
-}
-
-impl TaskFiles {
-    fn open(task_dir: impl AsFd, tid: u32) -> io::Result<TaskFiles> {
-        let status = Kept::open_at(task_dir.as_fd(), &format!("{tid}/status"))?;
-        let children = Kept::open_at(task_dir.as_fd(), &format!("{tid}/children")).ok();
-        Ok(TaskFiles { status, children })
-    }
 }
 
 /// What a look at a process saw.
@@ -78,40 +53,17 @@ impl Process {
             stat,
             home,
             task_dir,
-            tasks: HashMap::new(),
-            look: 0,
+            tasks: Tasks::default(),
             last: None,
         })
     }
 
-    /// Reads every thread: adds the switches since the last look to `sum`, and the children's numbers to `found`.
-    /// `keep` is how many more threads' files may stay open.
+    /// Reads every thread; see [`Tasks::look`].
     ///
     /// # Errors
-    /// When the process is gone.
-    pub fn look_at_tasks(
-        &mut self,
-        reader: &mut Reader,
-        keep: &mut usize,
-        sum: &mut (u64, u64),
-        found: &mut Vec<u32>,
-    ) -> io::Result<()> {
-        self.look += 1;
-        let look = self.look;
-        let tasks = &mut self.tasks;
-        reader.numbers_in(&self.task_dir, |tid| {
-            let task = tasks.entry(tid).or_insert(Task { files: None, switches: (0, 0), look });
-            task.look = look;
-        })?;
-        tasks.retain(|_, task| {
-            let lives = task.look == look;
-            *keep += usize::from(!lives && task.files.is_some());
-            lives
-        });
-        for (&tid, task) in tasks.iter_mut() {
-            task.read(&self.task_dir, tid, reader, keep, sum, found);
-        }
-        Ok(())
+    /// As there.
+    pub fn look_at_tasks(&mut self, reader: &mut Reader, keep: &mut usize, sum: &mut Gathered) -> io::Result<()> {
+        self.tasks.look(&self.task_dir, reader, keep, sum)
     }
 
     /// Reads clocks and memory.
@@ -166,41 +118,7 @@ impl Process {
 
     /// How many threads' files are open.
     pub fn kept_tasks(&self) -> usize {
-        self.tasks.values().filter(|task| task.files.is_some()).count()
-    }
-}
-
-impl Task {
-    fn read(
-        &mut self,
-        task_dir: &OwnedFd,
-        tid: u32,
-        reader: &mut Reader,
-        keep: &mut usize,
-        sum: &mut (u64, u64),
-        found: &mut Vec<u32>,
-    ) {
-        // A thread that ends while it is read is no error: the process may live on.
-        let mut fresh = false;
-        if self.files.is_none() {
-            self.files = TaskFiles::open(task_dir, tid).ok();
-            fresh = self.files.is_some();
-        }
-        let Some(files) = &self.files else { return };
-        if let Some(now) = reader.whole(&files.status).ok().and_then(switches) {
-            sum.0 += now.0.saturating_sub(self.switches.0);
-            sum.1 += now.1.saturating_sub(self.switches.1);
-            self.switches = now;
-        }
-        if let Some(Ok(text)) = files.children.as_ref().map(|file| reader.pieces(file)) {
-            found.extend(children(text));
-        }
-        if fresh {
-            match keep.checked_sub(1) {
-                Some(left) => *keep = left,
-                None => self.files = None,
-            }
-        }
+        self.tasks.kept()
     }
 }
 

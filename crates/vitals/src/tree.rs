@@ -8,8 +8,9 @@ use std::io;
 use weir_model::record::Role;
 
 use crate::account::{Account, Used};
-use crate::kept::Reader;
+use crate::kept::{Reader, gone};
 use crate::process::Process;
+use crate::task::Gathered;
 
 /// A role's process tree: all descendants of `root`.
 ///
@@ -50,18 +51,16 @@ pub(crate) struct Tree {
     switches: (u64, u64),
     keep: usize,
     page_bytes: u64,
-    found: Vec<u32>,
+    gathered: Gathered,
 }
 
-/// Threads of one tree whose files stay open. Two descriptors each; the others are opened at every look.
-const KEPT_THREADS: usize = 256;
-
 impl Tree {
-    /// Begins to watch.
+    /// Begins to watch. The files of up to `keep` threads stay open, three descriptors each; those of others are opened at
+    /// every look.
     ///
     /// # Errors
     /// When the root does not exist or may not be read.
-    pub fn open(watched: Watched) -> io::Result<Tree> {
+    pub fn open(watched: Watched, keep: usize) -> io::Result<Tree> {
         let root = Process::open(watched.root).map_err(|e| {
             let what = format!("cannot watch process {} ({}): {e}", watched.root, watched.role.as_str());
             io::Error::new(e.kind(), what)
@@ -71,9 +70,9 @@ impl Tree {
             processes: vec![root],
             account: Account::default(),
             switches: (0, 0),
-            keep: KEPT_THREADS,
+            keep,
             page_bytes: rustix::param::page_size() as u64,
-            found: Vec::new(),
+            gathered: Gathered::default(),
         })
     }
 
@@ -91,28 +90,43 @@ impl Tree {
         }
     }
 
-    /// Sets all counters to zero, now.
-    pub fn begin(&mut self, reader: &mut Reader) -> TreeLook {
-        // A look first, so that every process and thread is known and has a last reading.
-        self.look(reader);
-        let seen = self.look(reader);
+    /// Sets all counters to zero, now. Wants a [`Tree::look`] just before, by which every process and thread is known.
+    ///
+    /// # Errors
+    /// As [`Tree::look`].
+    pub fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
+        let seen = self.look(reader)?;
         self.account = Account::default();
         self.switches = (0, 0);
-        TreeLook { cpu_ns: 0, ticks: (0, 0), switches: (0, 0), ..seen }
+        Ok(TreeLook { cpu_ns: 0, ticks: (0, 0), switches: (0, 0), ..seen })
     }
 
     /// Reads the whole tree.
-    pub fn look(&mut self, reader: &mut Reader) -> TreeLook {
-        let mut vanished = self.discover(reader);
+    ///
+    /// # Errors
+    /// When something that lives could not be read (permission, descriptors): then the numbers are not whole.
+    pub fn look(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
+        self.read(reader).map_err(|error| {
+            let what = format!("cannot read the processes of the {}: {error}", self.watched.role.as_str());
+            io::Error::new(error.kind(), what)
+        })
+    }
+
+    fn read(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
+        let mut vanished = self.discover(reader)?;
         let mut look = TreeLook { descriptors: Some(0), ..TreeLook::default() };
         let mut living = Vec::with_capacity(self.processes.len());
-        let mut gone = Vec::new();
+        let mut ended = Vec::new();
         // Children before parents: when a child is found to have ended, its parent, read later, has its time already.
         for (index, process) in self.processes.iter_mut().enumerate().rev() {
-            let Ok(seen) = process.look(reader) else {
-                vanished.extend(process.last);
-                gone.push(index);
-                continue;
+            let seen = match process.look(reader) {
+                Ok(seen) => seen,
+                Err(error) if gone(&error) => {
+                    vanished.extend(process.last);
+                    ended.push(index);
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let is_root = process.pid == self.watched.root && index == 0;
             let counts = !is_root || self.watched.include_root;
@@ -129,13 +143,13 @@ impl Tree {
                 look.descriptors = look.descriptors.zip(seen.descriptors).map(|(sum, own)| sum + own);
             }
         }
-        // `gone` is in falling order, so that removing one does not move the next.
-        for index in gone {
+        // `ended` is in falling order, so that removing one does not move the next.
+        for index in ended {
             let process = self.processes.remove(index);
             self.keep += process.kept_tasks();
         }
         self.account.look(living.into_iter(), vanished.into_iter());
-        TreeLook { cpu_ns: self.account.total_ns(), ticks: self.account.ticks(), switches: self.switches, ..look }
+        Ok(TreeLook { cpu_ns: self.account.total_ns(), ticks: self.account.ticks(), switches: self.switches, ..look })
     }
 
     /// Sum of the processes' proportional sets; `None` when the kernel would not say it of one that lives.
@@ -157,40 +171,46 @@ impl Tree {
     }
 
     /// Reads all tasks, and takes in processes that were not known. Returns what those that vanished had used.
-    fn discover(&mut self, reader: &mut Reader) -> Vec<Used> {
+    fn discover(&mut self, reader: &mut Reader) -> io::Result<Vec<Used>> {
         let mut vanished = Vec::new();
         let mut known: HashSet<u32> = self.processes.iter().map(|p| p.pid).collect();
         let mut at = 0;
         // Grows while it is walked: the children of the new ones are looked at, too.
         while at < self.processes.len() {
-            self.found.clear();
             let process = &mut self.processes[at];
-            let mut switches = (0, 0);
-            let read = process.look_at_tasks(reader, &mut self.keep, &mut switches, &mut self.found);
-            let is_root = at == 0 && process.pid == self.watched.root;
-            if !is_root || self.watched.include_root {
-                self.switches.0 += switches.0;
-                self.switches.1 += switches.1;
+            self.gathered.switches = (0, 0);
+            self.gathered.children.clear();
+            match process.look_at_tasks(reader, &mut self.keep, &mut self.gathered) {
+                Ok(()) => {}
+                Err(error) if gone(&error) => {
+                    vanished.extend(process.last);
+                    known.remove(&process.pid);
+                    self.keep += process.kept_tasks();
+                    self.processes.remove(at);
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
-            if read.is_err() {
-                vanished.extend(process.last);
-                known.remove(&process.pid);
-                self.keep += process.kept_tasks();
-                self.processes.remove(at);
-                continue;
+            if !(at == 0 && process.pid == self.watched.root) || self.watched.include_root {
+                self.switches.0 += self.gathered.switches.0;
+                self.switches.1 += self.gathered.switches.1;
             }
             if !reader.has_children_files {
-                self.found = children_by_scan(process.pid);
+                self.gathered.children = children_by_scan(process.pid);
             }
-            for &pid in &self.found {
+            for &pid in &self.gathered.children {
                 if known.insert(pid) {
-                    // Ended since it was listed: its parent's accounts have it.
-                    self.processes.extend(Process::open(pid));
+                    match Process::open(pid) {
+                        Ok(process) => self.processes.push(process),
+                        // Ended since it was listed: its parent's accounts have it.
+                        Err(error) if gone(&error) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
             }
             at += 1;
         }
-        vanished
+        Ok(vanished)
     }
 }
 

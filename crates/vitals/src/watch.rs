@@ -5,15 +5,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::process::Resource;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::host::Host;
 use crate::kept::Reader;
+use crate::sys::limits;
 use crate::tree::{Tree, Watched};
 use crate::window::{Moment, Window, window};
 
 /// Length of a row.
 const ROW: Duration = Duration::from_secs(1);
+/// Threads of one tree whose files stay open, at most.
+const KEPT_THREADS: usize = 256;
 /// Least time between two readings of the proportional set within a window.
 const PSS_EVERY_NS: u64 = 5_000_000_000;
 /// A reading of the proportional set that took longer is not repeated within the window.
@@ -60,7 +64,7 @@ impl Watch {
     /// that was open is dropped.
     ///
     /// # Errors
-    /// When a root has ended.
+    /// When a root has ended, or a process that lives cannot be read.
     pub fn begin_window(&self) -> io::Result<()> {
         let (answer, answered) = channel();
         self.order(Order::Begin(answer))?;
@@ -70,7 +74,7 @@ impl Watch {
     /// Ends the window: looks at everything now, and says what was used in between.
     ///
     /// # Errors
-    /// When no window is open. A root that ended meanwhile is no error: its tree keeps what it had used.
+    /// When no window is open, or a process that lives could not be read at some time in it. A root that ended meanwhile is no error: its tree keeps what it had used.
     pub fn end_window(&self) -> io::Result<Window> {
         let (answer, answered) = channel();
         self.order(Order::End(answer))?;
@@ -108,11 +112,16 @@ struct Open {
     moments: Vec<Moment>,
     own_cpu_us: u64,
     pss_due_ns: u64,
+    /// What went wrong at a second: the window is not whole.
+    trouble: Option<io::Error>,
 }
 
 impl Sampler {
     fn open(watched: Vec<Watched>) -> io::Result<Sampler> {
-        let trees = watched.iter().map(|&watched| Tree::open(watched)).collect::<io::Result<_>>()?;
+        // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
+        let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
+        let keep = usize::try_from(soft).unwrap_or(usize::MAX).min(KEPT_THREADS);
+        let trees = watched.iter().map(|&watched| Tree::open(watched, keep)).collect::<io::Result<_>>()?;
         Ok(Sampler { watched, trees, host: Host::open(), reader: Reader::new(), looks: 0, open: None })
     }
 
@@ -135,8 +144,7 @@ impl Sampler {
 
     fn next_order(&self, inbox: &Receiver<Order>) -> Result<Order, RecvTimeoutError> {
         match &self.open {
-            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(open) => {
+            Some(open) if open.trouble.is_none() => {
                 // Rows are due at whole seconds after the begin, however late the last one came.
                 let begin = open.moments.first().map_or(0, |m| m.at_ns);
                 let passed = Duration::from_nanos(now_ns().saturating_sub(begin));
@@ -144,6 +152,8 @@ impl Sampler {
                 let due = ROW * u32::try_from((last + ROW_SLACK_NS) / nanos(ROW) + 1).unwrap_or(u32::MAX);
                 inbox.recv_timeout(due.saturating_sub(passed))
             }
+            // Nothing is due.
+            _ => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
@@ -154,57 +164,62 @@ impl Sampler {
         }
         // The dear reading first, so that it is over when the window begins.
         for tree in &mut self.trees {
-            tree.look(&mut self.reader);
+            tree.look(&mut self.reader)?;
         }
         let (pss, took_ns) = self.proportional();
         let host = self.host.look(&mut self.reader);
-        let mut trees: Vec<_> = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader)).collect();
+        let begun = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader));
+        let mut trees = begun.collect::<io::Result<Vec<_>>>()?;
         for (tree, pss) in trees.iter_mut().zip(pss) {
             tree.pss_bytes = pss;
         }
         self.looks += 1;
         let moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
-        self.open = Some(Open { moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns });
+        self.open = Some(Open { moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns, trouble: None });
         Ok(())
     }
 
     fn second(&mut self) {
-        let mut moment = self.look();
-        let Some(pss_due_ns) = self.open.as_ref().map(|open| open.pss_due_ns) else { return };
-        let mut next = pss_due_ns;
-        if moment.at_ns >= pss_due_ns {
-            let (pss, took_ns) = self.proportional();
-            set_pss(&mut moment, pss);
-            next = next_pss(moment.at_ns, took_ns);
+        let looked = self.look();
+        // Orders are served one after the other, so the window is still open.
+        let Some(mut open) = self.open.take() else { return };
+        match looked {
+            Ok(mut moment) => {
+                if moment.at_ns >= open.pss_due_ns {
+                    let (pss, took_ns) = self.proportional();
+                    set_pss(&mut moment, pss);
+                    open.pss_due_ns = next_pss(moment.at_ns, took_ns);
+                }
+                open.moments.push(moment);
+            }
+            Err(error) => open.trouble = Some(error),
         }
-        if let Some(open) = &mut self.open {
-            open.pss_due_ns = next;
-            open.moments.push(moment);
-        }
+        self.open = Some(open);
     }
 
     fn end(&mut self) -> io::Result<Window> {
-        if self.open.is_none() {
+        let Some(mut open) = self.open.take() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no window is open"));
+        };
+        if let Some(error) = open.trouble {
+            return Err(error);
         }
-        let mut moment = self.look();
+        let mut moment = self.look()?;
         let own_now = own_cpu_us();
         // The dear reading last: what it costs the processes is after the window.
         let (pss, _) = self.proportional();
         set_pss(&mut moment, pss);
-        let Some(mut open) = self.open.take() else {
-            return Err(thread_gone());
-        };
         open.moments.push(moment);
         Ok(window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us)))
     }
 
-    fn look(&mut self) -> Moment {
+    fn look(&mut self) -> io::Result<Moment> {
         self.looks += 1;
         let host = self.host.look(&mut self.reader);
-        let trees = self.trees.iter_mut().map(|tree| tree.look(&mut self.reader)).collect();
-        Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host }
+        let looks = self.trees.iter_mut().map(|tree| tree.look(&mut self.reader));
+        let trees = looks.collect::<io::Result<_>>()?;
+        Ok(Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host })
     }
 
     /// The trees' proportional sets, and how many nanoseconds reading them took.

@@ -16,10 +16,12 @@ mod place;
 use std::fmt;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use weir_model::record::{Finding, Severity};
 
 /// How a check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Nothing to mend; what was seen may be worth noting.
     Ok,
@@ -32,7 +34,7 @@ pub enum Status {
 }
 
 /// One thing looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Short name, `[a-z-]+`.
     pub name: String,

@@ -70,6 +70,11 @@ pub(crate) fn switches(text: &[u8]) -> Option<(u64, u64)> {
     voluntary.zip(involuntary)
 }
 
+/// How often a thread was put on a CPU: the third number of its `schedstat`.
+pub(crate) fn times_run(text: &[u8]) -> Option<u64> {
+    number(words(text).nth(2)?)
+}
+
 /// The process ids in a `children` file.
 pub(crate) fn children(text: &[u8]) -> impl Iterator<Item = u32> {
     words(text).filter_map(|word| u32::try_from(number(word)?).ok())
@@ -119,6 +124,12 @@ mod tests {
     }
 
     #[test]
+    fn times_a_thread_ran() {
+        assert_eq!(times_run(b"136974 426282 6\n"), Some(6));
+        assert_eq!(times_run(b"136974 426282\n"), None);
+    }
+
+    #[test]
     fn children_of_a_task() {
         assert_eq!(children(b"12 345 6 ").collect::<Vec<_>>(), [12, 345, 6]);
         assert_eq!(children(b"").count(), 0);
@@ -128,12 +139,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(text in prop::collection::vec(any::<u8>(), 0..400)) {
-            let _ = (pid_stat(&text), switches(&text), children(&text).count());
+            let _ = (pid_stat(&text), switches(&text), children(&text).count(), times_run(&text));
         }
 
         #[test]
         fn no_likely_bytes_panic(text in "[0-9 ():\n-]{0,200}|(non)?voluntary_ctxt_switches:[0-9\t]{0,30}") {
-            let _ = (pid_stat(text.as_bytes()), switches(text.as_bytes()), children(text.as_bytes()).count());
+            let _ = (pid_stat(text.as_bytes()), switches(text.as_bytes()), children(text.as_bytes()).count(), times_run(text.as_bytes()));
         }
     }
 }
