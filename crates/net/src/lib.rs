@@ -62,7 +62,8 @@ pub enum Event<'a> {
     /// Everything queued with [`Io::send`] has been handed to the kernel. Comes at most once after each time
     /// that the queue ran empty; only connections that asked with [`Io::want_sent`] get it, once for asking.
     Sent,
-    /// The peer will send no more. The connection can still send until the handler closes it.
+    /// The peer will send no more. The connection can still send until the handler closes it. A reset after this
+    /// is told at once by epoll, by io_uring when something is sent.
     Eof,
     /// The connection failed or could not be made, and is gone; do not close it.
     Failed(io::Error),
@@ -92,7 +93,8 @@ pub trait Io {
     /// Closes: what is queued is sent first, then FIN. No event follows.
     fn close(&mut self, conn: Conn);
 
-    /// Closes at once with RST, dropping what is queued. No event follows.
+    /// Closes at once with RST, dropping what is queued. No event follows. Also ends a connection that was closed
+    /// and cannot send what is queued because its peer does not read.
     fn abort(&mut self, conn: Conn);
 
     /// Bytes queued and not yet handed to the kernel.

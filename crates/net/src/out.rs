@@ -10,9 +10,12 @@ use std::io::IoSlice;
 /// take than two.
 const COPY_UP_TO: usize = 4096;
 
-/// A queue keeps at most this much room, in bytes, when it goes back to the pool; and bytes sent are dropped
-/// from its front once there are this many.
-const KEEP: usize = 64 * 1024;
+/// Bytes sent are dropped from the front of a queue once there are this many.
+const DROP_FROM: usize = 64 * 1024;
+
+/// A queue keeps at most this much room, in bytes, when it goes back to the pool: enough for heads and short
+/// messages, so that thousands of connections that once sent much do not hold memory for ever.
+const KEEP: usize = 8 * 1024;
 
 /// Slices handed to the kernel at once.
 pub(crate) const MAX_SLICES: usize = 64;
@@ -54,7 +57,7 @@ impl Out {
 
     /// Adds own bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if self.at > KEEP && self.at * 2 > self.bytes.len() {
+        if self.at > DROP_FROM && self.at * 2 > self.bytes.len() {
             self.drop_sent();
         }
         self.bytes.extend_from_slice(bytes);
@@ -222,7 +225,7 @@ mod tests {
             out.push(&LARGE);
             out.advance(out.left() - 1);
         }
-        assert!(out.bytes.capacity() < 4 * KEEP);
+        assert!(out.bytes.capacity() < 4 * DROP_FROM);
         assert_eq!(out.left(), 1);
     }
 

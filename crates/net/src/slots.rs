@@ -133,6 +133,11 @@ impl Slots {
         self.all.get(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is_open())
     }
 
+    /// The slot, if `conn` names a connection that is not gone: open, or closed and still sending.
+    pub(crate) fn living(&self, conn: Conn) -> Option<&Slot> {
+        self.all.get(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is(Is::Used) && !slot.is(Is::Dead))
+    }
+
     /// Slots in use.
     pub(crate) fn used(&self) -> usize {
         self.all.len() - self.free.len()

@@ -53,6 +53,7 @@ on_both_drivers! {
     send::unsent_counts_down_to_nothing,
     ends::abort_resets_the_peer,
     ends::abort_while_blocked_resets_the_peer,
+    ends::abort_ends_a_close_that_cannot_send,
     ends::refused_connect_fails_once,
     ends::a_reset_in_mid_data_fails_once,
     ends::data_before_a_reset_is_told_before_the_failure,

@@ -296,7 +296,7 @@ impl Io for UringDriver {
     }
 
     fn abort(&mut self, conn: Conn) {
-        if let Some(slot) = self.slots.open_mut(conn) {
+        if let Some(slot) = self.slots.living(conn) {
             socket::linger_zero(slot.fd);
             self.finish(conn.slot() as u32);
         }

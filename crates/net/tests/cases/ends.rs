@@ -58,6 +58,23 @@ pub fn abort_while_blocked_resets_the_peer<D: Driver>(make: fn() -> io::Result<D
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
 
+pub fn abort_ends_a_close_that_cannot_send<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+    for _ in 0..100 {
+        driver.send_with(conn, b"", &BODY);
+    }
+    driver.close(conn);
+    for _ in 0..3 {
+        turn(&mut driver, &mut record);
+    }
+    assert_eq!(driver.open(), 1, "the peer does not read");
+    driver.abort(conn);
+    run_out(&mut driver, &mut record);
+    let error = peer.read_to_end(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(record.seen.len(), 1, "no event follows a close");
+}
+
 pub fn refused_connect_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     // A port that was free a moment ago.
     let addr = peer_listener().1;

@@ -1,0 +1,120 @@
+//! The system calls of a turn.
+
+use std::io::{self, IoSlice};
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use super::{EVENTS, EpollDriver};
+use crate::out::{MAX_SLICES, Out};
+use crate::socket::errno;
+
+impl EpollDriver {
+    /// The last connection has just gone and there is no listener: a wait could be for ever.
+    pub(super) fn nothing_can_come(&self) -> bool {
+        let none_left = self.slots.used() == self.dead.len();
+        none_left && !self.dead.is_empty() && self.listeners.is_empty()
+    }
+
+    pub(super) fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
+        let until = match (until, self.starved) {
+            (Some(until), Some(starved)) => Some(until.min(starved)),
+            (until, starved) => until.or(starved),
+        };
+        let timeout = if poll {
+            Some(Duration::ZERO)
+        } else {
+            until.map(|until| until.saturating_duration_since(Instant::now()))
+        };
+        self.events.clear();
+        let got = if self.fine_waits {
+            match self.wait_fine(timeout) {
+                Err(libc::ENOSYS) => {
+                    self.fine_waits = false;
+                    self.wait_coarse(timeout)
+                }
+                got => got,
+            }
+        } else {
+            self.wait_coarse(timeout)
+        };
+        match got {
+            Ok(count) => {
+                // SAFETY: the kernel has filled that many, which is at most the capacity.
+                unsafe { self.events.set_len(count) };
+                Ok(())
+            }
+            Err(libc::EINTR) => Ok(()),
+            Err(error) => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// `epoll_pwait2`: nanoseconds.
+    pub(super) fn wait_fine(&mut self, timeout: Option<Duration>) -> Result<usize, i32> {
+        let timeout = timeout.map(|timeout| libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: timeout.subsec_nanos() as libc::c_long,
+        });
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the events have room for as many as is said, the timeout lives during the call, and there is
+        // no signal mask.
+        let got = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                EVENTS as libc::c_int,
+                timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                0usize,
+            )
+        };
+        usize::try_from(got).map_err(|_| errno())
+    }
+
+    /// `epoll_wait`: milliseconds, rounded up, since a wait must not end early.
+    pub(super) fn wait_coarse(&mut self, timeout: Option<Duration>) -> Result<usize, i32> {
+        let timeout =
+            timeout.map_or(-1, |timeout| i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX));
+        // SAFETY: the events have room for as many as is said.
+        let got = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), EVENTS as libc::c_int, timeout)
+        };
+        usize::try_from(got).map_err(|_| errno())
+    }
+}
+
+pub(super) fn accept(listener: RawFd) -> Result<OwnedFd, i32> {
+    // SAFETY: the peer's address is not asked for, so both pointers may be null.
+    let fd = unsafe {
+        libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
+    };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
+    // SAFETY: the buffer is writable for the length given.
+    let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    usize::try_from(got).map_err(|_| errno())
+}
+
+pub(super) fn send(fd: RawFd, out: &Out) -> Result<usize, i32> {
+    let sent = if let Some(bytes) = out.as_one() {
+        // SAFETY: the bytes live during the call.
+        unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
+    } else {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let filled = out.slices(&mut slices);
+        // SAFETY: all-zero is a valid msghdr: no name, no control data.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = slices.as_mut_ptr().cast();
+        message.msg_iovlen = filled as _;
+        // SAFETY: IoSlice has the layout of iovec; slices and what they point to live during the call.
+        unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_NOSIGNAL) }
+    };
+    usize::try_from(sent).map_err(|_| errno())
+}

@@ -1,0 +1,211 @@
+//! What the kernel's events lead to: connections, bytes, ends.
+
+use std::io;
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::time::Instant;
+
+use super::calls::{accept, receive};
+use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_LIFE, READS_A_TURN, STARVED_FOR, WAKER, WATCH, token};
+use crate::out::NONE;
+use crate::slots::Is;
+use crate::{Conn, Event, Handler, socket};
+
+impl EpollDriver {
+    pub(super) fn dispatch<H: Handler>(&mut self, handler: &mut H, token: u64, flags: u32) {
+        let conn = Conn::new(token as u32, (token >> 32) as u32);
+        if conn.life() == NO_LIFE {
+            if token == WAKER {
+                self.waker.clear();
+            } else {
+                self.accept(handler, conn.slot());
+            }
+            return;
+        }
+        let index = conn.slot() as u32;
+        if self.stale(conn) {
+            return;
+        }
+        if self.slots.get(index).is(Is::Connecting) {
+            let done = flags & (libc::EPOLLOUT as u32 | ENDS) != 0;
+            if !done || !self.connected(handler, index) {
+                return;
+            }
+        }
+        if flags & libc::EPOLLOUT as u32 != 0 && self.slots.get(index).is(Is::Blocked) {
+            self.slots.get_mut(index).clear(Is::Blocked);
+            self.mark(index);
+        }
+        if flags & (libc::EPOLLIN as u32 | ENDS) != 0 {
+            self.read(handler, conn, flags & ENDS != 0);
+        }
+    }
+
+    /// Whether the connection has gone since the kernel or a list named it.
+    pub(super) fn stale(&self, conn: Conn) -> bool {
+        let slot = self.slots.get(conn.slot() as u32);
+        slot.life != conn.life() || slot.is(Is::Dead) || !slot.is(Is::Used)
+    }
+
+    /// Finishes a connect; false when there is nothing to read from it.
+    pub(super) fn connected<H: Handler>(&mut self, handler: &mut H, index: u32) -> bool {
+        let error = socket::take_error(self.slots.get(index).fd);
+        if error != 0 {
+            self.fail(handler, index, error);
+            return false;
+        }
+        let slot = self.slots.get_mut(index);
+        slot.clear(Is::Connecting);
+        if slot.out != NONE || slot.is(Is::Closing) {
+            self.mark(index);
+        }
+        let conn = self.slots.conn(index);
+        if self.slots.get(index).is_open() {
+            handler.on_event(self, conn, Event::Connected);
+        }
+        !self.stale(conn)
+    }
+
+    pub(super) fn accept<H: Handler>(&mut self, handler: &mut H, listener: usize) {
+        for _ in 0..ACCEPTS_A_TURN {
+            // A handler may have stopped listening.
+            let Some(socket) = self.listeners.get(listener) else {
+                return;
+            };
+            match accept(socket.as_raw_fd())
+                .and_then(|fd| self.adopt(fd, WATCH).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)))
+            {
+                Ok(index) => {
+                    let conn = self.slots.conn(index);
+                    handler.on_event(self, conn, Event::Accepted);
+                }
+                Err(libc::EAGAIN) => return,
+                // Out of descriptors or memory: the kernel would report the waiting connection for ever.
+                Err(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC) => {
+                    return self.starve();
+                }
+                // The connection died in the queue; there may be more.
+                Err(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn starve(&mut self) {
+        self.starved = Some(Instant::now() + STARVED_FOR);
+        for listener in &self.listeners {
+            // Refused: the wait stays busy, which is worse for the CPU only.
+            let _ = self.control(libc::EPOLL_CTL_DEL, listener.as_raw_fd(), 0, 0);
+        }
+    }
+
+    pub(super) fn unstarve(&mut self) {
+        self.starved = None;
+        for number in 0..self.listeners.len() {
+            if self.watch_listener(number).is_err() {
+                return self.starve();
+            }
+        }
+    }
+
+    pub(super) fn watch_listener(&self, number: usize) -> io::Result<()> {
+        let token = token(Conn::new(number as u32, NO_LIFE));
+        let fd = self.listeners[number].as_raw_fd();
+        self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, token)
+    }
+
+    /// Reads what there is. With `to_end` the kernel has said that the end is there too, and will not say so
+    /// again.
+    pub(super) fn read<H: Handler>(&mut self, handler: &mut H, conn: Conn, to_end: bool) {
+        let index = conn.slot() as u32;
+        let mut buffer = mem::take(&mut self.buffer);
+        let mut reads = 0;
+        while self.read_once(handler, conn, &mut buffer, to_end) {
+            reads += 1;
+            if reads == READS_A_TURN {
+                self.again.push(self.slots.conn(index));
+                break;
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// One read and what follows from it; true when there may be more to read.
+    pub(super) fn read_once<H: Handler>(
+        &mut self,
+        handler: &mut H,
+        conn: Conn,
+        buffer: &mut [u8],
+        to_end: bool,
+    ) -> bool {
+        let index = conn.slot() as u32;
+        let slot = self.slots.get(index);
+        let (fd, known) = (slot.fd, i32::from(slot.error));
+        if slot.is(Is::Eof) {
+            self.look_for_reset(handler, index);
+            return false;
+        }
+        match receive(fd, buffer) {
+            Ok(0) => self.ended(handler, index),
+            Ok(count) => {
+                if self.slots.get(index).is_open() {
+                    handler.on_event(self, conn, Event::Data(&buffer[..count]));
+                }
+                // A short read has emptied the socket; the next bytes make a new kernel event.
+                let more = count == buffer.len() || to_end || known != 0;
+                return more && !self.stale(conn);
+            }
+            Err(libc::EINTR) => return true,
+            Err(libc::EAGAIN) if known == 0 => {}
+            Err(libc::EAGAIN) => self.fail(handler, index, known),
+            Err(error) => self.fail(handler, index, error),
+        }
+        false
+    }
+
+    /// The peer has sent its last.
+    pub(super) fn ended<H: Handler>(&mut self, handler: &mut H, index: u32) {
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Eof);
+        if slot.error != 0 {
+            let error = i32::from(slot.error);
+            return self.fail(handler, index, error);
+        }
+        if slot.is_open() {
+            let conn = self.slots.conn(index);
+            handler.on_event(self, conn, Event::Eof);
+        }
+    }
+
+    /// After the end there is nothing to read; a reset shows in the socket's error.
+    pub(super) fn look_for_reset<H: Handler>(&mut self, handler: &mut H, index: u32) {
+        let slot = self.slots.get(index);
+        let error = match i32::from(slot.error) {
+            0 => socket::take_error(slot.fd),
+            known => known,
+        };
+        if error != 0 {
+            self.fail(handler, index, error);
+        }
+    }
+
+    /// Tells what happened outside the kernel's events; true if there was any.
+    pub(super) fn tell_pending<H: Handler>(&mut self, handler: &mut H) -> bool {
+        let any = !self.sent.is_empty() || !self.failed.is_empty();
+        // Handlers cannot flush, so the list does not grow meanwhile.
+        for number in 0..self.sent.len() {
+            let conn = self.sent[number];
+            if self.slots.open(conn).is_some() {
+                handler.on_event(self, conn, Event::Sent);
+            }
+        }
+        self.sent.clear();
+        for conn in mem::take(&mut self.failed) {
+            if !self.stale(conn) {
+                let index = conn.slot() as u32;
+                let error = i32::from(self.slots.get(index).error);
+                self.fail(handler, index, error);
+            }
+        }
+        any
+    }
+}

@@ -1,0 +1,324 @@
+//! The driver for kernels without a usable io_uring: edge-triggered epoll, one read buffer, one write a turn.
+//!
+//! It does not know what the bytes mean.
+
+mod calls;
+mod events;
+mod sends;
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use crate::out::{NONE, OutPool};
+use crate::slots::{Is, Slots};
+use crate::socket::{self, RawAddr, check, errno};
+use crate::{Conn, Driver, Event, Handler, Io, Waker, host};
+
+/// Bytes read at once.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Reads of one connection in one turn; what is left is read in the next, so that others get theirs.
+const READS_A_TURN: usize = 16;
+
+/// Connections accepted from one listener in one turn.
+const ACCEPTS_A_TURN: usize = 256;
+
+/// Kernel events taken at once.
+const EVENTS: usize = 512;
+
+/// How long to wait before accepting is tried again after descriptors or memory ran out.
+const STARVED_FOR: Duration = Duration::from_millis(10);
+
+/// Lives of this number are no connection's: the waker and the listeners.
+const NO_LIFE: u32 = u32::MAX;
+
+/// The waker's token; listeners have the numbers below it.
+const WAKER: u64 = ((NO_LIFE as u64) << 32) | u32::MAX as u64;
+
+const WATCH: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+const WATCH_OUT: u32 = WATCH | libc::EPOLLOUT as u32;
+const ENDS: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+
+/// The epoll driver. It belongs to the thread that makes it.
+#[derive(Debug)]
+pub struct EpollDriver {
+    epoll: OwnedFd,
+    waker: Waker,
+    listeners: Vec<TcpListener>,
+    /// Accepting stopped for want of descriptors or memory; tried again then.
+    starved: Option<Instant>,
+    slots: Slots,
+    outs: OutPool,
+    /// Connections with something to send or to be closed.
+    dirty: Vec<u32>,
+    /// Connections to be read again though the kernel will not say so.
+    again: Vec<Conn>,
+    /// Connections whose queue ran empty and that asked to know.
+    sent: Vec<Conn>,
+    /// Connections that failed before the kernel could say so in an event.
+    failed: Vec<Conn>,
+    /// Slots to be freed at the end of the turn.
+    dead: Vec<u32>,
+    events: Vec<libc::epoll_event>,
+    buffer: Vec<u8>,
+    /// The kernel has `epoll_pwait2`.
+    fine_waits: bool,
+    /// Timer slack belongs to a thread, and so does the driver.
+    thread_bound: PhantomData<*const ()>,
+}
+
+impl EpollDriver {
+    /// Makes a driver for the calling thread, and sets the thread's timer slack to 1 ns.
+    ///
+    /// # Errors
+    /// When the kernel refuses a descriptor.
+    pub fn new() -> io::Result<EpollDriver> {
+        host::sharpen_timers()?;
+        // SAFETY: no pointers are passed.
+        let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: the descriptor is new and nobody else's.
+        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let waker = Waker::new()?;
+        let driver = EpollDriver {
+            epoll,
+            waker,
+            listeners: Vec::new(),
+            starved: None,
+            slots: Slots::default(),
+            outs: OutPool::default(),
+            dirty: Vec::new(),
+            again: Vec::new(),
+            sent: Vec::new(),
+            failed: Vec::new(),
+            dead: Vec::new(),
+            events: Vec::with_capacity(EVENTS),
+            buffer: vec![0; READ_BUFFER],
+            fine_waits: true,
+            thread_bound: PhantomData,
+        };
+        driver.control(libc::EPOLL_CTL_ADD, driver.waker.raw(), libc::EPOLLIN as u32, WAKER)?;
+        Ok(driver)
+    }
+
+    fn control(&self, what: i32, fd: RawFd, events: u32, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events, u64: token };
+        // SAFETY: the event lives during the call.
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) }).map(drop)
+    }
+
+    /// Puts a socket into the table and under watch.
+    fn adopt(&mut self, fd: OwnedFd, events: u32) -> io::Result<u32> {
+        let raw = fd.as_raw_fd();
+        let index = self.slots.take(raw);
+        match self.control(libc::EPOLL_CTL_ADD, raw, events, token(self.slots.conn(index))) {
+            Ok(()) => {
+                // The slot owns it now.
+                let _ = fd.into_raw_fd();
+                Ok(index)
+            }
+            Err(error) => {
+                self.slots.give(index);
+                Err(error)
+            }
+        }
+    }
+
+    fn mark(&mut self, index: u32) {
+        if !self.slots.get_mut(index).test_and_set(Is::Dirty) {
+            self.dirty.push(index);
+        }
+    }
+
+    /// Queues through `fill`; `None` when the connection takes no more.
+    fn queue(&mut self, conn: Conn, fill: impl FnOnce(&mut crate::out::Out)) {
+        let Some(slot) = self.slots.open_mut(conn) else {
+            return;
+        };
+        if slot.error != 0 {
+            return;
+        }
+        if slot.out == NONE {
+            slot.out = self.outs.take();
+        }
+        let (out, waits) = (slot.out, slot.is_any(&[Is::Connecting, Is::Blocked]));
+        fill(self.outs.get_mut(out));
+        if !waits {
+            self.mark(conn.slot() as u32);
+        }
+    }
+
+    /// Closes the socket; the slot is freed at the end of the turn.
+    fn destroy(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        if slot.is(Is::Dead) {
+            return;
+        }
+        slot.set(Is::Dead);
+        let (fd, out) = (mem::replace(&mut slot.fd, -1), slot.out);
+        slot.out = NONE;
+        if out != NONE {
+            self.outs.give(out);
+        }
+        // SAFETY: the slot owned the descriptor and forgot it just now.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        self.dead.push(index);
+    }
+
+    /// The connection is gone: tells so, unless the handler has closed it.
+    fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
+        let told = self.slots.get(index).is_open();
+        let conn = self.slots.conn(index);
+        self.destroy(index);
+        if told {
+            handler.on_event(self, conn, Event::Failed(io::Error::from_raw_os_error(error)));
+        }
+    }
+}
+
+impl Io for EpollDriver {
+    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+        let fd = socket::client_socket(&to, from, true)?;
+        let addr = RawAddr::new(&to);
+        // SAFETY: the address lives during the call and its length is its own.
+        let error = match unsafe { libc::connect(fd.as_raw_fd(), addr.as_ptr(), addr.len()) } {
+            0 => 0,
+            _ => match errno() {
+                libc::EINPROGRESS | libc::EINTR => 0,
+                error => error,
+            },
+        };
+        let index = self.adopt(fd, WATCH_OUT)?;
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Connecting);
+        slot.set(Is::WatchOut);
+        let conn = self.slots.conn(index);
+        if error != 0 {
+            self.slots.get_mut(index).error = error as u16;
+            self.failed.push(conn);
+        }
+        Ok(conn)
+    }
+
+    fn send(&mut self, conn: Conn, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.queue(conn, |out| out.push(bytes));
+        }
+    }
+
+    fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
+        if !head.is_empty() || !body.is_empty() {
+            self.queue(conn, |out| {
+                out.push(head);
+                out.push_body(body);
+            });
+        }
+    }
+
+    fn want_sent(&mut self, conn: Conn) {
+        if let Some(slot) = self.slots.open_mut(conn) {
+            slot.set(Is::WantSent);
+        }
+    }
+
+    fn close(&mut self, conn: Conn) {
+        let Some(slot) = self.slots.open_mut(conn) else {
+            return;
+        };
+        slot.set(Is::Closing);
+        if slot.out == NONE {
+            slot.clear(Is::Connecting);
+            slot.clear(Is::Blocked);
+        }
+        if !slot.is_any(&[Is::Connecting, Is::Blocked]) {
+            self.mark(conn.slot() as u32);
+        }
+    }
+
+    fn abort(&mut self, conn: Conn) {
+        if let Some(slot) = self.slots.living(conn) {
+            socket::linger_zero(slot.fd);
+            self.destroy(conn.slot() as u32);
+        }
+    }
+
+    fn unsent(&self, conn: Conn) -> usize {
+        match self.slots.open(conn) {
+            Some(slot) if slot.out != NONE => self.outs.get(slot.out).left(),
+            _ => 0,
+        }
+    }
+}
+
+impl Driver for EpollDriver {
+    fn name(&self) -> &'static str {
+        "epoll"
+    }
+
+    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        socket::no_delay(listener.as_raw_fd())?;
+        self.listeners.push(listener);
+        if self.starved.is_some() {
+            return Ok(());
+        }
+        self.watch_listener(self.listeners.len() - 1).inspect_err(|_| drop(self.listeners.pop()))
+    }
+
+    fn stop_listening(&mut self) {
+        // Closing takes them off the watch.
+        self.listeners.clear();
+        self.starved = None;
+    }
+
+    fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+        self.flush_all();
+        let told = self.tell_pending(handler);
+        if self.starved.is_some_and(|end| end <= Instant::now()) {
+            self.unstarve();
+        }
+        let again = mem::take(&mut self.again);
+        let soon = told || !again.is_empty() || self.nothing_can_come();
+        self.wait(until, soon)?;
+        for number in 0..self.events.len() {
+            let event = self.events[number];
+            self.dispatch(handler, event.u64, event.events);
+        }
+        for conn in again {
+            if !self.stale(conn) {
+                // Whether the end was there is forgotten; reading to it is right anyway.
+                self.read(handler, conn, true);
+            }
+        }
+        for index in self.dead.drain(..) {
+            self.slots.give(index);
+        }
+        Ok(())
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    fn open(&self) -> usize {
+        self.slots.used()
+    }
+}
+
+impl Drop for EpollDriver {
+    fn drop(&mut self) {
+        for slot in self.slots.iter_used() {
+            if slot.fd >= 0 {
+                // SAFETY: the slot owned the descriptor, and the table goes with the driver.
+                drop(unsafe { OwnedFd::from_raw_fd(slot.fd) });
+            }
+        }
+    }
+}
+
+fn token(conn: Conn) -> u64 {
+    (u64::from(conn.life()) << 32) | conn.slot() as u64
+}

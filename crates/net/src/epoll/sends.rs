@@ -1,0 +1,92 @@
+//! How queues leave: one write a turn, the rest when there is room.
+
+use std::mem;
+
+use super::calls::send;
+use super::{EpollDriver, WATCH_OUT, token};
+use crate::out::NONE;
+use crate::slots::Is;
+
+impl EpollDriver {
+    /// Sends what the queues hold, as far as the kernel takes it.
+    pub(super) fn flush_all(&mut self) {
+        let mut dirty = mem::take(&mut self.dirty);
+        for &index in &dirty {
+            let slot = self.slots.get_mut(index);
+            slot.clear(Is::Dirty);
+            if !slot.is_any(&[Is::Dead, Is::Connecting, Is::Blocked]) {
+                self.flush(index);
+            }
+        }
+        dirty.clear();
+        // Flushing marks nobody, so the list taken is the only one.
+        self.dirty = dirty;
+    }
+
+    pub(super) fn flush(&mut self, index: u32) {
+        if self.slots.get(index).out != NONE && !self.hand_over(index) {
+            return;
+        }
+        let slot = self.slots.get_mut(index);
+        if slot.is(Is::Closing) {
+            self.destroy(index);
+        } else if slot.is(Is::WantSent) {
+            slot.clear(Is::WantSent);
+            let conn = self.slots.conn(index);
+            self.sent.push(conn);
+        }
+    }
+
+    /// Gives the queue to the kernel; true when all of it went.
+    fn hand_over(&mut self, index: u32) -> bool {
+        let slot = self.slots.get(index);
+        let (fd, out) = (slot.fd, slot.out);
+        let queue = self.outs.get_mut(out);
+        while queue.left() > 0 {
+            match send(fd, queue) {
+                Ok(count) => queue.advance(count),
+                Err(libc::EINTR) => {}
+                Err(libc::EAGAIN) => {
+                    self.block(index);
+                    return false;
+                }
+                Err(error) => {
+                    self.send_failed(index, error);
+                    return false;
+                }
+            }
+        }
+        self.slots.get_mut(index).out = NONE;
+        self.outs.give(out);
+        true
+    }
+
+    /// Waits for room in the socket.
+    fn block(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Blocked);
+        if slot.test_and_set(Is::WatchOut) {
+            return;
+        }
+        let fd = slot.fd;
+        let token = token(self.slots.conn(index));
+        if let Err(error) = self.control(libc::EPOLL_CTL_MOD, fd, WATCH_OUT, token) {
+            self.send_failed(index, error.raw_os_error().unwrap_or(libc::EIO));
+        }
+    }
+
+    /// Nothing more can be sent. What the peer sent before is still to be read and told.
+    pub(super) fn send_failed(&mut self, index: u32, error: i32) {
+        let slot = self.slots.get_mut(index);
+        if slot.is(Is::Closing) {
+            return self.destroy(index);
+        }
+        slot.error = error as u16;
+        let out = mem::replace(&mut slot.out, NONE);
+        if out != NONE {
+            self.outs.give(out);
+        }
+        let conn = self.slots.conn(index);
+        self.again.push(conn);
+    }
+}
