@@ -48,15 +48,13 @@
   document.querySelectorAll(".plot").forEach(plot => seen.observe(plot));
   addEventListener("beforeprint", () => document.querySelectorAll(".plot").forEach(plot => { if (plot.offsetParent) draw(plot); }));
 
-  // What a name stands for in a chart: its traces share a legend group or a name, escaped as Plotly wants it.
-  const escaped = name => name.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("%{", "% {");
+  // The traces of a toggle carry its number as their legend group.
   document.querySelectorAll(".toggles button").forEach(toggle => toggle.addEventListener("click", () => {
     const plot = toggle.closest("figure").querySelector(".plot");
     draw(plot);
     const show = toggle.getAttribute("aria-pressed") === "false";
     toggle.setAttribute("aria-pressed", String(show));
-    const name = escaped(toggle.dataset.series);
-    const traces = plot.data.flatMap((trace, i) => (trace.legendgroup ?? trace.name) === name ? [i] : []);
+    const traces = plot.data.flatMap((trace, i) => trace.legendgroup === toggle.dataset.series ? [i] : []);
     Plotly.restyle(plot, { visible: show }, traces);
   }));
 

@@ -113,9 +113,12 @@ pub struct Line {
     pub colour: String,
     /// How it is drawn.
     pub dash: Dash,
-    /// Pieces with gaps between them; points are (x, y) in the axes' units.
-    pub pieces: Vec<Vec<(f64, f64)>>,
+    /// Pieces with gaps between them.
+    pub pieces: Vec<Points>,
 }
+
+/// A piece of a line without gaps: (x, y) in the axes' units.
+pub type Points = Vec<(f64, f64)>;
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,14 +23,16 @@ pub fn library() -> String {
     sources[..end].to_string()
 }
 
-/// The chart as the JSON object that `Plotly.newPlot` takes: `data`, `layout`, `config`.
+/// The chart as the JSON object that `Plotly.newPlot` takes: `data`, `layout`, `config`. The `legendgroup` of a trace is
+/// the place of its name in [`Chart::toggles`].
 pub fn json(chart: &Chart) -> String {
     let mut plot = Plot::new();
     let config = Configuration::new().responsive(true).display_logo(false).plotly_server_url("");
     plot.set_configuration(config);
+    let names: Vec<&str> = chart.toggles().into_iter().map(|(name, _)| name).collect();
     match &chart.kind {
         Kind::Bars(bars) => add_bars(&mut plot, bars),
-        Kind::Lines(lines) => add_lines(&mut plot, lines),
+        Kind::Lines(lines) => add_lines(&mut plot, lines, &names),
     }
     plot.to_json()
 }
@@ -124,7 +126,7 @@ fn series_trace(bars: &Bars, index: usize, name: &str) -> Box<BarTrace<f64, f64>
     let trace = BarTrace::new(x, y)
         .orientation(Orientation::Horizontal)
         .name(escape(name))
-        .legend_group(escape(name))
+        .legend_group(index.to_string())
         .width(0.8)
         .marker(marker)
         .hover_template(hover);
@@ -155,14 +157,15 @@ fn end_texts(bars: &Bars, index: usize) -> Box<Scatter<f64, f64>> {
         .text_array(texts)
         .text_position(Position::MiddleRight)
         .hover_info(HoverInfo::Skip)
-        .legend_group(escape(&bars.series[index].name))
+        .legend_group(index.to_string())
         .show_legend(false)
         .clip_on_axis(false)
 }
 
-fn add_lines(plot: &mut Plot, lines: &Lines) {
+fn add_lines(plot: &mut Plot, lines: &Lines, names: &[&str]) {
     for series in &lines.series {
-        plot.add_trace(line_trace(series, lines));
+        let group = names.iter().position(|name| *name == series.name).unwrap_or_default();
+        plot.add_trace(line_trace(series, lines, group));
     }
     let points = || lines.series.iter().flat_map(|line| line.pieces.iter().flatten());
     let (x, y) = (axis(&lines.x, points().map(|p| p.0)), axis(&lines.y, points().map(|p| p.1)));
@@ -178,7 +181,7 @@ fn add_lines(plot: &mut Plot, lines: &Lines) {
     plot.set_layout(layout);
 }
 
-fn line_trace(line: &Line, lines: &Lines) -> Box<Scatter<f64, Option<f64>>> {
+fn line_trace(line: &Line, lines: &Lines, group: usize) -> Box<Scatter<f64, Option<f64>>> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for (i, piece) in line.pieces.iter().enumerate() {
         // A point without a value is how Plotly is told of a gap.
@@ -201,7 +204,7 @@ fn line_trace(line: &Line, lines: &Lines) -> Box<Scatter<f64, Option<f64>>> {
     let alone = line.pieces.iter().all(|piece| piece.len() < 2);
     Scatter::new(x, y)
         .name(escape(&name))
-        .legend_group(escape(&line.name))
+        .legend_group(group.to_string())
         .mode(if alone { Mode::Markers } else { Mode::Lines })
         .line(Stroke::new().color(line.colour.clone()).dash(dash).width(2.0))
         .marker(Marker::new().color(line.colour.clone()))

@@ -6,7 +6,7 @@ use weir_model::suite::Entry;
 use super::timeline::{Timeline, measured};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale, rarity};
-use crate::chart::{Chart, Dash, Kind, Line, Lines};
+use crate::chart::{Chart, Dash, Kind, Line, Lines, Points};
 use crate::number::{Unit, short};
 use crate::run::{Broken, Run};
 use crate::summary::Section;
@@ -109,7 +109,7 @@ fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
 /// p50 and p99 of each second, every block.
 pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Chart {
     let timeline = Timeline::of(run, section);
-    let mut lines: Vec<(Entry, [Vec<Vec<(f64, f64)>>; 2])> = Vec::new();
+    let mut lines: Vec<(Entry, [Vec<Points>; 2])> = Vec::new();
     for row in section.all_rows() {
         let mut pieces = [Vec::new(), Vec::new()];
         for trial in measured(run, section).filter(|trial| trial.entry() == row.entry) {

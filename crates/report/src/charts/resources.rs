@@ -18,6 +18,9 @@ pub(super) struct RoleChart {
     pub chart: Chart,
 }
 
+/// A row and where it stands: seconds since the window began.
+type Placed = (f64, ResourceSecond);
+
 /// One of the two quantities drawn.
 struct Quantity {
     name: &'static str,
@@ -47,7 +50,7 @@ const QUANTITIES: [Quantity; 2] = [
 /// CPU and memory of the proxy, the client and the origin.
 pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Vec<RoleChart> {
     let timeline = Timeline::of(run, section);
-    let mut trials: Vec<(Entry, u32, Vec<(f64, ResourceSecond)>)> = Vec::new();
+    let mut trials: Vec<(Entry, u32, Vec<Placed>)> = Vec::new();
     for row in section.all_rows() {
         for trial in measured(run, section).filter(|trial| trial.entry() == row.entry) {
             match series::resource_seconds(run, trial) {
@@ -64,7 +67,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
                 let own = trials.iter().filter(|(entry, ..)| *entry == row.entry);
                 let pieces = own.map(|(_, block, rows)| {
                     let of_role = rows.iter().filter(|(_, row)| row.who == role.as_str());
-                    let point = |(at, row): &(f64, ResourceSecond)| {
+                    let point = |(at, row): &Placed| {
                         Some((timeline.start(*block) + at, (quantity.of)(row)? / quantity.unit.size))
                     };
                     of_role.filter_map(point).collect()
@@ -85,7 +88,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
 }
 
 /// The rows of the measured window, each at the middle of its second, in seconds since the window began.
-fn inside(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<(f64, ResourceSecond)> {
+fn inside(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<Placed> {
     let Some(load) = &trial.measurement.load else { return Vec::new() };
     let placed = rows.into_iter().map(|row| {
         let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;

@@ -121,9 +121,11 @@ fn overview_cell(row: &Row, section: &Section, unit: Unit, baseline: bool) -> Ce
     let Some(estimate) = row.of(section.ranked_by) else { return Cell::none() };
     let mark = if row.suspect() { "*" } else { "" };
     let mut cell = Cell::number(format!("{}{mark}", short(estimate.value / unit.size)), estimate.value);
-    if !baseline {
-        cell.detail = row.rank.map_or_else(|| "not ranked".to_string(), |rank| format!("rank {}", rank_words(rank)));
-    }
+    cell.detail = if baseline {
+        "baseline".to_string()
+    } else {
+        row.rank.map_or_else(|| "not ranked".to_string(), |rank| format!("rank {}", rank_words(rank)))
+    };
     cell
 }
 

@@ -2,8 +2,9 @@
 //! one invalid, one failed and one suspect trial. The same bits every time.
 
 // Each test binary uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+mod hostile;
 mod random;
 mod suite;
 mod trial;
@@ -14,6 +15,7 @@ use std::path::Path;
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Severity, TrialError, Verdict};
 use weir_model::suite::Suite;
 
+pub use hostile::write_hostile;
 pub use suite::suite;
 pub use trial::{Nature, write_trial};
 

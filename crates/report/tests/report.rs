@@ -1,0 +1,233 @@
+//! The report of a made-up run: what is in it, what is left out, and that nothing in a run can break it.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use weir_report::{Options, ReportError, Run, load_run, make, summary, tables, text_tables};
+
+/// The whole made-up run, written once for all tests that only read it.
+static RUN: LazyLock<(tempfile::TempDir, std::path::PathBuf)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("2026-01-02T03-04-05-trees");
+    common::write_run(&run);
+    (folder, run)
+});
+
+fn run() -> Run {
+    load_run(&RUN.1).unwrap()
+}
+
+fn without_png() -> Options {
+    Options { png: false }
+}
+
+/// Compares with a file in `tests/golden`; `WEIR_BLESS=1` writes it instead.
+fn golden(name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        fs::write(&file, text).unwrap();
+        return;
+    }
+    let wanted = fs::read_to_string(&file).unwrap_or_default();
+    let differs = wanted.lines().zip(text.lines()).position(|(a, b)| a != b);
+    let line = differs.unwrap_or_else(|| wanted.lines().count().min(text.lines().count()));
+    assert!(
+        wanted == text,
+        "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nlook at it, then bless it with WEIR_BLESS=1",
+        line + 1,
+        wanted.lines().nth(line),
+        text.lines().nth(line)
+    );
+}
+
+#[test]
+fn the_fixture_survives_its_own_file() {
+    assert_eq!(common::parsed(&RUN.1), common::suite());
+    let run = run();
+    assert_eq!(run.broken, []);
+    assert_eq!(run.plan.question, common::suite().question);
+}
+
+#[test]
+fn texts_are_the_reviewed_ones() {
+    let run = run();
+    let summary = summary(&run);
+    golden("terminal-120.txt", &text_tables(&summary, 120, false));
+    golden("terminal-80.txt", &text_tables(&summary, 80, false));
+    golden("ranking.html", &tables::html::draw(&tables::ranking(&summary.sections[0])).unwrap());
+    golden("overview.html", &tables::html::draw(&tables::overview(&summary)).unwrap());
+    golden("findings.html", &tables::html::draw(&tables::findings(&summary.findings)).unwrap());
+    let json = serde_json::to_string_pretty(&summary.sections[0].rows[0]).unwrap();
+    golden("row.json", &format!("{json}\n"));
+}
+
+#[test]
+fn the_markdown_is_the_reviewed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("2026-01-02T03-04-05-trees");
+    common::write_run(&run);
+    let made = make(&run, &without_png()).unwrap();
+    let markdown = fs::read_to_string(&made.markdown).unwrap();
+    golden("report.md", &markdown);
+    for link in markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(made.markdown.with_file_name("").join(link).is_file(), "{link} is linked and not there");
+    }
+    // Made again, it is the same; and nothing but the report was touched.
+    let before: Vec<_> = names(&run);
+    let again = make(&run, &without_png()).unwrap();
+    assert_eq!(fs::read_to_string(&again.markdown).unwrap(), markdown);
+    assert_eq!(names(&run), before);
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn verdicts_decide_what_is_ranked() {
+    let summary = summary(&run());
+    let section = &summary.sections[0];
+    assert_eq!((section.workload.as_str(), section.load.as_str(), section.open), ("plain", "max", false));
+    assert_eq!(section.baseline.len(), 1);
+    assert!(section.baseline[0].rank.is_none() && section.baseline[0].rate.is_some());
+    let row = |name: &str| section.rows.iter().find(|row| row.entry.product == name).unwrap();
+    // A suspect trial counts and is marked; an invalid one is shown and not ranked.
+    assert!(row("birch").suspect() && row("birch").rank.is_some());
+    assert_eq!(row("birch").rate.unwrap().n, 3);
+    assert!(row("elm").rank.is_none() && row("elm").rate.is_some());
+    assert_eq!(section.rows.last().unwrap().entry.product, "elm");
+    // A failed trial leaves two blocks.
+    let json = summary.sections.iter().find(|s| s.workload == "json" && s.load == "max").unwrap();
+    let dogwood = json.rows.iter().find(|row| row.entry.product == "dogwood").unwrap();
+    assert_eq!((dogwood.rate.unwrap().n, dogwood.verdicts.error), (2, 1));
+    assert_eq!(summary.errors.len(), 1);
+    assert_eq!(summary.errors[0].stage, "ready");
+    // Cost is CPU of the proxy over answers: the fixture's own figure comes back.
+    assert!((row("alder").cpu_us.unwrap().value - 28.0).abs() < 0.1);
+    assert!(section.baseline[0].cpu_us.is_none());
+    // Loads with a given rate rank by latency.
+    let steady = summary.sections.iter().find(|s| s.load == "steady").unwrap();
+    assert!(steady.open && steady.rows.windows(2).all(|w| w[0].p99.unwrap().value <= w[1].p99.unwrap().value));
+}
+
+#[test]
+fn pictures_are_whole_and_not_blank() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 12);
+    let made = make(folder.path(), &Options::default()).unwrap();
+    assert!(made.charts.len() > 30, "{:?}", made.charts);
+    for file in &made.charts {
+        match file.extension().and_then(|ending| ending.to_str()) {
+            Some("svg") => {
+                let text = fs::read_to_string(file).unwrap();
+                let tree = roxmltree::Document::parse(&text).unwrap();
+                assert!(tree.descendants().filter(|node| node.is_text()).count() > 5, "{}", file.display());
+                assert!(!text.contains("NaN") && !text.contains("inf"), "{}", file.display());
+            }
+            Some("png") => assert!(colours(file) > 20, "{} is blank", file.display()),
+            _ => assert!(fs::read_to_string(file).unwrap().lines().count() > 1, "{}", file.display()),
+        }
+    }
+}
+
+/// Different colours in a picture: text alone has dozens, its edges being smoothed.
+fn colours(file: &Path) -> usize {
+    let mut reader = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).unwrap())).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    assert!(info.width > 1_000 && info.height > 300);
+    let unique: std::collections::BTreeSet<&[u8]> = pixels.chunks(4).collect();
+    unique.len()
+}
+
+#[test]
+fn a_run_under_way_has_a_report_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 7);
+    // The trial under way has a folder and no measurement yet.
+    fs::create_dir(folder.path().join("trials/8-alder-tuned-plain-steady")).unwrap();
+    let summary = summary(&load_run(folder.path()).unwrap());
+    assert!(summary.remarks[0].starts_with("The run is not finished: 7 of 72 trials"), "{:?}", summary.remarks);
+    assert!(summary.answer.contains("seen once"), "{}", summary.answer);
+    assert!(summary.sections[0].how.iter().any(|how| how.contains("One block has no interval")));
+    let table = tables::ranking(&summary.sections[0]);
+    assert!(table.rows.iter().all(|row| row.cells[3].detail.is_empty()), "one block has no interval to show");
+    make(folder.path(), &without_png()).unwrap();
+}
+
+#[test]
+fn what_is_no_run_is_said_clearly() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = make(folder.path(), &without_png()).unwrap_err();
+    assert!(matches!(error, ReportError::NotARun { .. }) && error.to_string().contains("would be right"), "{error}");
+    common::write_blocks(folder.path(), 1, 0);
+    let error = make(folder.path(), &without_png()).unwrap_err();
+    assert!(matches!(error, ReportError::Empty { .. }) && error.to_string().contains("--resume"), "{error}");
+    assert!(matches!(load_run(&folder.path().join("nowhere")), Err(ReportError::NotARun { .. })));
+    assert!(!folder.path().join("report").exists());
+}
+
+#[test]
+fn broken_files_are_rows_and_the_rest_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let trial = |n: &str| {
+        let mut found = fs::read_dir(folder.path().join("trials")).unwrap().map(|entry| entry.unwrap().path());
+        found.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(n)).unwrap()
+    };
+    fs::write(trial("2-").join("measurement.json"), "{ \"schema\": 1, ").unwrap();
+    let log = fs::read(trial("3-").join("latency.hlog")).unwrap();
+    fs::write(trial("3-").join("latency.hlog"), &log[..log.len() / 2]).unwrap();
+    fs::remove_file(trial("4-").join("resources.csv")).unwrap();
+    fs::write(folder.path().join("environment.json"), "nonsense").unwrap();
+    fs::write(folder.path().join("run.toml"), "[suite]\ntitle = 3").unwrap();
+    let made = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    for file in ["/measurement.json", "/latency.hlog", "/resources.csv", "environment.json", "run.toml"] {
+        assert!(page.contains(&format!("{file}</td>")), "{file} is not named");
+    }
+    let summary = summary(&load_run(folder.path()).unwrap());
+    assert_eq!(summary.sections[0].rows.iter().filter(|row| row.rank.is_some()).count(), 3);
+}
+
+#[test]
+fn nothing_in_a_run_becomes_markup() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_hostile(folder.path());
+    let made = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    assert!(page.contains("window.pwned"), "the hostile text is shown");
+    for markup in ["<script>window", "<img src=x", "</pre><script"] {
+        assert!(!page.contains(markup), "{markup} came through");
+    }
+    let markdown = fs::read_to_string(&made.markdown).unwrap();
+    assert!(!markdown.contains("<script>") && !markdown.contains("<img") && !markdown.contains('\u{1b}'));
+    for svg in made.charts.iter().filter(|file| file.extension().is_some_and(|ending| ending == "svg")) {
+        let text = fs::read_to_string(svg).unwrap();
+        roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", svg.display()));
+        assert!(!text.contains("<script>"), "{}", svg.display());
+    }
+    let terminal = text_tables(&summary(&load_run(folder.path()).unwrap()), 100, false);
+    assert!(!terminal.chars().any(|c| c.is_control() && c != '\n'));
+}
+
+#[test]
+fn the_page_asks_nothing_of_a_network() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let made = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    // Addresses inside of the library's own text load nothing; attributes would.
+    for attribute in ["src=\"http", "href=\"http", "src=\"//", "href=\"//", "url(http", "@import"] {
+        let own = page.replace(&weir_report::chart::plotly::library(), "");
+        assert!(!own.contains(attribute), "{attribute}");
+    }
+    assert_eq!(page.matches("plotly.js v").count(), 1, "the library stands in the page once");
+    assert!(page.contains("default-src 'none'"));
+}
