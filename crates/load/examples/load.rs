@@ -1,7 +1,8 @@
 //! A load from the command line, for measuring weir itself:
 //! `load <ip:port> <path> <connections> <seconds> [rate|closed] [cpu] [auto|epoll|io_uring] [threads]`.
 //!
-//! Prints the rate, the percentiles, the CPU time a request, and with `WEIR_JSON=1` the whole result.
+//! Prints the rate, the percentiles and the CPU time a request; with `WEIR_JSON=1` the whole result, with `WEIR_ROWS=1` its
+//! rows. `WEIR_CLOSE=1` makes a new connection for every request.
 
 use std::net::SocketAddr;
 
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "io_uring" => DriverChoice::Uring,
             _ => DriverChoice::Auto,
         },
-        connection_close: false,
+        connection_close: std::env::var_os("WEIR_CLOSE").is_some(),
     };
     let outputs = Outputs::default();
     let result = run(&spec, &outputs, &StopFlag::new(), &mut |progress| {

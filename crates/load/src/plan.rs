@@ -67,7 +67,7 @@ impl Plan {
         };
         let threads = wished.min(spec.connections);
         place::descriptors(spec.connections, threads, spec.connection_close)?;
-        let sources = place::sources(spec.target, spec.connections, ports)?;
+        let sources = place::sources(spec.target, spec.connections, spec.connection_close, ports)?;
         let (bytes, body) = request(spec)?;
         let head = spec.request.method == "HEAD";
         let counted = matches!(spec.shape, Shape::Count { .. });
@@ -109,8 +109,10 @@ impl Plan {
             .collect()
     }
 
-    /// Source address of a connection, by its number among all.
-    pub(crate) fn source(&self, connection: u32) -> Option<IpAddr> {
+    /// Source address of a connection, by its number among all, and how many its thread made before. Connections that
+    /// are kept keep their address too, so that none gets more than it has ports for; others take one after another.
+    pub(crate) fn source(&self, connection: u32, made: u64) -> Option<IpAddr> {
+        let connection = if self.close { made as u32 } else { connection };
         self.sources[connection as usize % self.sources.len()]
     }
 }

@@ -1,7 +1,7 @@
 //! When requests of an open load are due: pure iterators of nanoseconds since the load's start.
 //!
 //! A schedule depends on the order only (rate, spacing, seed, which thread of how many), never on the clock or on
-//! the answers, so it is the same in every run and can be walked twice (see [`crate::backlog`]).
+//! the answers, so it is the same in every run and can be walked twice (see the module `backlog`).
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

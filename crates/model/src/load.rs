@@ -132,7 +132,8 @@ pub struct LoadResult {
     pub window_s: f64,
     /// The open load's ordered rate, requests a second.
     pub offered_rate: Option<f64>,
-    /// The window's counts.
+    /// The window's counts. What is counted by request (`due`, `sent`, `unsent`, `right`, `errors`, `statuses`,
+    /// `body_bytes`) is of requests due in the window, whenever they ended; the rest is what happened inside it.
     pub window: Counts,
     /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
     pub total: Counts,
@@ -162,7 +163,7 @@ pub struct LoadResult {
 /// Version of [`LoadResult`].
 pub const LOAD_SCHEMA: u32 = 1;
 
-/// What happened to requests.
+/// What happened to requests. Every due request ends as exactly one of three: `due = right + errors + unsent`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests that were due.
@@ -273,7 +274,8 @@ pub struct LoadSecond {
     pub errors: u64,
     /// Bytes received.
     pub bytes_in: u64,
-    /// Latency of what was answered in this second: median, us.
+    /// Latency of what was due in the window and ended in this second (in a row of the warm-up: of all that ended
+    /// in it): median, us.
     pub p50_us: f64,
     /// 99th percentile, us.
     pub p99_us: f64,

@@ -37,7 +37,8 @@ impl Worker {
                 return;
             };
             let now = self.clock.now();
-            let source = self.plan.source(self.share.first + id);
+            let source = self.plan.source(self.share.first + id, self.made);
+            self.made += 1;
             match io.connect(self.plan.target, source) {
                 Ok(conn) => {
                     let slot = conn.slot();

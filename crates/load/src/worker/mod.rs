@@ -86,6 +86,9 @@ pub(crate) struct Worker {
     busy: u32,
     wanting: u32,
 
+    /// Attempts to connect so far.
+    made: u64,
+
     /// Warm-up's end, which is the window's start; the window's end; the end of all patience.
     window: u64,
     end: u64,
@@ -142,6 +145,7 @@ impl Worker {
             up: 0,
             busy: 0,
             wanting: 0,
+            made: 0,
             window: NEVER,
             end: NEVER,
             edge: NEVER,

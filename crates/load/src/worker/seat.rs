@@ -58,3 +58,13 @@ impl Seat {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_waits_costs_bytes_and_not_kilobytes() {
+        assert!(size_of::<Seat>() <= 384, "{} bytes", size_of::<Seat>());
+    }
+}
