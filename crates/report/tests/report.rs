@@ -3,21 +3,21 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use weir_report::{Options, ReportError, Run, load_run, make, summary, tables, text_tables};
 
-/// The whole made-up run, written once for all tests that only read it.
-static RUN: LazyLock<(tempfile::TempDir, std::path::PathBuf)> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("2026-01-02T03-04-05-trees");
+/// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
+static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
+    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/2026-01-02T03-04-05-trees");
+    let _ = fs::remove_dir_all(&run);
     common::write_run(&run);
-    (folder, run)
+    run
 });
 
 fn run() -> Run {
-    load_run(&RUN.1).unwrap()
+    load_run(&RUN).unwrap()
 }
 
 fn without_png() -> Options {
@@ -45,7 +45,7 @@ fn golden(name: &str, text: &str) {
 
 #[test]
 fn the_fixture_survives_its_own_file() {
-    assert_eq!(common::parsed(&RUN.1), common::suite());
+    assert_eq!(common::parsed(&RUN), common::suite());
     let run = run();
     assert_eq!(run.broken, []);
     assert_eq!(run.plan.question, common::suite().question);
@@ -198,9 +198,12 @@ fn broken_files_are_rows_and_the_rest_stands() {
 
 #[test]
 fn nothing_in_a_run_becomes_markup() {
-    let folder = tempfile::tempdir().unwrap();
-    common::write_hostile(folder.path());
-    let made = make(folder.path(), &without_png()).unwrap();
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("run");
+    common::write_hostile(&folder);
+    let made = make(&folder, &without_png()).unwrap();
+    assert_eq!(names(outer.path()), ["run"], "nothing is written outside");
+    assert!(made.charts.iter().all(|file| file.parent() == Some(&folder.join("report/charts")) && file.is_file()));
     let page = fs::read_to_string(&made.html).unwrap();
     assert!(page.contains("window.pwned"), "the hostile text is shown");
     for markup in ["<script>window", "<img src=x", "</pre><script"] {
@@ -213,7 +216,7 @@ fn nothing_in_a_run_becomes_markup() {
         roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", svg.display()));
         assert!(!text.contains("<script>"), "{}", svg.display());
     }
-    let terminal = text_tables(&summary(&load_run(folder.path()).unwrap()), 100, false);
+    let terminal = text_tables(&summary(&load_run(&folder).unwrap()), 100, false);
     assert!(!terminal.chars().any(|c| c.is_control() && c != '\n'));
 }
 

@@ -42,9 +42,11 @@ pub struct Tick {
 }
 
 impl Axis {
-    /// "Latency, ms".
+    /// "Latency, ms (log scale)".
     pub fn words(&self) -> String {
-        if self.unit.is_empty() { self.label.clone() } else { format!("{}, {}", self.label, self.unit) }
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
+        let scale = if self.scale == Scale::Log { " (log scale)" } else { "" };
+        format!("{}{unit}{scale}", self.label)
     }
 }
 

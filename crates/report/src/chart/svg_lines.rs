@@ -32,8 +32,8 @@ pub(super) fn draw(lines: &Lines, left: f64, top: f64, room: f64) -> Plot {
     let points = || lines.series.iter().flat_map(|line| line.pieces.iter().flatten().copied());
     let y = Span::of(lines.y.scale, points().map(|(_, y)| y));
     let x = match lines.x.scale {
-        // Time ends where the data ends, not at the next round number.
-        Scale::Linear => Span::exact(points().map(|(x, _)| x).fold(0.0, f64::max)),
+        // Time ends with the last second, not at the next round number.
+        Scale::Linear => Span::exact(points().map(|(x, _)| x).fold(0.0, f64::max).ceil()),
         scale => Span::of(scale, points().map(|(x, _)| x)),
     };
     let names = legend_names(lines);

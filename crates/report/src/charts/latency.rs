@@ -53,7 +53,7 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
         ],
         kind: Kind::Lines(Lines {
             x: Axis { label: "Share of requests answered within".to_string(), unit: String::new(), scale: Scale::Percentile },
-            y: Axis { label: "Latency".to_string(), unit: format!("{} (log scale)", unit.name), scale: Scale::Log },
+            y: Axis { label: "Latency".to_string(), unit: unit.name.to_string(), scale: Scale::Log },
             series: lines.collect(),
             rules: Vec::new(),
         }),
@@ -96,13 +96,10 @@ fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
         let value = histogram.value_at_quantile(p).max(1);
         (p, value as f64 * us_per_value)
     };
-    let mut points: Vec<(f64, f64)> = (0..=last).map(point).collect();
-    // The fastest few percent are steep on a log axis, and the first step of rarity is already 5.6 %.
-    let steep =
-        [0.002, 0.005, 0.01, 0.02, 0.035].map(|p| (p, histogram.value_at_quantile(p).max(1) as f64 * us_per_value));
-    if points.len() > 1 {
-        points.splice(1..1, steep);
-    }
+    let mut points: Vec<(f64, f64)> = (1..=last).map(point).collect();
+    // The first step of rarity is already 5.6 %. Below 1 % a curve falls off a cliff that is one lucky request.
+    let steep = [0.01, 0.02, 0.035].map(|p| (p, histogram.value_at_quantile(p).max(1) as f64 * us_per_value));
+    points.splice(0..0, steep);
     points
 }
 
@@ -151,11 +148,12 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
         alt: "Median and 99th percentile of latency, second by second, for every product and block.".to_string(),
         notes: vec![
             timeline.words().to_string(),
-            "Of requests answered in that second. Every trial is drawn, invalid ones too.".to_string(),
+            "Each point is of the requests answered in that second. Every trial is drawn, invalid ones too."
+                .to_string(),
         ],
         kind: Kind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
-            y: Axis { label: "Latency".to_string(), unit: format!("{} (log scale)", unit.name), scale: Scale::Log },
+            y: Axis { label: "Latency".to_string(), unit: unit.name.to_string(), scale: Scale::Log },
             series: drawn,
             rules: timeline.rules(),
         }),

@@ -43,7 +43,7 @@ const QUANTITIES: [Quantity; 2] = [
         stem: "memory",
         unit: Unit::MEBIBYTES,
         of: |row| row.rss_bytes.map(|bytes| bytes as f64),
-        note: "Resident set of the role's process tree; pages that its processes share are counted once each.",
+        note: "Resident set of the role's process tree; a page that several processes share is counted in each.",
     },
 ];
 

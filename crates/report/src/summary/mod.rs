@@ -222,7 +222,9 @@ impl Row {
 impl Section {
     /// `workload-load`: stem of the section's file names and its anchor.
     pub fn slug(&self) -> String {
-        format!("{}-{}", self.workload, self.load)
+        // The names are such already, unless a record was tampered with: they become paths, so that is not trusted.
+        let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+        format!("{}-{}", self.workload, self.load).chars().map(safe).collect()
     }
 
     /// Baseline first, then the products.

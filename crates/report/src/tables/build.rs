@@ -325,7 +325,7 @@ fn rank_cell(row: &Row, baseline: bool) -> Cell {
     match row.rank {
         Some(rank) => Cell::number(rank_words(rank), rank.0 as f64 + rank.1 as f64 / 1_000.0),
         None if baseline => Cell::none(),
-        None => Cell::number("not ranked", f64::MAX),
+        None => Cell::number("not ranked", 1e9),
     }
 }
 
@@ -337,7 +337,8 @@ pub(crate) fn rank_words((low, high): (usize, usize)) -> String {
 fn estimate_cell(estimate: Option<&Estimate>, unit: Unit) -> Cell {
     let Some(estimate) = estimate else { return Cell::none() };
     let mut cell = Cell::number(short(estimate.value / unit.size), estimate.value);
-    if estimate.n > 1 {
+    // An interval without length is the best compared with itself.
+    if estimate.n > 1 && estimate.low < estimate.high {
         cell.detail = format!("{}\u{2013}{}", short(estimate.low / unit.size), short(estimate.high / unit.size));
     }
     cell

@@ -36,6 +36,10 @@ fn spoil(folder: &Path) {
     for finding in &mut measurement.findings {
         finding.message = HOSTILE.to_string();
     }
+    if measurement.trial == 6 {
+        // Names become paths and anchors.
+        measurement.case.workload = "../../../outside\"<b>".to_string();
+    }
     if measurement.trial == 3 {
         measurement.verdict = Verdict::Error;
         measurement.error = Some(TrialError {

@@ -132,10 +132,9 @@ fn port_of(driver: &mut Child) -> u16 {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         if let Some(rest) = line.split("on port ").nth(1) {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            if let Ok(port) = digits.parse() {
-                if port != 0 && line.contains("success") {
-                    return port;
-                }
+            match digits.parse() {
+                Ok(port) if port != 0 && line.contains("success") => return port,
+                _ => {}
             }
         }
     }
