@@ -70,11 +70,5 @@ pub fn median_interval(xs: &[f64], level: f64, seed: u64) -> Option<Estimate> {
         (low, high, level)
     };
     // The symmetric resamples have the sample's median in their middle; min and max only guard level -> 0.
-    Some(Estimate {
-        value,
-        low: low.min(value),
-        high: high.max(value),
-        n,
-        level: reached.min(level),
-    })
+    Some(Estimate { value, low: low.min(value), high: high.max(value), n, level: reached.min(level) })
 }

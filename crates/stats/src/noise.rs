@@ -52,8 +52,7 @@ pub fn detectable_difference(noise: f64, blocks: usize, level: f64) -> f64 {
     let n = blocks as f64;
     // A one-sided quantile at p is the two-sided one at 2 p - 1.
     let freedom = blocks - 1;
-    let quantiles =
-        student::two_sided(level, freedom).zip(student::two_sided(2.0 * POWER - 1.0, freedom));
+    let quantiles = student::two_sided(level, freedom).zip(student::two_sided(2.0 * POWER - 1.0, freedom));
     let Some((sure, power)) = quantiles else {
         return f64::INFINITY;
     };
@@ -70,9 +69,6 @@ fn robust_sigma(sorted: &[f64]) -> Option<f64> {
     let middle = median_of_sorted(sorted)?;
     let deviations: Vec<f64> = sorted.iter().map(|x| (x - middle).abs()).collect();
     let mad = median_of_sorted(&sorted_finite(&deviations))?;
-    let correction = SMALL_SAMPLE
-        .get(n - 2)
-        .copied()
-        .unwrap_or(n as f64 / (n as f64 - 0.8));
+    let correction = SMALL_SAMPLE.get(n - 2).copied().unwrap_or(n as f64 / (n as f64 - 0.8));
     Some(mad * MAD_TO_SIGMA * correction)
 }

@@ -25,14 +25,9 @@ pub struct Ranked {
 /// it shares every rank and comes last among those whose `rank_low` is 1.
 pub fn shared_ranks(intervals: &[Estimate], higher_is_better: bool) -> Vec<Ranked> {
     let surely_better = |a: &Estimate, b: &Estimate| {
-        if higher_is_better {
-            a.low > b.high
-        } else {
-            a.high < b.low
-        }
+        if higher_is_better { a.low > b.high } else { a.high < b.low }
     };
-    let count =
-        |holds: &dyn Fn(&Estimate) -> bool| intervals.iter().filter(|other| holds(other)).count();
+    let count = |holds: &dyn Fn(&Estimate) -> bool| intervals.iter().filter(|other| holds(other)).count();
     let mut ranked: Vec<Ranked> = (intervals.iter().enumerate())
         .map(|(index, own)| Ranked {
             index,
@@ -42,15 +37,8 @@ pub fn shared_ranks(intervals: &[Estimate], higher_is_better: bool) -> Vec<Ranke
         .collect();
     ranked.sort_by(|a, b| {
         let (x, y) = (intervals[a.index].value, intervals[b.index].value);
-        let by_value = if higher_is_better {
-            y.total_cmp(&x)
-        } else {
-            x.total_cmp(&y)
-        };
-        a.rank_low
-            .cmp(&b.rank_low)
-            .then(x.is_nan().cmp(&y.is_nan()))
-            .then(by_value)
+        let by_value = if higher_is_better { y.total_cmp(&x) } else { x.total_cmp(&y) };
+        a.rank_low.cmp(&b.rank_low).then(x.is_nan().cmp(&y.is_nan())).then(by_value)
     });
     ranked
 }

@@ -30,12 +30,7 @@ pub fn paired_ratio(a: &[f64], b: &[f64], level: f64, seed: u64) -> Option<Estim
         estimate.high = estimate.high.max(high);
         estimate.level = level;
     }
-    Some(Estimate {
-        value: estimate.value.exp(),
-        low: estimate.low.exp(),
-        high: estimate.high.exp(),
-        ..estimate
-    })
+    Some(Estimate { value: estimate.value.exp(), low: estimate.low.exp(), high: estimate.high.exp(), ..estimate })
 }
 
 /// `ln a - ln b` of each usable pair, smallest first (so that sums do not depend on the input's order). `None`

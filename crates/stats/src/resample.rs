@@ -36,11 +36,7 @@ pub(crate) fn median_percentiles(sorted: &[f64], level: f64, seed: u64) -> (f64,
 
 /// Median of the sample that holds each value as often as its count says. Sorted input gives sorted output, so
 /// no resample needs sorting.
-fn counted_median<'a>(
-    sorted: &[f64],
-    counts: impl Iterator<Item = &'a u32>,
-    sample: &mut Vec<f64>,
-) -> Option<f64> {
+fn counted_median<'a>(sorted: &[f64], counts: impl Iterator<Item = &'a u32>, sample: &mut Vec<f64>) -> Option<f64> {
     sample.clear();
     for (value, count) in sorted.iter().zip(counts) {
         sample.extend(std::iter::repeat_n(*value, *count as usize));

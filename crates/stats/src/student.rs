@@ -21,11 +21,7 @@ pub(crate) fn two_sided(level: f64, freedom: usize) -> Option<f64> {
     // 60 halvings are below the resolution of the angle.
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        if within(middle, freedom) < level {
-            low = middle
-        } else {
-            high = middle
-        }
+        if within(middle, freedom) < level { low = middle } else { high = middle }
     }
     Some((freedom as f64).sqrt() * low.tan())
 }
@@ -70,10 +66,7 @@ mod tests {
         ];
         for (level, freedom, table) in tables {
             let t = two_sided(level, freedom).expect("in the domain");
-            assert!(
-                (t - table).abs() < 6e-4,
-                "t({level}, {freedom}) = {t}, table {table}"
-            );
+            assert!((t - table).abs() < 6e-4, "t({level}, {freedom}) = {t}, table {table}");
         }
     }
 

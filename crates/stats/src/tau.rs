@@ -12,12 +12,8 @@ pub fn kendall_tau(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() {
         return None;
     }
-    let points: Vec<(f64, f64)> = a
-        .iter()
-        .copied()
-        .zip(b.iter().copied())
-        .filter(|(x, y)| x.is_finite() && y.is_finite())
-        .collect();
+    let points: Vec<(f64, f64)> =
+        a.iter().copied().zip(b.iter().copied()).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
     let (mut agree, mut disagree, mut tied_a, mut tied_b) = (0_u64, 0_u64, 0_u64, 0_u64);
     for (i, p) in points.iter().enumerate() {
         for q in &points[i + 1..] {

@@ -1,8 +1,8 @@
 //! Values computed by hand, and what happens at the edges.
 
 use weir_stats::{
-    Estimate, Ranked, detectable_difference, kendall_tau, median, median_interval, paired_noise,
-    paired_ratio, relative_noise, shared_ranks,
+    Estimate, Ranked, detectable_difference, kendall_tau, median, median_interval, paired_noise, paired_ratio,
+    relative_noise, shared_ranks,
 };
 
 fn close(a: f64, b: f64) {
@@ -10,13 +10,7 @@ fn close(a: f64, b: f64) {
 }
 
 fn between(low: f64, high: f64) -> Estimate {
-    Estimate {
-        value: (low + high) / 2.0,
-        low,
-        high,
-        n: 5,
-        level: 0.9375,
-    }
+    Estimate { value: (low + high) / 2.0, low, high, n: 5, level: 0.9375 }
 }
 
 #[test]
@@ -31,38 +25,11 @@ fn medians() {
 #[test]
 fn few_blocks_promise_what_they_can() {
     let one = median_interval(&[42.0], 0.95, 1).unwrap();
-    assert_eq!(
-        one,
-        Estimate {
-            value: 42.0,
-            low: 42.0,
-            high: 42.0,
-            n: 1,
-            level: 0.0
-        }
-    );
+    assert_eq!(one, Estimate { value: 42.0, low: 42.0, high: 42.0, n: 1, level: 0.0 });
     let three = median_interval(&[11.0, 9.0, 10.0], 0.95, 1).unwrap();
-    assert_eq!(
-        three,
-        Estimate {
-            value: 10.0,
-            low: 9.0,
-            high: 11.0,
-            n: 3,
-            level: 0.75
-        }
-    );
+    assert_eq!(three, Estimate { value: 10.0, low: 9.0, high: 11.0, n: 3, level: 0.75 });
     let five = median_interval(&[5.0, 4.0, 3.0, 2.0, 1.0], 0.95, 1).unwrap();
-    assert_eq!(
-        five,
-        Estimate {
-            value: 3.0,
-            low: 1.0,
-            high: 5.0,
-            n: 5,
-            level: 0.9375
-        }
-    );
+    assert_eq!(five, Estimate { value: 3.0, low: 1.0, high: 5.0, n: 5, level: 0.9375 });
     let with_a_hole = median_interval(&[11.0, f64::NAN, 9.0, 10.0], 0.95, 1).unwrap();
     assert_eq!(with_a_hole, three);
 }
@@ -111,56 +78,26 @@ fn ratio_of_one_block_promises_nothing() {
 fn ranks_of_a_chain_of_overlaps() {
     // A ~ B, B ~ C, A above C.
     let (a, b, c) = (between(10.0, 12.0), between(8.0, 11.0), between(7.0, 9.0));
-    let place = |index, rank_low, rank_high| Ranked {
-        index,
-        rank_low,
-        rank_high,
-    };
-    assert_eq!(
-        shared_ranks(&[c, a, b], true),
-        [place(1, 1, 2), place(2, 1, 3), place(0, 2, 3)]
-    );
-    assert_eq!(
-        shared_ranks(&[c, a, b], false),
-        [place(0, 1, 2), place(2, 1, 3), place(1, 2, 3)]
-    );
+    let place = |index, rank_low, rank_high| Ranked { index, rank_low, rank_high };
+    assert_eq!(shared_ranks(&[c, a, b], true), [place(1, 1, 2), place(2, 1, 3), place(0, 2, 3)]);
+    assert_eq!(shared_ranks(&[c, a, b], false), [place(0, 1, 2), place(2, 1, 3), place(1, 2, 3)]);
 }
 
 #[test]
 fn ranks_of_clear_and_of_equal_products() {
-    let place = |index, rank_low, rank_high| Ranked {
-        index,
-        rank_low,
-        rank_high,
-    };
+    let place = |index, rank_low, rank_high| Ranked { index, rank_low, rank_high };
     let apart = [between(1.0, 2.0), between(5.0, 6.0), between(3.0, 4.0)];
-    assert_eq!(
-        shared_ranks(&apart, true),
-        [place(1, 1, 1), place(2, 2, 2), place(0, 3, 3)]
-    );
+    assert_eq!(shared_ranks(&apart, true), [place(1, 1, 1), place(2, 2, 2), place(0, 3, 3)]);
     let same = [between(1.0, 2.0); 3];
-    assert_eq!(
-        shared_ranks(&same, true),
-        [place(0, 1, 3), place(1, 1, 3), place(2, 1, 3)]
-    );
+    assert_eq!(shared_ranks(&same, true), [place(0, 1, 3), place(1, 1, 3), place(2, 1, 3)]);
     let touching = [between(1.0, 2.0), between(2.0, 3.0)];
-    assert_eq!(
-        shared_ranks(&touching, true),
-        [place(1, 1, 2), place(0, 1, 2)]
-    );
+    assert_eq!(shared_ranks(&touching, true), [place(1, 1, 2), place(0, 1, 2)]);
     assert_eq!(shared_ranks(&[], true), []);
 }
 
 #[test]
 fn what_is_not_a_number_is_not_ranked_above_anything() {
-    let ranks = shared_ranks(
-        &[
-            between(f64::NAN, f64::NAN),
-            between(5.0, 6.0),
-            between(1.0, 2.0),
-        ],
-        true,
-    );
+    let ranks = shared_ranks(&[between(f64::NAN, f64::NAN), between(5.0, 6.0), between(1.0, 2.0)], true);
     assert_eq!(ranks.iter().map(|r| r.index).collect::<Vec<_>>(), [1, 0, 2]);
     assert_eq!((ranks[1].rank_low, ranks[1].rank_high), (1, 3));
 }
@@ -168,10 +105,7 @@ fn what_is_not_a_number_is_not_ranked_above_anything() {
 #[test]
 fn noise_is_the_corrected_mad() {
     // Median 100, deviations 2 1 0 1 90: MAD 1; 1.206 corrects five values.
-    close(
-        relative_noise(&[98.0, 99.0, 100.0, 101.0, 190.0]).unwrap(),
-        1.206 * 1.482_602_218_505_602 / 100.0,
-    );
+    close(relative_noise(&[98.0, 99.0, 100.0, 101.0, 190.0]).unwrap(), 1.206 * 1.482_602_218_505_602 / 100.0);
     assert_eq!(relative_noise(&[5.0, 5.0, 5.0]), Some(0.0));
     assert_eq!(relative_noise(&[5.0]), None);
     assert_eq!(relative_noise(&[-1.0, 0.0, 1.0]), None);
@@ -196,52 +130,29 @@ fn detectable_difference_by_the_tables() {
     let normal = ((1.959_964 + 0.841_621) * 0.014_141_782 / 1000_f64.sqrt()).exp();
     assert!((detectable_difference(0.01, 1000, 0.95) - normal).abs() < 1e-5);
     assert_eq!(detectable_difference(0.0, 5, 0.95), 1.0);
-    for (noise, blocks, level) in [
-        (0.01, 1, 0.95),
-        (f64::NAN, 5, 0.95),
-        (-1.0, 5, 0.95),
-        (0.01, 5, 1.0),
-    ] {
+    for (noise, blocks, level) in [(0.01, 1, 0.95), (f64::NAN, 5, 0.95), (-1.0, 5, 0.95), (0.01, 5, 1.0)] {
         assert_eq!(detectable_difference(noise, blocks, level), f64::INFINITY);
     }
 }
 
 #[test]
 fn tau_of_small_orders() {
-    assert_eq!(
-        kendall_tau(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]),
-        Some(1.0)
-    );
-    assert_eq!(
-        kendall_tau(&[1.0, 2.0, 3.0], &[30.0, 20.0, 10.0]),
-        Some(-1.0)
-    );
+    assert_eq!(kendall_tau(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]), Some(1.0));
+    assert_eq!(kendall_tau(&[1.0, 2.0, 3.0], &[30.0, 20.0, 10.0]), Some(-1.0));
     // Pairs: 5 agree, 1 does not: (5 - 1) / 6.
-    close(
-        kendall_tau(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 4.0, 3.0]).unwrap(),
-        4.0 / 6.0,
-    );
+    close(kendall_tau(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 4.0, 3.0]).unwrap(), 4.0 / 6.0);
     // a ties once, b nowhere; of the other five pairs all agree: 5 / sqrt(5 x 6).
-    close(
-        kendall_tau(&[1.0, 2.0, 2.0, 4.0], &[1.0, 2.0, 3.0, 4.0]).unwrap(),
-        5.0 / 30_f64.sqrt(),
-    );
+    close(kendall_tau(&[1.0, 2.0, 2.0, 4.0], &[1.0, 2.0, 3.0, 4.0]).unwrap(), 5.0 / 30_f64.sqrt());
     assert_eq!(kendall_tau(&[1.0, 1.0], &[1.0, 2.0]), None);
     assert_eq!(kendall_tau(&[1.0], &[1.0]), None);
     assert_eq!(kendall_tau(&[1.0, 2.0], &[1.0]), None);
-    assert_eq!(
-        kendall_tau(&[1.0, f64::NAN, 2.0], &[1.0, 2.0, 3.0]),
-        Some(1.0)
-    );
+    assert_eq!(kendall_tau(&[1.0, f64::NAN, 2.0], &[1.0, 2.0, 3.0]), Some(1.0));
 }
 
 #[test]
 fn an_estimate_travels_as_json() {
     let e = median_interval(&[1.0, 2.0, 3.0], 0.95, 1).unwrap();
     let text = serde_json::to_string(&e).unwrap();
-    assert_eq!(
-        text,
-        r#"{"value":2.0,"low":1.0,"high":3.0,"n":3,"level":0.75}"#
-    );
+    assert_eq!(text, r#"{"value":2.0,"low":1.0,"high":3.0,"n":3,"level":0.75}"#);
     assert_eq!(serde_json::from_str::<Estimate>(&text).unwrap(), e);
 }

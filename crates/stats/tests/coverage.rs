@@ -21,11 +21,7 @@ fn median_coverage(n: usize, level: f64, runs: u32) -> f64 {
         let e = median_interval(&normals(random, n), level, u64::from(seed)).unwrap();
         e.low <= 0.0 && 0.0 <= e.high
     };
-    f64::from(
-        (0..runs)
-            .map(|seed| u32::from(covers(seed, &mut random)))
-            .sum::<u32>(),
-    ) / f64::from(runs)
+    f64::from((0..runs).map(|seed| u32::from(covers(seed, &mut random))).sum::<u32>()) / f64::from(runs)
 }
 
 /// Share of A/A comparisons, with log-normal blocks, that call the two the same.
@@ -33,12 +29,7 @@ fn aa_coverage(n: usize, runs: u32) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(n as u64);
     let mut same = 0;
     for seed in 0..runs {
-        let mut blocks = || {
-            normals(&mut random, n)
-                .iter()
-                .map(|x| (0.05 * x).exp())
-                .collect::<Vec<f64>>()
-        };
+        let mut blocks = || normals(&mut random, n).iter().map(|x| (0.05 * x).exp()).collect::<Vec<f64>>();
         let e = paired_ratio(&blocks(), &blocks(), 0.95, u64::from(seed)).unwrap();
         same += u32::from(e.low <= 1.0 && 1.0 <= e.high);
     }
@@ -55,10 +46,7 @@ fn bootstrap_of_fifteen_blocks_covers() {
 #[test]
 fn three_and_five_blocks_cover_what_they_say() {
     // Exact: 75 % and 93.75 %. Three standard errors of 4,000 runs are 2.1 % and 1.2 %.
-    let (three, five) = (
-        median_coverage(3, 0.95, 4000),
-        median_coverage(5, 0.95, 4000),
-    );
+    let (three, five) = (median_coverage(3, 0.95, 4000), median_coverage(5, 0.95, 4000));
     assert!((0.729..=0.771).contains(&three), "{three}");
     assert!((0.925..=0.95).contains(&five), "{five}");
 }
@@ -97,12 +85,8 @@ fn the_detectable_difference_is_found_most_of_the_time() {
     let mut found = 0;
     let mut ratios = Vec::new();
     for seed in 0..runs {
-        let mut blocks = |mean: f64| {
-            normals(&mut random, n)
-                .iter()
-                .map(|x| mean * (noise * x).exp())
-                .collect::<Vec<f64>>()
-        };
+        let mut blocks =
+            |mean: f64| normals(&mut random, n).iter().map(|x| mean * (noise * x).exp()).collect::<Vec<f64>>();
         let e = paired_ratio(&blocks(truth), &blocks(1.0), 0.95, u64::from(seed)).unwrap();
         found += u32::from(e.low > 1.0);
         ratios.push(e.value);

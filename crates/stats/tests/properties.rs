@@ -2,17 +2,12 @@
 
 use proptest::prelude::*;
 use weir_stats::{
-    Estimate, detectable_difference, kendall_tau, median, median_interval, paired_ratio,
-    relative_noise, shared_ranks,
+    Estimate, detectable_difference, kendall_tau, median, median_interval, paired_ratio, relative_noise, shared_ranks,
 };
 
 /// The bootstrap makes 10,000 resamples a case; fewer cases than usual keep the test short.
 fn few() -> ProptestConfig {
-    ProptestConfig {
-        cases: 40,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn numbers(most: usize) -> impl Strategy<Value = Vec<f64>> {

@@ -1,7 +1,6 @@
-//! What watching costs: ten processes with ten threads each, asleep but for a wake-up every 10 ms, watched for some
-//! seconds. `cargo run --release -p weir-vitals --example cost`
+//! What watching costs: ten processes with ten threads each, watched for ten seconds. First with all threads asleep but
+//! the first of each process, then with all awake every 10 ms. `cargo run --release -p weir-vitals --example cost`
 
-use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -9,11 +8,19 @@ use weir_model::record::Role;
 use weir_vitals::{Watch, Watched};
 
 fn main() -> std::io::Result<()> {
-    if std::env::args().nth(1).as_deref() == Some("threads") {
-        return sleep_in_threads();
+    match std::env::args().nth(1).as_deref() {
+        Some("asleep") => sleep_in_threads(1),
+        Some("awake") => sleep_in_threads(9),
+        _ => {
+            measure("asleep")?;
+            measure("awake")
+        }
     }
+}
+
+fn measure(threads: &str) -> std::io::Result<()> {
     let program = std::env::current_exe()?;
-    let spawn = |_| Command::new(&program).arg("threads").stdin(Stdio::piped()).spawn();
+    let spawn = |_| Command::new(&program).arg(threads).stdin(Stdio::piped()).spawn();
     let mut children: Vec<Child> = (0..10).map(spawn).collect::<Result<_, _>>()?;
     std::thread::sleep(Duration::from_millis(500));
     let root = Watched { role: Role::Proxy, root: std::process::id(), include_root: false };
@@ -28,18 +35,19 @@ fn main() -> std::io::Result<()> {
     }
     let rows = window.series.iter().filter(|row| row.who == "host").count();
     let usage = &window.usage[0];
-    println!("{} processes, {} threads, {rows} rows", usage.processes_max, usage.threads_max);
-    println!("CPU in the window: {} us, {} us a row", window.own_cpu_us, window.own_cpu_us / rows.max(1) as u64);
-    println!("in all: {} us, {} reads, {} looks", cost.cpu_us, cost.reads, cost.looks);
-    std::io::stdout().flush()
+    println!("{threads}: {} processes, {} threads, {rows} rows", usage.processes_max, usage.threads_max);
+    println!("  CPU in the window: {} us, {} us a row", window.own_cpu_us, window.own_cpu_us / rows.max(1) as u64);
+    println!("  in all: {} us, {} reads, {} looks", cost.cpu_us, cost.reads, cost.looks);
+    Ok(())
 }
 
 /// Ends when standard input does, so that nothing is left behind however the parent ends.
-fn sleep_in_threads() -> std::io::Result<()> {
-    for _ in 0..9 {
-        std::thread::spawn(|| {
+fn sleep_in_threads(awake: usize) -> std::io::Result<()> {
+    for thread in 0..9 {
+        let pause = Duration::from_millis(if thread < awake { 10 } else { 3_600_000 });
+        std::thread::spawn(move || {
             loop {
-                std::thread::sleep(Duration::from_millis(10));
+                std::thread::sleep(pause);
             }
         });
     }

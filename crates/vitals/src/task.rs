@@ -23,6 +23,8 @@ pub(crate) struct Gathered {
 pub(crate) struct Tasks {
     tasks: HashMap<u32, Task>,
     look: u64,
+    /// Links of the directory when it was last listed: two more than there are threads.
+    links: u64,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +73,20 @@ impl Tasks {
         keep: &mut usize,
         sum: &mut Gathered,
     ) -> io::Result<()> {
+        // Listing costs the kernel a look-up for each thread. While their number stays and each that was known can be
+        // read, they are the same.
+        #[allow(clippy::useless_conversion)] // Links have 32 bits on some architectures.
+        let links = u64::from(rustix::fs::fstat(task_dir)?.st_nlink);
+        if links == self.links && self.read_all(task_dir, reader, keep, sum)? {
+            return Ok(());
+        }
+        self.links = links;
+        self.list(task_dir, reader, keep)?;
+        // A thread that has ended since it was listed is missed by nobody.
+        self.read_all(task_dir, reader, keep, sum).map(drop)
+    }
+
+    fn list(&mut self, task_dir: &OwnedFd, reader: &mut Reader, keep: &mut usize) -> io::Result<()> {
         self.look += 1;
         let look = self.look;
         reader.numbers_in(task_dir, |tid| self.tasks.entry(tid).or_default().look = look)?;
@@ -79,14 +95,26 @@ impl Tasks {
             *keep += usize::from(!lives && task.files.is_some());
             lives
         });
+        Ok(())
+    }
+
+    /// Reads the threads that are known; false when one of them has ended.
+    fn read_all(
+        &mut self,
+        task_dir: &OwnedFd,
+        reader: &mut Reader,
+        keep: &mut usize,
+        sum: &mut Gathered,
+    ) -> io::Result<bool> {
+        let mut all = true;
         for (&tid, task) in &mut self.tasks {
             match task.look(task_dir, tid, reader, keep, sum) {
-                // A thread that ends while it is read is no error: the process may live on.
-                Err(error) if !gone(&error) => return Err(error),
-                _ => {}
+                Ok(()) => {}
+                Err(error) if gone(&error) => all = false,
+                Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// How many threads' files are open.
@@ -143,5 +171,58 @@ impl Task {
             sum.children.extend(children(reader.pieces(file)?));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread::JoinHandle;
+
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+
+    use super::*;
+
+    /// A thread that waits to be let go, and its number.
+    fn waiting() -> (u32, Sender<()>, JoinHandle<()>) {
+        let ((number, told), (go, gone)) = (channel(), channel());
+        let thread = std::thread::spawn(move || {
+            // The test that waits for it is alive, or nobody cares.
+            let _ = number.send(rustix::thread::gettid().as_raw_nonzero().get());
+            let _ = gone.recv();
+        });
+        (u32::try_from(told.recv().expect("it says its number")).expect("is positive"), go, thread)
+    }
+
+    /// Other tests' threads come and go meanwhile; these two are looked for by number.
+    #[test]
+    fn a_thread_that_takes_the_place_of_another_is_found() {
+        let dir = openat(CWD, "/proc/self/task", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let dir = dir.expect("this process has threads");
+        let (mut tasks, mut reader, mut keep, mut sum) = (Tasks::default(), Reader::new(), 500, Gathered::default());
+        let (first, go, thread) = waiting();
+        tasks.look(&dir, &mut reader, &mut keep, &mut sum).expect("lives");
+        assert!(tasks.tasks.contains_key(&first));
+        assert!(sum.switches.0 >= 1, "the thread waited: {:?}", sum.switches);
+        go.send(()).expect("it waits");
+        thread.join().expect("it ended");
+        let (second, go, thread) = waiting();
+        tasks.look(&dir, &mut reader, &mut keep, &mut sum).expect("lives");
+        // A thread that was joined may be listed for a moment; it need not be gone yet, but the new one must be there.
+        assert!(tasks.tasks.contains_key(&second));
+        assert_eq!(keep + tasks.kept(), 500);
+        go.send(()).expect("it waits");
+        thread.join().expect("it ended");
+    }
+
+    #[test]
+    fn without_room_files_are_opened_each_time() {
+        let dir = openat(CWD, "/proc/self/task", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let dir = dir.expect("this process has threads");
+        let (mut tasks, mut reader, mut keep, mut sum) = (Tasks::default(), Reader::new(), 0, Gathered::default());
+        tasks.look(&dir, &mut reader, &mut keep, &mut sum).expect("lives");
+        tasks.look(&dir, &mut reader, &mut keep, &mut sum).expect("lives");
+        assert_eq!((tasks.kept(), keep), (0, 0));
+        assert!(sum.switches != (0, 0));
     }
 }
