@@ -158,3 +158,106 @@ fn host_row(row: ResourceSecond, from: &HostLook, to: &HostLook) -> ResourceSeco
         ..row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_model::record::Role;
+
+    use super::*;
+    use crate::parse::host::CpuTicks;
+
+    const PROXY: Watched = Watched { role: Role::Proxy, root: 1, include_root: false };
+    const MS: u64 = 1_000_000;
+
+    fn moment(at_ms: u64, tree: TreeLook, host: HostLook) -> Moment {
+        Moment { at_ns: at_ms * MS, unix_ms: 1_000_000 + at_ms, trees: vec![tree], host }
+    }
+
+    fn tree(cpu_ms: u64, user: u64, system: u64) -> TreeLook {
+        TreeLook { cpu_ns: cpu_ms * MS, ticks: (user, system), ..TreeLook::default() }
+    }
+
+    #[test]
+    fn totals_and_rows_of_two_seconds() {
+        let first = TreeLook { rss_bytes: 50, threads: 2, descriptors: Some(9), ..tree(0, 0, 0) };
+        let second = TreeLook { rss_bytes: 90, pss_bytes: Some(70), switches: (5, 1), ..tree(500, 30, 20) };
+        let third = TreeLook { rss_bytes: 60, switches: (25, 2), processes: 3, ..tree(1500, 105, 45) };
+        let host = HostLook::default();
+        let moments = vec![moment(0, first, host), moment(1000, second, host), moment(3000, third, host)];
+        let window = window(&[PROXY], moments, 7);
+        assert_eq!((window.length_s, window.own_cpu_us), (3.0, 7));
+        let usage = &window.usage[0];
+        assert_eq!((usage.cpu_user_us, usage.cpu_system_us, usage.cores_busy), (1_050_000, 450_000, 0.5));
+        assert_eq!((usage.rss_max_bytes, usage.pss_max_bytes, usage.fds_max), (90, Some(70), Some(9)));
+        assert_eq!((usage.threads_max, usage.processes_max, usage.switches), (2, 3, (25, 2)));
+        let rows: Vec<&ResourceSecond> = window.series.iter().filter(|row| row.who == "proxy").collect();
+        assert_eq!((rows.len(), window.series.len()), (2, 4));
+        assert_eq!((rows[0].cpu_user, rows[0].cpu_system, rows[0].time_ms), (Some(0.3), Some(0.2), 1_001_000));
+        // 1 s of CPU in a row of 2 s, three quarters of it user.
+        assert_eq!((rows[1].length_s, rows[1].cpu_user, rows[1].cpu_system), (2.0, Some(0.375), Some(0.125)));
+        assert_eq!((rows[1].switches_voluntary, rows[1].switches_involuntary), (Some(20), Some(1)));
+        assert_eq!((rows[0].pss_bytes, rows[1].pss_bytes, rows[1].fds), (Some(70), None, None));
+        assert_eq!(rows[1].cpu_steal, None);
+    }
+
+    #[test]
+    fn a_last_row_of_a_few_ticks_is_added_to_the_one_before() {
+        let host = HostLook::default();
+        let with_pss = TreeLook { pss_bytes: Some(4), ..tree(300, 1, 1) };
+        let moments = vec![
+            moment(0, tree(0, 0, 0), host),
+            moment(1000, tree(100, 1, 0), host),
+            moment(2000, with_pss, host),
+            moment(2199, tree(400, 1, 1), host),
+        ];
+        let joined = window(&[PROXY], moments.clone(), 0);
+        let lengths: Vec<f64> = joined.series.iter().filter(|r| r.who == "host").map(|r| r.length_s).collect();
+        assert_eq!(lengths, [1.0, 1.199]);
+        assert_eq!(joined.usage[0].pss_max_bytes, Some(4));
+        assert_eq!(joined.usage[0].cpu_user_us + joined.usage[0].cpu_system_us, 400_000);
+        // Two moments alone make a row, however short.
+        let short = window(&[PROXY], vec![moments[2].clone(), moments[3].clone()], 0);
+        assert_eq!(short.series.len(), 2);
+    }
+
+    #[test]
+    fn host_rows_are_differences_and_levels() {
+        let cpu = |user, idle, steal| Some(CpuTicks { user, idle, steal, ..CpuTicks::default() });
+        let from = HostLook {
+            cpu: cpu(100, 500, 0),
+            pressure: [Some(1_000_000), None, Some(0)],
+            established: Some(9),
+            retransmits: Some(3),
+            listen_drops: Some(10),
+            net: Some((100, 200)),
+            ..HostLook::default()
+        };
+        let to = HostLook {
+            cpu: cpu(150, 640, 10),
+            pressure: [Some(1_250_000), None, Some(3_000_000)],
+            memory_used: Some(77),
+            established: Some(64),
+            time_wait: Some(2),
+            retransmits: Some(3),
+            listen_drops: Some(14),
+            net: Some((1100, 1200)),
+        };
+        let window = window(
+            &[],
+            vec![
+                Moment { trees: vec![], ..moment(0, tree(0, 0, 0), from) },
+                Moment { trees: vec![], ..moment(1000, tree(0, 0, 0), to) },
+            ],
+            0,
+        );
+        let row = &window.series[0];
+        assert_eq!(
+            (row.cpu_user, row.cpu_idle, row.cpu_steal, row.cpu_irq),
+            (Some(0.5), Some(1.4), Some(0.1), Some(0.0))
+        );
+        assert_eq!((row.psi_cpu, row.psi_memory, row.psi_io), (Some(0.25), None, Some(1.0)));
+        assert_eq!((row.rss_bytes, row.tcp_established, row.tcp_time_wait), (Some(77), Some(64), Some(2)));
+        assert_eq!((row.tcp_retransmits, row.listen_overflows), (Some(0), Some(4)));
+        assert_eq!((row.net_in_bytes, row.net_out_bytes), (Some(1000), Some(1000)));
+    }
+}
