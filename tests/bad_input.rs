@@ -107,7 +107,7 @@ fn too_few_descriptors_are_seen_before_anything_starts() {
     command = std::process::Command::new("prlimit");
     command.args(["--nofile=100:100", env!("CARGO_BIN_EXE_weir"), "load", "http://127.0.0.1:1/", "-c", "500", "-q"]);
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
-    assert!(ended.stderr.contains("descriptors"), "{ended:?}");
+    assert!(ended.stderr.contains("500 connections need") && ended.stderr.contains("ulimit -Hn"), "{ended:?}");
     assert_ne!(ended.code(), Some(0));
 }
 
@@ -124,7 +124,7 @@ fn folders_that_cannot_be_used_are_refused() {
     assert!(ended.expect(3).contains("not empty"), "{}", ended.stderr);
     assert_eq!(std::fs::read_to_string(full.join("thesis.txt")).expect("still there"), "mine");
     let ended = common::run_within(weir(&[]).args(args(Path::new("/proc/weir"))), std::time::Duration::from_secs(60));
-    assert!(ended.expect(3).contains("/proc/weir"), "{}", ended.stderr);
+    assert!(ended.expect(3).contains("/proc"), "{}", ended.stderr);
     refused(&["run", "--resume", scratch.path().to_str().expect("UTF-8")], 2, &["not a run folder"]);
     refused(&["report", scratch.path().to_str().expect("UTF-8")], 2, &[scratch.path().to_str().expect("UTF-8")]);
 }

@@ -57,7 +57,7 @@ fn word(progress: Progress) -> Option<ClientWord> {
         Progress::WindowStart { unix_ms } => ClientWord::WindowStart { unix_ms },
         Progress::Second(row) => ClientWord::Second(row),
         Progress::WindowEnd => ClientWord::WindowEnd,
-        Progress::Draining { .. } => return None,
+        _ => return None,
     })
 }
 

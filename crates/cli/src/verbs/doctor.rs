@@ -83,6 +83,6 @@ fn tell(check: &Check) {
 
 /// For `environment.json`: what was not good when the run began.
 pub fn findings(checks: &[Check]) -> Vec<weir_model::record::Finding> {
-    checks.iter().filter(|c| matches!(c.status, Status::Warn | Status::Bad)).map(Into::into).collect()
+    checks.iter().filter(|c| matches!(c.status, Status::Warn | Status::Bad)).filter_map(Check::finding).collect()
 }
 

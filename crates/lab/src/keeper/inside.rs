@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::adopt::become_subreaper;
 use super::tree::descendants;
 use super::{Ended, Order, Word};
 use crate::placement::affinity_mask;
@@ -22,10 +23,7 @@ use crate::placement::affinity_mask;
 /// # Errors
 /// When the order cannot be read or the kernel refuses what a keeper needs.
 pub fn keep() -> std::io::Result<i32> {
-    // SAFETY: a plain prctl with integer arguments.
-    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    become_subreaper()?;
     let children_end = sigchld_fd()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

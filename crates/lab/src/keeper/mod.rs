@@ -4,13 +4,14 @@
 //! keeper (`weir keep`, hidden), which is the *subreaper* of everything the product starts: orphans become its
 //! children. The keeper holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the keeper
 //! kills every descendant and goes. Should the keeper itself be killed, the kernel kills the product
-//! (`PR_SET_PDEATHSIG`).
+//! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind.
 //!
 //! Rejected: process groups alone (daemons leave them), a PID namespace (needs root, and the product's pids would
 //! not be those in its own output), cgroups (not writable everywhere weir runs).
 //!
 //! This module does not know what the process is or whether it works.
 
+mod adopt;
 mod inside;
 mod tree;
 
@@ -110,6 +111,7 @@ impl Kept {
     /// When it cannot be executed; a process that starts and then ends at once is not an error here, see
     /// [`Kept::ended`].
     pub fn start(weir: &Path, order: &Order) -> Result<Kept, StartError> {
+        adopt::become_subreaper().map_err(StartError::Keeper)?;
         let mut keeper = Command::new(weir)
             .arg("keep")
             .stdin(Stdio::piped())
@@ -162,6 +164,7 @@ impl Kept {
                 Ok(Word::Ended(ended)) => self.ended = Some(ended),
                 // The keeper is gone without a word: somebody killed it, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
+                    adopt::end_orphans();
                     self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
                 }
                 _ => {}

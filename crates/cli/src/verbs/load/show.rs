@@ -36,6 +36,7 @@ impl Live {
             Progress::Second(row) => self.line(&format!("{:>5} s  {}", row.second + 1, second(row))),
             Progress::WindowEnd => self.bar.set_message("window over"),
             Progress::Draining { in_flight } => self.bar.set_message(format!("waiting for {in_flight} answers")),
+            _ => {}
         }
         self.bar.tick();
     }
