@@ -47,6 +47,10 @@ pub(crate) enum Is {
     Receiving = 1 << 10,
     /// The kernel has a send that waits for room (io_uring).
     Sending = 1 << 12,
+    /// In the ring's table of sockets (io_uring).
+    InTable = 1 << 11,
+    /// Has sent at least once (io_uring).
+    HasSent = 1 << 14,
     /// A receive is to be given to the kernel (io_uring).
     WantReceive = 1 << 13,
 }

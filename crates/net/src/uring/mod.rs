@@ -13,6 +13,7 @@
 
 mod buffers;
 pub(crate) mod check;
+mod files;
 mod ring;
 mod scratch;
 mod turn;
@@ -43,6 +44,8 @@ pub struct UringDriver {
     ring: Ring,
     buffers: Buffers,
     scratch: Scratch,
+    /// Places in the ring's table of sockets.
+    table: u32,
     waker: Waker,
     /// By number; numbers are not used again. `None`: closed.
     listeners: Vec<Option<TcpListener>>,
@@ -99,8 +102,10 @@ impl UringDriver {
         host::sharpen_timers()?;
         let ring = Ring::new()?;
         let buffers = Buffers::new(&ring, shape)?;
+        let table = ring.make_table();
         let mut driver = UringDriver {
             ring,
+            table,
             buffers,
             scratch: Scratch::default(),
             waker: Waker::new()?,
@@ -232,6 +237,7 @@ impl UringDriver {
                 self.push_cancel(kind, index);
             }
         }
+        self.leave_table(index);
         self.push_close(fd, index);
         self.free_if_idle(index);
     }

@@ -15,6 +15,9 @@ const SUBMISSIONS: u32 = 1024;
 /// Entries of the completion queue; what does not fit, the kernel keeps and hands over later.
 const COMPLETIONS: u32 = 8 * SUBMISSIONS;
 
+/// Places in the ring's table of sockets, at most. Connections in higher slots do without.
+const TABLE: u32 = 16 * 1024;
+
 const ENTER_GETEVENTS: u32 = 1 << 0;
 const ENTER_EXT_ARG: u32 = 1 << 3;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
@@ -44,10 +47,12 @@ pub(super) enum Kind {
     Close,
     /// Multishot poll of the waker.
     Wake,
+    /// Puts a socket into the ring's table or takes it out; told of only if it fails.
+    Table,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 9] = [
         Kind::Accept,
         Kind::Receive,
         Kind::SendNow,
@@ -56,6 +61,7 @@ impl Kind {
         Kind::Cancel,
         Kind::Close,
         Kind::Wake,
+        Kind::Table,
     ];
 
     /// The token of such an operation for slot `index`.
@@ -145,6 +151,15 @@ impl Ring {
             flags |= ENTER_NO_IOWAIT;
         }
         Ok(Ring { ring, fd, flags })
+    }
+
+    /// Makes the ring's table of sockets, empty; its size, zero where it is not worth having. Kernels before 6.4
+    /// close a socket up to a second after it has left the table; this asks for a feature of 6.10.
+    pub(super) fn make_table(&self) -> u32 {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let size = u32::try_from(limit.unwrap_or(u64::MAX)).map_or(TABLE, |limit| limit.min(TABLE));
+        let wise = self.ring.params().is_feature_recvsend_bundle();
+        if wise && self.ring.submitter().register_files_sparse(size).is_ok() { size } else { 0 }
     }
 
     pub(super) fn ring(&self) -> &IoUring {

@@ -44,8 +44,10 @@ impl UringDriver {
         let mut batch = mem::take(&mut self.batch);
         self.ring.drain(&mut batch)?;
         for &completion in &batch {
-            if completion.kind() == Kind::SendNow {
-                self.send_fell_short(completion);
+            match completion.kind() {
+                Kind::SendNow => self.send_fell_short(completion),
+                Kind::Table => self.table_refused(completion.index()),
+                _ => {}
             }
         }
         self.settle();
@@ -101,16 +103,27 @@ impl UringDriver {
             slot.clear(Is::Blocked);
             slot.set(Is::Sending);
         }
+        let in_table = !when_room && self.in_table(index);
         let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
-        let out = self.outs.get(slot.out);
+        let out = self.outs.get(self.slots.get(index).out);
+        let place = types::Fixed(index);
         let (entry, len) = if let Some(bytes) = out.as_one() {
             let len = bytes.len().min(SEND_AT_MOST);
-            let send = opcode::Send::new(fd, bytes.as_ptr(), len as u32).flags(flags);
-            (send.build(), len)
+            let (start, count) = (bytes.as_ptr(), len as u32);
+            let entry = if in_table {
+                opcode::Send::new(place, start, count).flags(flags).build()
+            } else {
+                opcode::Send::new(fd, start, count).flags(flags).build()
+            };
+            (entry, len)
         } else {
             let (message, len) = self.scratch.message(out);
-            let send = opcode::SendMsg::new(fd, message).flags(flags as u32);
-            (send.build(), len)
+            let entry = if in_table {
+                opcode::SendMsg::new(place, message).flags(flags as u32).build()
+            } else {
+                opcode::SendMsg::new(fd, message).flags(flags as u32).build()
+            };
+            (entry, len)
         };
         let part = len < out.left();
         if when_room {
@@ -150,6 +163,8 @@ impl UringDriver {
         match completion.result {
             count @ 0.. => self.sent_of_queue(index, count as usize),
             error if is_passing(-error) => self.sent_of_queue(index, 0),
+            // Not in the ring's table after all.
+            error if error == -libc::EBADF => self.sent_of_queue(index, 0),
             error => self.send_failed(index, -error),
         }
     }
@@ -228,7 +243,7 @@ impl UringDriver {
                 }
             }
             // Handled before the others; and a close that fails has closed all the same.
-            Kind::SendNow | Kind::Close => {}
+            Kind::SendNow | Kind::Table | Kind::Close => {}
         }
     }
 
