@@ -58,7 +58,7 @@ home = "https://example.org/"
 speaks = ["http/1.1"]
 [[install]]
 method = "system"
-binary = "{binary}"
+binary = "bin-{name}"
 [version]
 command = ["{{{{ binary }}}}", "--version"]
 pattern = 'bad (\d+\.\d+\.\d+)'
@@ -70,8 +70,7 @@ stop_within = "1s"
 [profile.stock]
 about = "as it is"
 files = {{ "bad.conf" = "bad.conf.j2" }}
-"#,
-            binary = binary.display()
+"#
         );
         std::fs::write(dir.join("product.toml"), toml).expect("written");
         std::fs::write(dir.join("bad.conf.j2"), "port {{ listen_port }}\n").expect("written");
@@ -86,8 +85,14 @@ files = {{ "bad.conf" = "bad.conf.j2" }}
 
     fn command(&self) -> std::process::Command {
         let mut command = weir(&["run", "bad", "--yes"]);
+        command.env("PATH", self.path());
         command.arg("--library").arg(self.scratch.path().join("library")).arg("--out").arg(self.out());
         command
+    }
+
+    /// The search path with the product's folder in front.
+    fn path(&self) -> String {
+        format!("{}:{}", self.scratch.path().display(), std::env::var("PATH").unwrap_or_default())
     }
 
     /// Runs the suite; the bad product's error row, after looking that `direct` was measured all the same.
@@ -165,6 +170,7 @@ fn a_product_that_dies_in_mid_trial_is_an_error() {
 fn an_origin_that_goes_away_is_an_error_and_the_run_goes_on() {
     let library = Library::new("sleeps", "sleep 1000", "", "3s");
     let mut command = weir(&["run", "bad", "--yes", "--products", "direct:stock,nginx:stock"]);
+    command.env("PATH", library.path());
     command.arg("--library").arg(library.scratch.path().join("library")).arg("--out").arg(library.out());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
     let trials = library.out().join("trials");

@@ -151,9 +151,13 @@ fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String
     let suite = catalogue.suite(name).map_err(Failure::input)?;
     let only =
         args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
-    let selected = suite
+    let mut selected = suite
         .select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue)
         .map_err(Failure::input)?;
+    if args.products.is_some() {
+        // Products that the user names run at every scale.
+        selected.scales.values_mut().for_each(|scale| scale.products = None);
+    }
     let (mut suite, scaled) = selected.at_scale(args.scale.into());
     if let Some(blocks) = args.blocks {
         suite.blocks = blocks;
