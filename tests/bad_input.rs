@@ -98,7 +98,16 @@ fn too_few_descriptors_are_seen_before_anything_starts() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let mut command = std::process::Command::new("prlimit");
-    command.args(["--nofile=300:300", env!("CARGO_BIN_EXE_weir"), "run", "quick", "--scale", "smoke", "--yes", "--out"]);
+    command.args([
+        "--nofile=300:300",
+        env!("CARGO_BIN_EXE_weir"),
+        "run",
+        "quick",
+        "--scale",
+        "smoke",
+        "--yes",
+        "--out",
+    ]);
     command.arg(&out).env("WEIR_HOME", common::home());
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
     let said = ended.expect(2);
@@ -118,7 +127,17 @@ fn folders_that_cannot_be_used_are_refused() {
     std::fs::create_dir(&full).expect("made");
     std::fs::write(full.join("thesis.txt"), "mine").expect("written");
     let args = |out: &Path| {
-        vec!["run".to_owned(), "quick".into(), "--scale".into(), "smoke".into(), "--yes".into(), "--products".into(), "direct".into(), "--out".into(), out.display().to_string()]
+        vec![
+            "run".to_owned(),
+            "quick".into(),
+            "--scale".into(),
+            "smoke".into(),
+            "--yes".into(),
+            "--products".into(),
+            "direct".into(),
+            "--out".into(),
+            out.display().to_string(),
+        ]
     };
     let ended = common::run_within(weir(&[]).args(args(&full)), std::time::Duration::from_secs(60));
     assert!(ended.expect(3).contains("not empty"), "{}", ended.stderr);

@@ -124,7 +124,9 @@ fn assert_says(error: &Value, stage: &str, words: &[&str]) {
 
 /// A Python server that answers as told, for products that do come up.
 fn python(body: &str) -> String {
-    format!("exec python3 -u - \"$@\" <<'EOF'\nimport http.server, sys, socketserver\nclass H(http.server.BaseHTTPRequestHandler):\n    protocol_version = 'HTTP/1.1'\n    def log_message(self, *a): pass\n    def do_GET(self):\n{body}\nclass S(socketserver.ThreadingMixIn, http.server.HTTPServer):\n    daemon_threads = True\nS(('127.0.0.1', int(sys.argv[1])), H).serve_forever()\nEOF")
+    format!(
+        "exec python3 -u - \"$@\" <<'EOF'\nimport http.server, sys, socketserver\nclass H(http.server.BaseHTTPRequestHandler):\n    protocol_version = 'HTTP/1.1'\n    def log_message(self, *a): pass\n    def do_GET(self):\n{body}\nclass S(socketserver.ThreadingMixIn, http.server.HTTPServer):\n    daemon_threads = True\nS(('127.0.0.1', int(sys.argv[1])), H).serve_forever()\nEOF"
+    )
 }
 
 #[test]
@@ -211,7 +213,9 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let args = ["run", "quick", "--scale", "smoke", "--blocks", "40", "--products", "direct", "--yes", "-q", "--out"];
     let mut command = weir(&args);
     let child = command.arg(&out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
-    until("two finished trials", Duration::from_secs(30), || out.join("trials").is_dir() && measurements(&out).len() >= 2);
+    until("two finished trials", Duration::from_secs(30), || {
+        out.join("trials").is_dir() && measurements(&out).len() >= 2
+    });
     fill(&mounted.0);
     let ended = child.wait_with_output().expect("waited for");
     let said = String::from_utf8_lossy(&ended.stderr);

@@ -40,8 +40,20 @@ fn a_frozen_origin_shows_in_the_percentiles() {
         });
         let ended = run_within(
             &mut weir(&[
-                "load", &origin.url("/bytes/128"), "--rate", "1000", "-c", "16", "-d", "8s", "--warmup", "1s", "--json",
-                "-q", "--driver", driver,
+                "load",
+                &origin.url("/bytes/128"),
+                "--rate",
+                "1000",
+                "-c",
+                "16",
+                "-d",
+                "8s",
+                "--warmup",
+                "1s",
+                "--json",
+                "-q",
+                "--driver",
+                driver,
             ]),
             Duration::from_secs(60),
         );

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{csv_rows, measurements, nothing_left, processes_touching, run_within, scratch, signal, until, wait_within, weir};
+use common::{
+    csv_rows, measurements, nothing_left, processes_touching, run_within, scratch, signal, until, wait_within, weir,
+};
 use rustix::process::Signal;
 
 const SUITE: &str = r#"
@@ -57,9 +59,9 @@ fn until_in_mid_trial(out: &Path) {
     until("two trials finished and a product in the third", Duration::from_secs(60), || {
         out.join("trials").is_dir()
             && measurements(out).len() >= 2
-            && processes_touching(&out.join("trials")).iter().any(|(_, args)| {
-                (args.contains("nginx") || args.contains("haproxy")) && !args.contains("weir")
-            })
+            && processes_touching(&out.join("trials"))
+                .iter()
+                .any(|(_, args)| (args.contains("nginx") || args.contains("haproxy")) && !args.contains("weir"))
     });
 }
 
@@ -67,10 +69,8 @@ fn resume_and_check(out: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
     for (folder, bytes) in before {
         assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok(), "{}", folder.display());
     }
-    let ended = run_within(
-        &mut weir(&["run", "--resume", out.to_str().expect("UTF-8"), "--yes"]),
-        Duration::from_secs(120),
-    );
+    let ended =
+        run_within(&mut weir(&["run", "--resume", out.to_str().expect("UTF-8"), "--yes"]), Duration::from_secs(120));
     ended.expect(0);
     let after = whole(out);
     assert_eq!(after.len(), TRIALS);

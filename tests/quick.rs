@@ -14,8 +14,20 @@ fn a_shortened_quick_measures_real_products() {
     let products = ["direct", "nginx", "haproxy", "caddy"];
     let ended = run_within(
         &mut weir(&[
-            "run", "quick", "--products", &products.join(","), "--scale", "smoke", "--blocks", "2", "--out", out_text,
-            "--yes", "--json", "--seed", "7",
+            "run",
+            "quick",
+            "--products",
+            &products.join(","),
+            "--scale",
+            "smoke",
+            "--blocks",
+            "2",
+            "--out",
+            out_text,
+            "--yes",
+            "--json",
+            "--seed",
+            "7",
         ]),
         Duration::from_secs(400),
     );
@@ -61,7 +73,9 @@ fn latency_is_offered_alike(measured: &[(std::path::PathBuf, serde_json::Value)]
 }
 
 fn files_are_complete(out: &std::path::Path) {
-    for file in ["run.toml", "environment.json", "plan.json", "rates-latency.json", "report/report.html", "report/report.md"] {
+    for file in
+        ["run.toml", "environment.json", "plan.json", "rates-latency.json", "report/report.html", "report/report.md"]
+    {
         assert!(out.join(file).metadata().is_ok_and(|f| f.len() > 0), "{file}");
     }
     let environment: serde_json::Value =

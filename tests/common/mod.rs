@@ -144,8 +144,8 @@ pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
         .into_iter()
         .filter_map(|folder| {
             let text = std::fs::read_to_string(folder.join("measurement.json")).ok()?;
-            let value = serde_json::from_str(&text)
-                .unwrap_or_else(|e| panic!("{}: half a measurement: {e}", folder.display()));
+            let value =
+                serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: half a measurement: {e}", folder.display()));
             Some((folder, value))
         })
         .collect()

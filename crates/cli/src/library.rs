@@ -29,9 +29,7 @@ fn built_in() -> Result<Catalogue, CatalogueError> {
         let name = folder.path().display().to_string();
         let mut templates: BTreeMap<String, String> = folder
             .files()
-            .filter_map(|file| {
-                Some((file.path().file_name()?.to_str()?.to_owned(), file.contents_utf8()?.to_owned()))
-            })
+            .filter_map(|file| Some((file.path().file_name()?.to_str()?.to_owned(), file.contents_utf8()?.to_owned())))
             .collect();
         if let Some(toml) = templates.remove("product.toml") {
             let source = format!("products/{name}/product.toml");

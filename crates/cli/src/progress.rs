@@ -48,7 +48,8 @@ impl Observer for RunProgress {
                 self.trials = trials;
                 self.bar.set_length(trials as u64);
                 self.bar.set_position(finished as u64);
-                let resumed = if finished > 0 { format!(", {finished} of them finished before") } else { String::new() };
+                let resumed =
+                    if finished > 0 { format!(", {finished} of them finished before") } else { String::new() };
                 self.line(&format!("{trials} trials{resumed}, into {}", folder.display()));
             }
             Happening::Rate(chosen) => {

@@ -120,8 +120,8 @@ impl Catalogue {
     pub fn suite(&self, name: &str) -> Result<Suite, CatalogueError> {
         let text = if name.ends_with(".toml") {
             let path = Path::new(name);
-            let toml = std::fs::read_to_string(path)
-                .map_err(|error| CatalogueError::Io { path: path.to_owned(), error })?;
+            let toml =
+                std::fs::read_to_string(path).map_err(|error| CatalogueError::Io { path: path.to_owned(), error })?;
             SuiteText { source: name.to_owned(), toml }
         } else {
             self.suites
@@ -166,8 +166,8 @@ fn read_products(dir: &Path) -> Result<BTreeMap<String, ProductText>, CatalogueE
     for folder in entries(dir)?.into_iter().filter(|p| p.is_dir()) {
         let mut templates = BTreeMap::new();
         for file in entries(&folder)?.into_iter().filter(|p| p.is_file()) {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
+            let text =
+                std::fs::read_to_string(&file).map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
             templates.insert(file_name(&file), text);
         }
         if let Some(toml) = templates.remove("product.toml") {
@@ -181,8 +181,7 @@ fn read_products(dir: &Path) -> Result<BTreeMap<String, ProductText>, CatalogueE
 fn read_suites(dir: &Path) -> Result<BTreeMap<String, SuiteText>, CatalogueError> {
     let mut suites = BTreeMap::new();
     for file in entries(dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
-        let toml = std::fs::read_to_string(&file)
-            .map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
+        let toml = std::fs::read_to_string(&file).map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
         let name = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
         suites.insert(name, SuiteText { source: file.display().to_string(), toml });
     }

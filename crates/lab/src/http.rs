@@ -76,8 +76,7 @@ impl Http {
     /// # Errors
     /// What went wrong, in words.
     pub fn get(&self, path: &str) -> Result<Answer, String> {
-        let request =
-            Request { method: "GET".into(), path: path.into(), headers: Vec::new(), body: Vec::new() };
+        let request = Request { method: "GET".into(), path: path.into(), headers: Vec::new(), body: Vec::new() };
         self.send(&request)
     }
 

@@ -12,7 +12,9 @@ const LOWEST: u16 = 15_000;
 
 /// Why there is no port.
 #[derive(Debug, thiserror::Error)]
-#[error("no free port on 127.0.0.1 between {LOWEST} and {0} in 200 tries\n  to mend it: see what listens there with `ss -ltn`")]
+#[error(
+    "no free port on 127.0.0.1 between {LOWEST} and {0} in 200 tries\n  to mend it: see what listens there with `ss -ltn`"
+)]
 pub struct NoPort(u16);
 
 /// Chooses `N` different ports on which 127.0.0.1 has no listener now.

@@ -11,8 +11,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec};
 
 use crate::tail::last_lines;

@@ -278,9 +278,11 @@ impl Run {
         let mine = |m: &&Measurement| m.case.product == entry.product && m.case.profile == entry.profile;
         let last: Vec<&Measurement> = self.measured.iter().filter(mine).rev().take(FAILURES_IN_A_ROW).collect();
         let before_load = |m: &&Measurement| {
-            m.error.as_ref().is_some_and(|e| ["render", "check", "start", "ready", "verify", "not-tried"].contains(&e.stage.as_str()))
+            m.error.as_ref().is_some_and(|e| {
+                ["render", "check", "start", "ready", "verify", "not-tried"].contains(&e.stage.as_str())
+            })
         };
-        if last.len() < FAILURES_IN_A_ROW || !last.iter().all(|m| before_load(m)) {
+        if last.len() < FAILURES_IN_A_ROW || !last.iter().all(before_load) {
             return None;
         }
         let error = last.first()?.error.as_ref()?;

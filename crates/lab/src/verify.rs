@@ -21,12 +21,18 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Answer),
     if let Some(status) = expect.status
         && answer.status != status
     {
-        return Err(format!("the origin answers {} with status {}, the suite expects {status}", workload.request.path, answer.status));
+        return Err(format!(
+            "the origin answers {} with status {}, the suite expects {status}",
+            workload.request.path, answer.status
+        ));
     }
     if let Some(size) = expect.size
         && answer.size != size
     {
-        return Err(format!("the origin answers {} with {} bytes, the suite expects {size}", workload.request.path, answer.size));
+        return Err(format!(
+            "the origin answers {} with {} bytes, the suite expects {size}",
+            workload.request.path, answer.size
+        ));
     }
     if let Some(hash) = expect.hash
         && answer.hash != hash

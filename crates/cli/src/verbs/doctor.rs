@@ -54,7 +54,9 @@ fn driver_check() -> Check {
     let why = "the io_uring driver costs client and origin about a third less CPU a request than epoll".to_owned();
     let name = "io-driver".to_owned();
     match weir_net::probe(weir_net::Choice::Uring) {
-        Ok(_) => Check { name, status: Status::Ok, seen: "io_uring with everything weir needs".into(), why, mend: None },
+        Ok(_) => {
+            Check { name, status: Status::Ok, seen: "io_uring with everything weir needs".into(), why, mend: None }
+        }
         Err(error) => Check {
             name,
             status: Status::Warn,
@@ -85,4 +87,3 @@ fn tell(check: &Check) {
 pub fn findings(checks: &[Check]) -> Vec<weir_model::record::Finding> {
     checks.iter().filter(|c| matches!(c.status, Status::Warn | Status::Bad)).filter_map(Check::finding).collect()
 }
-

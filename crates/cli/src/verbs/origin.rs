@@ -64,7 +64,12 @@ pub fn main(args: &Args) -> Done {
     if args.json {
         println!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
     } else {
-        println!("listening on http://{} ({}, {} thread(s)); Ctrl-C ends it", origin.addr(), origin.driver(), args.threads);
+        println!(
+            "listening on http://{} ({}, {} thread(s)); Ctrl-C ends it",
+            origin.addr(),
+            origin.driver(),
+            args.threads
+        );
     }
     crate::args::wait_for_ctrl_c().map_err(Failure::missing)?;
     let books = origin.stop();

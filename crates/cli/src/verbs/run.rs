@@ -139,9 +139,8 @@ pub fn main(args: &Args) -> Done {
         let mut progress = RunProgress::new(args.quiet);
         run.carry_out(&stop, &mut progress)
     };
-    let outcome = outcome.map_err(|error| {
-        Failure::missing(format!("{error}\n  what was measured is in {}", folder.display()))
-    })?;
+    let outcome = outcome
+        .map_err(|error| Failure::missing(format!("{error}\n  what was measured is in {}", folder.display())))?;
     conclude(args, &outcome)
 }
 
@@ -151,9 +150,8 @@ fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String
     let suite = catalogue.suite(name).map_err(Failure::input)?;
     let only =
         args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
-    let mut selected = suite
-        .select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue)
-        .map_err(Failure::input)?;
+    let mut selected =
+        suite.select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue).map_err(Failure::input)?;
     if args.products.is_some() {
         // Products that the user names run at every scale.
         selected.scales.values_mut().for_each(|scale| scale.products = None);
@@ -253,8 +251,8 @@ fn tell_machine(setup: &Setup) {
         eprintln!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
     }
     if !setup.doctor.is_empty() {
-        let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.as_str()).collect();
-        eprintln!("doctor: {} ({})", names.join(", "), "`weir doctor` explains");
+        let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.trim_start_matches("doctor-")).collect();
+        eprintln!("doctor: {} (`weir doctor` explains)", names.join(", "));
     }
 }
 
@@ -263,8 +261,7 @@ fn conclude(args: &Args, outcome: &Outcome) -> Done {
     let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
     let summary = weir_report::summary(&run);
     if outcome.finished > 0 {
-        let made =
-            weir_report::make(&outcome.folder, &weir_report::Options::default()).map_err(Failure::missing)?;
+        let made = weir_report::make(&outcome.folder, &weir_report::Options::default()).map_err(Failure::missing)?;
         if args.json {
             super::print_json(&summary)?;
         } else {

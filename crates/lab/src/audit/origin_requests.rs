@@ -26,8 +26,10 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     if reached > sent {
         let extra = reached - sent;
-        let message =
-            format!("the origin saw {extra} requests more than the {sent} that the client sent ({:.2} %)", share(extra));
+        let message = format!(
+            "the origin saw {extra} requests more than the {sent} that the client sent ({:.2} %)",
+            share(extra)
+        );
         // A retry after an upstream connection closed under it is a proxy's duty; a rule of doing everything
         // twice is not. One in a thousand tells them apart.
         let severity = if share(extra) < 0.1 { Severity::Warning } else { Severity::Fatal };

@@ -19,8 +19,15 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         r if r < 100.0 => Severity::Note,
         _ => return None,
     };
-    let message = format!("the product opened {opened} connections to the origin for {requests} requests ({ratio:.1} requests a connection)");
-    finding("upstream-keepalive", severity, message, "turn on the product's upstream keep-alive, as its tuned profile does")
+    let message = format!(
+        "the product opened {opened} connections to the origin for {requests} requests ({ratio:.1} requests a connection)"
+    );
+    finding(
+        "upstream-keepalive",
+        severity,
+        message,
+        "turn on the product's upstream keep-alive, as its tuned profile does",
+    )
 }
 
 #[cfg(test)]

@@ -40,7 +40,9 @@ pub enum JournalError {
         error: std::io::Error,
     },
     /// There is something already.
-    #[error("{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there")]
+    #[error(
+        "{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there"
+    )]
     Exists(String),
     /// Not a run folder.
     #[error("{0} is not a run folder: there is no run.toml in it")]
@@ -211,8 +213,7 @@ impl Journal {
         writer
             .serialize(Row::from(measurement))
             .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
-        let bytes =
-            writer.into_inner().map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
+        let bytes = writer.into_inner().map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
         self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
     }
 

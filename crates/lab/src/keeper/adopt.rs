@@ -23,8 +23,7 @@ pub fn become_subreaper() -> std::io::Result<()> {
 pub fn end_orphans() {
     let own = exe_of(std::process::id());
     for _ in 0..1_000 {
-        let orphans: Vec<u32> =
-            descendants(std::process::id()).into_iter().filter(|pid| exe_of(*pid) != own).collect();
+        let orphans: Vec<u32> = descendants(std::process::id()).into_iter().filter(|pid| exe_of(*pid) != own).collect();
         if orphans.is_empty() {
             return;
         }

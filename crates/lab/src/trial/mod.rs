@@ -165,12 +165,7 @@ impl Yielded {
     }
 }
 
-fn attempt(
-    bench: &Bench,
-    order: &Order<'_>,
-    stop: &Stop,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<Yielded, Failure> {
+fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Step<'_>)) -> Result<Yielded, Failure> {
     let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
         Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
     })?;
@@ -293,7 +288,8 @@ fn write_files(folder: &Path, measured: &Measured) -> Result<(), Failure> {
         writer.serialize(row).map_err(|e| io(e.into()))?;
     }
     writer.flush().map_err(io)?;
-    let costs = serde_json::json!({ "vitals_cpu_us": measured.window.own_cpu_us, "window_s": measured.window.length_s });
+    let costs =
+        serde_json::json!({ "vitals_cpu_us": measured.window.own_cpu_us, "window_s": measured.window.length_s });
     let path = folder.join("observer.json");
     std::fs::write(&path, pretty(&costs)?).map_err(|error| JournalError::Io { path, error })?;
     Ok(())

@@ -175,7 +175,12 @@ fn run_check(product: &Product, argv: &[String], rendered: &Rendered, folder: &P
         return Ok(());
     };
     let failed = |message: String, evidence: String| {
-        Failure::at("check", message, evidence, "correct the product's templates; they are in the trial's folder as rendered")
+        Failure::at(
+            "check",
+            message,
+            evidence,
+            "correct the product's templates; they are in the trial's folder as rendered",
+        )
     };
     let output = Command::new(program)
         .args(args)

@@ -61,7 +61,12 @@ fn describe(spec: &LoadSpec) -> String {
         Shape::Closed => format!("closed load for {} s", spec.duration_s),
         Shape::Count { requests } => format!("{requests} requests"),
         Shape::Open { rate, arrivals } => {
-            format!("open load, {} {} for {} s", human_rate(rate), format!("{arrivals:?}").to_lowercase(), spec.duration_s)
+            format!(
+                "open load, {} {} for {} s",
+                human_rate(rate),
+                format!("{arrivals:?}").to_lowercase(),
+                spec.duration_s
+            )
         }
     }
 }

@@ -47,7 +47,9 @@ pub fn parse(url: &str) -> Result<Target, InputError> {
     let with_port = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
     let addr = with_port
         .to_socket_addrs()
-        .map_err(|e| wrong(format!("{authority} cannot be resolved: {e}"), "a host that exists, and a port below 65536"))?
+        .map_err(|e| {
+            wrong(format!("{authority} cannot be resolved: {e}"), "a host that exists, and a port below 65536")
+        })?
         .next()
         .ok_or_else(|| wrong(format!("{authority} has no address"), "a host that has one"))?;
     Ok(Target { addr, authority: authority.to_owned(), path })
