@@ -148,7 +148,8 @@ mod tests {
     fn equal_answers_pass_and_every_difference_is_named() {
         let right = answer();
         assert_eq!(compare(&right, &right), Ok(()));
-        let cases: [(&str, fn(&mut Answer)); 5] = [
+        type Spoil = fn(&mut Answer);
+        let cases: [(&str, Spoil); 5] = [
             ("version", |a| a.version = "HTTP/1.0".into()),
             ("status", |a| a.status = 502),
             ("content-type", |a| a.headers.clear()),
