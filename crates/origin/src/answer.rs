@@ -17,26 +17,26 @@ const CHUNK: usize = 16 << 10;
 
 /// Something that is to be sent on a connection, in its turn.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// What the target meant.
-    pub resolved: Rc<Resolved>,
+    pub(crate) resolved: Rc<Resolved>,
     /// What the request gave to the answer.
-    pub given: Given,
+    pub(crate) given: Given,
     /// Not before then.
-    pub due: Option<Instant>,
+    pub(crate) due: Option<Instant>,
     /// Which kind of thing.
-    pub role: Role,
+    pub(crate) role: Role,
     /// The request was HEAD: the head of what GET would get.
-    pub head_only: bool,
+    pub(crate) head_only: bool,
     /// Version of the request.
-    pub version: Version,
+    pub(crate) version: Version,
     /// The connection closes after this.
-    pub close: bool,
+    pub(crate) close: bool,
 }
 
 /// Whose account an answer is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// The answer to a counted request.
     Counted,
     /// The answer to one of the lab's own requests.
@@ -50,31 +50,31 @@ pub enum Role {
 /// What an answer repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
 /// can be used again.
 #[derive(Debug, Default)]
-pub struct Given {
+pub(crate) struct Given {
     bytes: Vec<u8>,
     type_length: usize,
 }
 
 impl Given {
     /// Begins again, in a buffer that was used before.
-    pub fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Given {
+    pub(crate) fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Given {
         buffer.clear();
         buffer.extend_from_slice(content_type);
         Given { bytes: buffer, type_length: content_type.len() }
     }
 
     /// Adds a piece of the body.
-    pub fn push(&mut self, piece: &[u8]) {
+    pub(crate) fn push(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);
     }
 
     /// The body.
-    pub fn body(&self) -> &[u8] {
+    pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.type_length..]
     }
 
     /// Gives the buffer back.
-    pub fn into_buffer(self) -> Vec<u8> {
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
         self.bytes
     }
 
@@ -86,24 +86,30 @@ impl Given {
 
 /// How much was handed to the driver for one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Written {
+pub(crate) struct Written {
     /// All bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Those of the body, without chunk framing.
-    pub body: u64,
+    pub(crate) body: u64,
     /// How many bytes come before the body.
-    pub before_body: u64,
+    pub(crate) before_body: u64,
 }
 
 /// Hands answers to a driver.
 #[derive(Debug, Default)]
-pub struct Writer {
+pub(crate) struct Writer {
     scratch: Vec<u8>,
 }
 
 impl Writer {
     /// Queues the whole answer. `books` is asked for the accounts if the answer is about them.
-    pub fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, books: impl FnOnce() -> Books) -> Written {
+    pub(crate) fn write<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        answer: &Answer,
+        books: impl FnOnce() -> Books,
+    ) -> Written {
         let resolved = &*answer.resolved;
         if answer.role == Role::Continue {
             io.send(conn, encode::CONTINUE);
@@ -195,12 +201,12 @@ impl Writer {
 
 impl Answer {
     /// `100 Continue`, in its turn.
-    pub fn interim() -> Answer {
+    pub(crate) fn interim() -> Answer {
         Answer { role: Role::Continue, close: false, ..Answer::closing(Resolved::fixed(200, Body::text(""), false)) }
     }
 
     /// The refusal (400, 431 ...) of what is not HTTP, or beyond bounds.
-    pub fn malformed(status: u16, why: &dyn std::fmt::Display) -> Answer {
+    pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Answer {
         Answer { role: Role::Malformed, ..Answer::closing(Resolved::malformed(status, why)) }
     }
 

@@ -38,18 +38,18 @@ const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"]
 
 /// A number with one writer and any number of readers.
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     /// Adds; only the owner may.
-    pub fn add(&self, n: u64) {
+    pub(crate) fn add(&self, n: u64) {
         // Release (a plain store on x86) is what makes the snapshot's promise hold: who sees this sees what
         // the same worker counted before.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Release);
     }
 
     /// Raises the number to `n` where it is less; only the owner may.
-    pub fn raise(&self, n: u64) {
+    pub(crate) fn raise(&self, n: u64) {
         if n > self.0.load(Ordering::Relaxed) {
             self.0.store(n, Ordering::Release);
         }
@@ -65,26 +65,26 @@ impl Counter {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 #[allow(missing_docs)] // see Books
-pub struct Counters {
-    pub requests: Counter,
-    pub answered: Counter,
-    pub bytes_in: Counter,
-    pub bytes_out: Counter,
-    pub body_bytes_in: Counter,
-    pub body_bytes_out: Counter,
-    pub max_in_flight: Counter,
+pub(crate) struct Counters {
+    pub(crate) requests: Counter,
+    pub(crate) answered: Counter,
+    pub(crate) bytes_in: Counter,
+    pub(crate) bytes_out: Counter,
+    pub(crate) body_bytes_in: Counter,
+    pub(crate) body_bytes_out: Counter,
+    pub(crate) max_in_flight: Counter,
     versions: [Counter; 2],
     connection_headers: [Counter; 4],
-    pub own_requests: Counter,
-    pub malformed: Counter,
-    pub connections_accepted: Counter,
-    pub connections_used: Counter,
-    pub connections_reset: Counter,
+    pub(crate) own_requests: Counter,
+    pub(crate) malformed: Counter,
+    pub(crate) connections_accepted: Counter,
+    pub(crate) connections_used: Counter,
+    pub(crate) connections_reset: Counter,
 }
 
 impl Counters {
     /// Counts a request that is not the lab's own.
-    pub fn request(&self, version: Version, connection: ConnectionHeader) {
+    pub(crate) fn request(&self, version: Version, connection: ConnectionHeader) {
         self.requests.add(1);
         let version = match version {
             Version::Http10 => 0,
@@ -103,7 +103,7 @@ impl Counters {
 
 /// All workers' counters.
 #[derive(Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     workers: Box<[Counters]>,
     open: AtomicU64,
     max_open: AtomicU64,
@@ -111,7 +111,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Empty books for so many workers.
-    pub fn new(workers: usize) -> Ledger {
+    pub(crate) fn new(workers: usize) -> Ledger {
         Ledger {
             workers: (0..workers).map(|_| Counters::default()).collect(),
             open: AtomicU64::new(0),
@@ -120,24 +120,24 @@ impl Ledger {
     }
 
     /// The counters of one worker, which alone may write them.
-    pub fn worker(&self, index: usize) -> &Counters {
+    pub(crate) fn worker(&self, index: usize) -> &Counters {
         &self.workers[index]
     }
 
     /// A worker has one connection more.
-    pub fn opened(&self, worker: usize) {
+    pub(crate) fn opened(&self, worker: usize) {
         self.workers[worker].connections_accepted.add(1);
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.max_open.fetch_max(open, Ordering::Relaxed);
     }
 
     /// A worker has one connection less.
-    pub fn closed(&self) {
+    pub(crate) fn closed(&self) {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Adds everything up.
-    pub fn books(&self) -> Books {
+    pub(crate) fn books(&self) -> Books {
         let sum = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();
         let max = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).max();
         // Later things first, so that no effect is seen without its cause.

@@ -12,7 +12,7 @@ use crate::origin::Serving;
 ///
 /// # Errors
 /// When the one that was ordered is not.
-pub fn choose(choice: DriverChoice) -> Result<Kind, OriginError> {
+pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, OriginError> {
     let choice = match choice {
         DriverChoice::Auto => Choice::Auto,
         DriverChoice::Uring => Choice::Uring,
@@ -25,7 +25,7 @@ pub fn choose(choice: DriverChoice) -> Result<Kind, OriginError> {
 ///
 /// # Errors
 /// When it does not start.
-pub fn serve_on(kind: Kind, serving: Serving<'_>) -> Result<(), OriginError> {
+pub(crate) fn serve_on(kind: Kind, serving: Serving<'_>) -> Result<(), OriginError> {
     let failed = |source| OriginError::Driver { driver: kind, source };
     match kind {
         Kind::Uring => serving.run(UringDriver::new().map_err(failed)?, kind),

@@ -16,20 +16,20 @@ const SPARE_SIZE: usize = 64 << 10;
 
 /// Shared by the connections of one worker.
 #[derive(Debug)]
-pub struct Desk {
+pub(crate) struct Desk {
     ledger: Arc<Ledger>,
     worker: usize,
     /// Answers ready to be sent.
-    pub cache: Cache,
+    pub(crate) cache: Cache,
     writer: Writer,
     /// Which connections to look at again, and when.
-    pub timers: Timers,
+    pub(crate) timers: Timers,
     spare: Vec<Vec<u8>>,
 }
 
 impl Desk {
     /// The desk of one worker.
-    pub fn new(ledger: Arc<Ledger>, worker: usize) -> Desk {
+    pub(crate) fn new(ledger: Arc<Ledger>, worker: usize) -> Desk {
         Desk {
             ledger,
             worker,
@@ -41,32 +41,32 @@ impl Desk {
     }
 
     /// This worker's counters.
-    pub fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &Counters {
         self.ledger.worker(self.worker)
     }
 
     /// Hands an answer to the driver.
-    pub fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer) -> Written {
+    pub(crate) fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer) -> Written {
         self.writer.write(io, conn, answer, || self.ledger.books())
     }
 
     /// A connection was accepted.
-    pub fn opened(&self) {
+    pub(crate) fn opened(&self) {
         self.ledger.opened(self.worker);
     }
 
     /// A connection is gone.
-    pub fn closed(&self) {
+    pub(crate) fn closed(&self) {
         self.ledger.closed();
     }
 
     /// A buffer to use; empty, or what is in it does not matter.
-    pub fn buffer(&mut self) -> Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes a buffer back.
-    pub fn give_back(&mut self, buffer: Vec<u8>) {
+    pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
         if (1..=SPARE_SIZE).contains(&buffer.capacity()) && self.spare.len() < SPARE {
             self.spare.push(buffer);
         }

@@ -27,16 +27,16 @@ use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{Resolved, Source};
 
 /// Bytes queued in the driver above which answers wait in the connection's own queue.
-pub const HIGH_WATER: usize = 256 << 10;
+pub(crate) const HIGH_WATER: usize = 256 << 10;
 /// Most answers that wait on one connection.
-pub const MAX_WAITING: usize = 4096;
+pub(crate) const MAX_WAITING: usize = 4096;
 /// How long a connection whose peer broke the protocol stays readable after the 400: closing while bytes still come
 /// would reset it, and the peer might never see why.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// One connection, without its parser.
 #[derive(Debug, Default)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// The request whose body is being read.
     current: Option<Current>,
     /// Answers that something holds up.
@@ -88,7 +88,7 @@ struct Current {
 
 impl Flow {
     /// A new connection in place of an old one.
-    pub fn begin(&mut self, conn: Conn) {
+    pub(crate) fn begin(&mut self, conn: Conn) {
         debug_assert!(self.waiting.is_empty() && self.handed.is_empty());
         *self = Flow {
             conn: Some(conn),
@@ -99,22 +99,22 @@ impl Flow {
     }
 
     /// Whether this is `conn` and still open.
-    pub fn is(&self, conn: Conn) -> bool {
+    pub(crate) fn is(&self, conn: Conn) -> bool {
         self.open_conn() == Some(conn)
     }
 
     /// The connection, while it is open.
-    pub fn open_conn(&self) -> Option<Conn> {
+    pub(crate) fn open_conn(&self) -> Option<Conn> {
         self.conn.filter(|_| self.state != State::Gone)
     }
 
     /// Whether requests are still read.
-    pub fn reads(&self) -> bool {
+    pub(crate) fn reads(&self) -> bool {
         self.state == State::Open
     }
 
     /// The kernel may have taken more since the last event: brings the books up to date.
-    pub fn settle<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk) {
+    pub(crate) fn settle<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk) {
         if !self.handed.is_empty() {
             self.settle_at(io.unsent(conn), desk);
         }
@@ -130,7 +130,7 @@ impl Flow {
     }
 
     /// So many bytes were read, in the middle of whatever is being read.
-    pub fn read(&mut self, bytes: usize, desk: &Desk) {
+    pub(crate) fn read(&mut self, bytes: usize, desk: &Desk) {
         match &self.current {
             None if self.reads() => self.unattributed += bytes as u64,
             Some(current) if current.role == Role::Own => {}
@@ -139,7 +139,14 @@ impl Flow {
     }
 
     /// A head is complete.
-    pub fn on_head<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, head: &RequestHead<'_>, read: usize) {
+    pub(crate) fn on_head<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        desk: &mut Desk,
+        head: &RequestHead<'_>,
+        read: usize,
+    ) {
         let resolved = desk.cache.resolve(head.target);
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.unattributed) + read as u64;
@@ -182,7 +189,7 @@ impl Flow {
     }
 
     /// A piece of the body of the current request.
-    pub fn on_body(&mut self, desk: &Desk, piece: &[u8]) {
+    pub(crate) fn on_body(&mut self, desk: &Desk, piece: &[u8]) {
         let Some(current) = &mut self.current else {
             return;
         };
@@ -201,7 +208,7 @@ impl Flow {
     }
 
     /// The current request is complete.
-    pub fn on_end<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, keep_alive: bool) {
+    pub(crate) fn on_end<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, keep_alive: bool) {
         let Some(current) = self.current.take() else {
             return;
         };
@@ -219,7 +226,14 @@ impl Flow {
     }
 
     /// The peer broke the protocol (or the bounds): it is told, with this status, after the answers that are due to it.
-    pub fn on_malformed<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, status: u16, why: &dyn Display) {
+    pub(crate) fn on_malformed<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        desk: &mut Desk,
+        status: u16,
+        why: &dyn Display,
+    ) {
         if !self.reads() {
             return;
         }
@@ -233,13 +247,13 @@ impl Flow {
     }
 
     /// The peer will send no more. It may still read.
-    pub fn on_eof<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn on_eof<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
         self.lingers = false;
         self.stop(io, conn, desk);
     }
 
     /// Reads no more, answers what is complete, and closes.
-    pub fn stop<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn stop<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         self.current = None;
         self.state = self.state.max(State::Deaf);
@@ -251,7 +265,7 @@ impl Flow {
     }
 
     /// The connection is gone.
-    pub fn on_failed<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk, reset: bool) {
+    pub(crate) fn on_failed<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk, reset: bool) {
         // A driver that has forgotten the connection says 0, which then does not mean that all was sent.
         let unsent = io.unsent(conn);
         if unsent > 0 {
@@ -264,21 +278,21 @@ impl Flow {
     }
 
     /// Ends it now, whatever is under way.
-    pub fn abort<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &Desk) {
+    pub(crate) fn abort<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &Desk) {
         self.settle(io, conn, desk);
         io.abort(conn);
         self.forget(desk);
     }
 
     /// Everything that was queued has been taken.
-    pub fn on_sent<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn on_sent<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
         self.asked = false;
         self.settle(io, conn, desk);
         self.pump(io, conn, desk);
     }
 
     /// The time that was asked for has come.
-    pub fn on_time<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn on_time<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
         self.timed = false;
         self.settle(io, conn, desk);
         if self.state == State::Closing {

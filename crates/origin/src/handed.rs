@@ -9,7 +9,7 @@ use crate::answer::{Role, Written};
 
 /// What a connection has queued, answer by answer.
 #[derive(Debug, Default)]
-pub struct Handed {
+pub(crate) struct Handed {
     /// Bytes ever queued.
     queued: u64,
     /// Bytes ever reported as taken.
@@ -29,30 +29,30 @@ struct Mark {
 
 /// What the kernel has taken since the last look, without the lab's own answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// All bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes of bodies.
-    pub body: u64,
+    pub(crate) body: u64,
     /// Answers to counted requests, to their last byte.
-    pub answered: u64,
+    pub(crate) answered: u64,
 }
 
 impl Handed {
     /// Nothing is queued that the kernel has not taken.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
     /// An answer was queued.
-    pub fn push(&mut self, written: Written, role: Role) {
+    pub(crate) fn push(&mut self, written: Written, role: Role) {
         let body_at = self.queued + written.before_body;
         self.queued += written.bytes;
         self.marks.push_back(Mark { end: self.queued, body_at, body_left: written.body, role });
     }
 
     /// The driver still holds `unsent` bytes: reports what is new.
-    pub fn settle(&mut self, unsent: usize) -> Progress {
+    pub(crate) fn settle(&mut self, unsent: usize) -> Progress {
         let taken = self.queued.saturating_sub(unsent as u64);
         let mut progress = Progress::default();
         while let Some(mark) = self.marks.front_mut() {
@@ -78,7 +78,7 @@ impl Handed {
     }
 
     /// Forgets everything, for the next connection.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.marks.clear();
         self.marks.shrink_to(64);
         (self.queued, self.taken) = (0, 0);

@@ -1,12 +1,12 @@
 //! The origin: the server behind the proxy, and its own accounts of what reached it.
 //!
 //! It answers from memory, exactly and quickly, so that what is measured is the proxy: bodies of any size, delays,
-//! echoes, statuses. What it serves is listed at its `/` ([`page::INDEX`]); what it counts is in
-//! [`weir_model::books::Books`], and [`books`] says when.
+//! echoes, statuses. What it serves is listed at its `/` ([`INDEX`]); what it counts is in
+//! [`weir_model::books::Books`], and the module `books` says when.
 //!
-//! One thread owns its connections outright. A request passes [`worker`] (driver and parser), [`flow`] (order,
-//! delays, ends), [`resolve`] (what a target means, prepared), [`answer`] (bytes to the driver) and [`handed`]
-//! (what the kernel has taken of them).
+//! One thread owns its connections outright. A request passes `worker` (driver and parser), `flow` (order, delays,
+//! ends), `resolve` (what a target means, prepared), `answer` (bytes to the driver) and `handed` (what the kernel
+//! has taken of them).
 //!
 //! # HTTP
 //! HTTP/1.1 and HTTP/1.0 with keep-alive, pipelining, HEAD, `100-continue`, bodies with `Content-Length` or
@@ -15,22 +15,23 @@
 //!
 //! This crate does not know the client, nor what stands between.
 
-pub mod answer;
-pub mod books;
+mod answer;
+mod books;
 mod choose;
-pub mod desk;
-pub mod flow;
-pub mod handed;
-pub mod options;
+mod desk;
+mod flow;
+mod handed;
+mod options;
 mod origin;
-pub mod page;
+mod page;
 mod payload;
-pub mod resolve;
-pub mod route;
-pub mod timers;
-pub mod value;
-pub mod worker;
+mod resolve;
+mod route;
+mod timers;
+mod value;
+mod worker;
 
 pub use options::{Options, OriginError};
 pub use origin::Origin;
-pub use payload::{ALPHABET, MAX_PAYLOAD, payload, payload_hash};
+pub use page::INDEX;
+pub use payload::{MAX_PAYLOAD, payload, payload_hash};

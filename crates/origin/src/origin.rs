@@ -85,7 +85,8 @@ impl Origin {
         self.driver
     }
 
-    /// The accounts of all threads so far; [`crate::books`] says what a snapshot promises.
+    /// The accounts of all threads so far, exact when nothing is in flight. While they run the sum is not of one
+    /// instant; `answered <= requests` and `connections_used <= connections_accepted` hold in every one.
     pub fn books(&self) -> Books {
         self.ledger.books()
     }
@@ -95,7 +96,7 @@ impl Origin {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops: no more connections or requests; answers under way get [`worker::GRACE`] to finish; then everything
+    /// Stops: no more connections or requests; answers under way get five seconds to finish; then everything
     /// is closed and the threads are joined. The accounts are final.
     pub fn stop(mut self) -> Books {
         self.halt();
@@ -176,7 +177,7 @@ fn run(cpu: Option<u32>, kind: Kind, serving: Serving<'_>) {
 }
 
 /// What a worker does once it has a driver.
-pub struct Serving<'a> {
+pub(crate) struct Serving<'a> {
     tell: &'a mpsc::Sender<Result<Ready, OriginError>>,
     listener: TcpListener,
     ledger: Arc<Ledger>,
@@ -189,7 +190,7 @@ impl Serving<'_> {
     ///
     /// # Errors
     /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
-    pub fn run<D: Driver>(self, mut driver: D, kind: Kind) -> Result<(), OriginError> {
+    pub(crate) fn run<D: Driver>(self, mut driver: D, kind: Kind) -> Result<(), OriginError> {
         driver.listen(self.listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
         let ready = Ready { driver: driver.name(), waker: driver.waker() };
         if self.tell.send(Ok(ready)).is_err() {

@@ -23,7 +23,7 @@ Any of them takes a query, which wins over the path:
 ";
 
 /// The body of a refusal.
-pub fn refusal(refusal: &Refusal) -> String {
+pub(crate) fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotFound { .. } => format!("{refusal}. What there is:\n\n{INDEX}"),
         Refusal::BadValue { .. } => format!("{refusal}.\n"),
@@ -31,11 +31,11 @@ pub fn refusal(refusal: &Refusal) -> String {
 }
 
 /// The body of a 413.
-pub fn too_large() -> String {
+pub(crate) fn too_large() -> String {
     format!("this origin echoes at most {MAX_PAYLOAD} bytes.\n")
 }
 
 /// The body of the 400 for what is not HTTP.
-pub fn malformed(why: &dyn std::fmt::Display) -> String {
+pub(crate) fn malformed(why: &dyn std::fmt::Display) -> String {
     format!("this is not a request that can be answered: {why}.\n")
 }

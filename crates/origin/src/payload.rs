@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub const MAX_PAYLOAD: usize = 64 << 20;
 
 /// The characters of payloads: printable, and the same in JSON, URLs and shells.
-pub const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Bytes a block.
 const BLOCK: usize = 8;
@@ -34,7 +34,7 @@ static PREFIXES: [OnceLock<Vec<u8>>; TIERS.len()] = [const { OnceLock::new() }; 
 /// The payload of `size` bytes.
 ///
 /// # Panics
-/// When `size` is over [`MAX_PAYLOAD`]; what came from outside is checked by [`crate::route::parse`].
+/// When `size` is over [`MAX_PAYLOAD`]; what came from outside was checked when its target was parsed.
 pub fn payload(size: usize) -> &'static [u8] {
     assert!(size <= MAX_PAYLOAD, "a payload has at most {MAX_PAYLOAD} bytes, not {size}");
     for (length, prefix) in TIERS.iter().zip(&PREFIXES) {

@@ -14,7 +14,7 @@ use crate::payload::payload;
 use crate::route::{self, Plan, Subject};
 
 /// Bodies up to this size travel with their head in one copied piece; larger ones are handed over in place.
-pub const SMALL: usize = 4096;
+pub(crate) const SMALL: usize = 4096;
 
 /// Targets kept. More different ones than this in turn are resolved again each time, which costs a
 /// microsecond or so and is otherwise the same.
@@ -28,7 +28,7 @@ const JSON: &str = "application/json";
 
 /// Where an answer's body comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// It is known: [`Resolved::body`].
     Fixed,
     /// The request's body.
@@ -41,7 +41,7 @@ pub enum Source {
 
 /// A fixed body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub(crate) enum Body {
     /// At most [`SMALL`] bytes, or made by a request.
     Copied(Box<[u8]>),
     /// Lives as long as the process.
@@ -50,7 +50,7 @@ pub enum Body {
 
 impl Body {
     /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Body::Copied(bytes) => bytes,
             Body::Static(bytes) => bytes,
@@ -62,33 +62,33 @@ impl Body {
     }
 
     /// A text made for one answer.
-    pub fn text(text: impl AsRef<str>) -> Body {
+    pub(crate) fn text(text: impl AsRef<str>) -> Body {
         Body::Copied(text.as_ref().as_bytes().into())
     }
 }
 
 /// What a target means.
 #[derive(Debug)]
-pub struct Resolved {
+pub(crate) struct Resolved {
     /// What was asked for; for a refused target, the refusal's status and nothing else.
-    pub plan: Plan,
+    pub(crate) plan: Plan,
     /// The lab's own: not in the books.
-    pub own: bool,
+    pub(crate) own: bool,
     /// Where the body comes from.
-    pub source: Source,
+    pub(crate) source: Source,
     /// The body if `source` is [`Source::Fixed`], else empty.
-    pub body: Body,
+    pub(crate) body: Body,
     /// `Content-Type` of it.
-    pub content_type: &'static str,
+    pub(crate) content_type: &'static str,
     /// The head of the usual answer, if `source` is [`Source::Fixed`], and behind it the body if that is small
     /// and not chunked.
-    pub ready: Box<[u8]>,
+    pub(crate) ready: Box<[u8]>,
     /// How much of `ready` is head.
-    pub ready_head: usize,
+    pub(crate) ready_head: usize,
 }
 
 /// Whether an answer of this status never has a body (RFC 9110, section 6.4.1).
-pub fn bodiless(status: u16) -> bool {
+pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
@@ -97,7 +97,13 @@ pub fn bodiless(status: u16) -> bool {
 /// No `Date`: the answer to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
 /// (section 6.6.1) asks for one of origins that have a clock, so that caches can reckon ages; nothing here is
 /// to be cached.
-pub fn encode_head(out: &mut Vec<u8>, status: u16, content_type: &str, framing: BodyFraming, persistence: Persistence) {
+pub(crate) fn encode_head(
+    out: &mut Vec<u8>,
+    status: u16,
+    content_type: &str,
+    framing: BodyFraming,
+    persistence: Persistence,
+) {
     let framing = match status {
         status if bodiless(status) => BodyFraming::None,
         205 => BodyFraming::Length(0),
@@ -116,7 +122,7 @@ pub fn encode_head(out: &mut Vec<u8>, status: u16, content_type: &str, framing: 
 
 impl Resolved {
     /// Resolves a target, also one that is wrong.
-    pub fn new(target: &[u8]) -> Resolved {
+    pub(crate) fn new(target: &[u8]) -> Resolved {
         let own = route::is_own(target);
         match route::parse(target) {
             Ok(plan) => Resolved::planned(plan, own),
@@ -125,18 +131,18 @@ impl Resolved {
     }
 
     /// An answer that is only a status and a text.
-    pub fn fixed(status: u16, body: Body, own: bool) -> Resolved {
+    pub(crate) fn fixed(status: u16, body: Body, own: bool) -> Resolved {
         let plan = Plan { status, ..Plan::PLAIN };
         Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
     }
 
     /// The 413 for a body that is too large to be echoed.
-    pub fn too_large() -> Resolved {
+    pub(crate) fn too_large() -> Resolved {
         Resolved::fixed(413, Body::text(page::too_large()), false)
     }
 
     /// The answer to what the parser refused.
-    pub fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
+    pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
         Resolved::fixed(status, Body::text(page::malformed(why)), false)
     }
 
@@ -181,7 +187,7 @@ fn status_line(status: u16) -> String {
 
 /// The targets asked for lately.
 #[derive(Debug, Default)]
-pub struct Cache {
+pub(crate) struct Cache {
     entries: Vec<(Box<[u8]>, Rc<Resolved>)>,
     last: usize,
     next: usize,
@@ -189,7 +195,7 @@ pub struct Cache {
 
 impl Cache {
     /// What `target` means. Allocates only for a target that was not among the latest.
-    pub fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
+    pub(crate) fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
         if let Some((key, resolved)) = self.entries.get(self.last)
             && **key == *target
         {

@@ -15,24 +15,24 @@ use crate::value;
 
 /// What a target asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The path's part of the answer.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// `?bytes=`: a payload of so many bytes in place of the subject's own body.
-    pub bytes: Option<usize>,
+    pub(crate) bytes: Option<usize>,
     /// Status of the answer.
-    pub status: u16,
+    pub(crate) status: u16,
     /// How long the answer waits after the request is complete.
-    pub delay: Duration,
+    pub(crate) delay: Duration,
     /// `Transfer-Encoding: chunked` in place of `Content-Length`.
-    pub chunked: bool,
+    pub(crate) chunked: bool,
     /// Close the connection after the answer.
-    pub close: bool,
+    pub(crate) close: bool,
 }
 
 /// What stands in the body if the query does not say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// `/`: the page that lists what there is.
     Index,
     /// `/bytes/<size>`: a payload.
@@ -53,7 +53,7 @@ pub enum Subject {
 
 /// Why a target is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// Nothing is at this path: 404.
     NotFound {
         /// The path, cut short, printable.
@@ -78,7 +78,7 @@ const EXCERPT: usize = 64;
 
 impl Plan {
     /// 200 at once, kept open, nothing special.
-    pub const PLAIN: Plan =
+    pub(crate) const PLAIN: Plan =
         Plan { subject: Subject::Index, bytes: None, status: 200, delay: Duration::ZERO, chunked: false, close: false };
 
     /// The plan of a path without query.
@@ -90,7 +90,7 @@ impl Plan {
 
 impl Refusal {
     /// The status that says it.
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         match self {
             Refusal::NotFound { .. } => 404,
             Refusal::BadValue { .. } => 400,
@@ -110,7 +110,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Whether a target is the lab's own (`/_weir/...`), and so not part of the books.
-pub fn is_own(target: &[u8]) -> bool {
+pub(crate) fn is_own(target: &[u8]) -> bool {
     origin_form(target).starts_with(b"/_weir/")
 }
 
@@ -121,7 +121,7 @@ pub fn is_own(target: &[u8]) -> bool {
 ///
 /// # Errors
 /// A [`Refusal`] for an unknown path or query key, and for a value out of its bounds.
-pub fn parse(target: &[u8]) -> Result<Plan, Refusal> {
+pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
     let target = origin_form(target);
     let (path, query) = match target.iter().position(|byte| *byte == b'?') {
         Some(mark) => (&target[..mark], &target[mark + 1..]),

@@ -14,7 +14,7 @@ use weir_net::Conn;
 
 /// Connections by the time at which they want to be looked at.
 #[derive(Debug, Default)]
-pub struct Timers {
+pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
     next_serial: u64,
 }
@@ -30,7 +30,7 @@ struct Entry {
 
 impl Timers {
     /// Asks for `conn` at `at`.
-    pub fn set(&mut self, at: Instant, conn: Conn) {
+    pub(crate) fn set(&mut self, at: Instant, conn: Conn) {
         // A slot is made from a u32, so it fits.
         let slot = conn.slot() as u32;
         self.heap.push(Reverse(Entry { at, serial: self.next_serial, slot, life: conn.life() }));
@@ -38,12 +38,12 @@ impl Timers {
     }
 
     /// When something is due next.
-    pub fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
     /// Takes the next connection that is due at `now`; never one whose time is still to come.
-    pub fn pop(&mut self, now: Instant) -> Option<Conn> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Conn> {
         if self.next()? > now {
             return None;
         }

@@ -10,25 +10,26 @@ use weir_model::units::{ByteCount, HumanDuration};
 use crate::payload::MAX_PAYLOAD;
 
 /// Longest delay.
-pub const MAX_DELAY: Duration = Duration::from_secs(60);
+pub(crate) const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// What a size may be, for people.
-pub const SIZE_RULE: &str = "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
+pub(crate) const SIZE_RULE: &str =
+    "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
 /// What a duration may be, for people.
-pub const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s)";
+pub(crate) const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s)";
 /// What a status may be, for people.
-pub const STATUS_RULE: &str = "three digits, 200 to 599";
+pub(crate) const STATUS_RULE: &str = "three digits, 200 to 599";
 /// What a flag may be, for people.
-pub const FLAG_RULE: &str = "1 or 0";
+pub(crate) const FLAG_RULE: &str = "1 or 0";
 
 /// Bytes of a body: `11268`, `16KiB`, `64MiB`; at most [`MAX_PAYLOAD`]. `None` breaks [`SIZE_RULE`].
-pub fn size(text: &[u8]) -> Option<usize> {
+pub(crate) fn size(text: &[u8]) -> Option<usize> {
     let count: ByteCount = std::str::from_utf8(text).ok()?.parse().ok()?;
     usize::try_from(count.0).ok().filter(|size| *size <= MAX_PAYLOAD)
 }
 
 /// A duration: `250us`, `10ms`, `1.5s`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
-pub fn duration(text: &[u8]) -> Option<Duration> {
+pub(crate) fn duration(text: &[u8]) -> Option<Duration> {
     let HumanDuration(delay) = std::str::from_utf8(text).ok()?.parse().ok()?;
     Some(delay).filter(|delay| *delay <= MAX_DELAY)
 }
@@ -36,7 +37,7 @@ pub fn duration(text: &[u8]) -> Option<Duration> {
 /// A status code, 200 to 599. `None` breaks [`STATUS_RULE`].
 ///
 /// 1xx is no final answer, and the client would wait for one for ever.
-pub fn status(text: &[u8]) -> Option<u16> {
+pub(crate) fn status(text: &[u8]) -> Option<u16> {
     if text.len() != 3 || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -45,7 +46,7 @@ pub fn status(text: &[u8]) -> Option<u16> {
 }
 
 /// `1` or `0`. `None` breaks [`FLAG_RULE`].
-pub fn flag(text: &[u8]) -> Option<bool> {
+pub(crate) fn flag(text: &[u8]) -> Option<bool> {
     match text {
         b"1" => Some(true),
         b"0" => Some(false),

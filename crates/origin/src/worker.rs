@@ -13,11 +13,11 @@ use crate::desk::Desk;
 use crate::flow::Flow;
 
 /// How long a stop waits for answers that are under way.
-pub const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// The connections of one thread.
 #[derive(Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     connections: Vec<Connection>,
     desk: Desk,
 }
@@ -39,7 +39,7 @@ impl Connection {
 ///
 /// # Errors
 /// When the driver fails as a whole.
-pub fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Result<()> {
+pub(crate) fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Result<()> {
     let mut worker = Worker::new(desk);
     while !stop.load(Ordering::Acquire) {
         let until = worker.desk.timers.next();
