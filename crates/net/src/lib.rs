@@ -82,7 +82,9 @@ pub trait Io {
 
     /// Queues bytes, copied. They leave when the next turn begins, with those of all other connections; while
     /// the connection is being made, when it is made.
-    fn send(&mut self, conn: Conn, bytes: &[u8]);
+    fn send(&mut self, conn: Conn, bytes: &[u8]) {
+        self.send_with(conn, bytes, &[]);
+    }
 
     /// Queues `head` (copied) and then `body` (not copied).
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]);

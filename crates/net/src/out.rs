@@ -64,8 +64,16 @@ impl Out {
         self.left += bytes.len();
     }
 
+    /// Adds a head, and a body that lives for ever.
+    pub(crate) fn push_with(&mut self, head: &[u8], body: &'static [u8]) {
+        self.push(head);
+        if !body.is_empty() {
+            self.push_body(body);
+        }
+    }
+
     /// Adds bytes that live for ever.
-    pub(crate) fn push_body(&mut self, body: &'static [u8]) {
+    fn push_body(&mut self, body: &'static [u8]) {
         if body.len() <= COPY_UP_TO {
             self.push(body);
             return;

@@ -1,8 +1,9 @@
 //! The table of a driver's connections: small slots, used again, each with the number of its life.
 //!
-//! It does not know which driver, and closes nothing.
+//! It does not know which driver, and closes nothing before the driver itself goes.
 
-use std::os::fd::RawFd;
+use std::mem;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use crate::Conn;
 use crate::out::NONE;
@@ -147,9 +148,22 @@ impl Slots {
         self.all.len() - self.free.len()
     }
 
-    /// All slots in use.
-    pub(crate) fn iter_used(&self) -> impl Iterator<Item = &Slot> {
-        self.all.iter().filter(|slot| slot.is(Is::Used))
+    /// Asks for [`crate::Event::Sent`], if handlers still know the connection.
+    pub(crate) fn want_sent(&mut self, conn: Conn) {
+        if let Some(slot) = self.open_mut(conn) {
+            slot.set(Is::WantSent);
+        }
+    }
+
+    /// Closes every socket; the driver goes.
+    pub(crate) fn close_all(&mut self) {
+        for slot in &mut self.all {
+            let fd = mem::replace(&mut slot.fd, -1);
+            if fd >= 0 {
+                // SAFETY: the slot owned the descriptor and forgot it just now.
+                drop(unsafe { OwnedFd::from_raw_fd(fd) });
+            }
+        }
     }
 }
 

@@ -6,6 +6,16 @@ use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// How long to wait before accepting is tried again after descriptors or memory ran out.
+pub(crate) const STARVED_FOR: Duration = Duration::from_millis(10);
+
+/// Whether accepting failed for want of descriptors or memory: the connection still waits, and will for a while.
+pub(crate) fn is_starving(error: i32) -> bool {
+    // ENOSPC: epoll's limit of watches.
+    matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC)
+}
 
 /// A socket address in the kernel's form.
 #[derive(Clone, Copy)]
@@ -120,7 +130,7 @@ pub(crate) fn linger_zero(fd: RawFd) {
     // SAFETY: the caller's descriptor is open; a wrong one gives an error and nothing else.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     // A socket that refuses the option still gets closed, with FIN instead of RST.
-    let _ = rustix::net::sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO));
+    let _ = rustix::net::sockopt::set_socket_linger(fd, Some(Duration::ZERO));
 }
 
 /// The socket's pending error as a number, zero when there is none.

@@ -6,10 +6,11 @@ use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 use super::calls::{accept, receive};
-use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_LIFE, READS_A_TURN, STARVED_FOR, WAKER, WATCH, token};
+use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_LIFE, READS_A_TURN, WAKER, WATCH, token};
 use crate::out::NONE;
 use crate::slots::Is;
-use crate::{Conn, Event, Handler, socket};
+use crate::socket::{self, STARVED_FOR, is_starving};
+use crate::{Conn, Event, Handler};
 
 impl EpollDriver {
     pub(super) fn dispatch<H: Handler>(&mut self, handler: &mut H, token: u64, flags: u32) {
@@ -81,9 +82,7 @@ impl EpollDriver {
                 }
                 Err(libc::EAGAIN) => return,
                 // Out of descriptors or memory: the kernel would report the waiting connection for ever.
-                Err(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC) => {
-                    return self.starve();
-                }
+                Err(error) if is_starving(error) => return self.starve(),
                 // The connection died in the queue; there may be more.
                 Err(_) => {}
             }

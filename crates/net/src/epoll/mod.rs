@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
@@ -29,9 +29,6 @@ const ACCEPTS_A_TURN: usize = 256;
 
 /// Kernel events taken at once.
 const EVENTS: usize = 512;
-
-/// How long to wait before accepting is tried again after descriptors or memory ran out.
-const STARVED_FOR: Duration = Duration::from_millis(10);
 
 /// Lives of this number are no connection's: the waker and the listeners.
 const NO_LIFE: u32 = u32::MAX;
@@ -133,8 +130,8 @@ impl EpollDriver {
         }
     }
 
-    /// Queues through `fill`; `None` when the connection takes no more.
-    fn queue(&mut self, conn: Conn, fill: impl FnOnce(&mut crate::out::Out)) {
+    /// Queues, unless the connection takes no more.
+    fn queue(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
@@ -145,7 +142,7 @@ impl EpollDriver {
             slot.out = self.outs.take();
         }
         let (out, waits) = (slot.out, slot.is_any(&[Is::Connecting, Is::Blocked]));
-        fill(self.outs.get_mut(out));
+        self.outs.get_mut(out).push_with(head, body);
         if !waits {
             self.mark(conn.slot() as u32);
         }
@@ -203,25 +200,14 @@ impl Io for EpollDriver {
         Ok(conn)
     }
 
-    fn send(&mut self, conn: Conn, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.queue(conn, |out| out.push(bytes));
-        }
-    }
-
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         if !head.is_empty() || !body.is_empty() {
-            self.queue(conn, |out| {
-                out.push(head);
-                out.push_body(body);
-            });
+            self.queue(conn, head, body);
         }
     }
 
     fn want_sent(&mut self, conn: Conn) {
-        if let Some(slot) = self.slots.open_mut(conn) {
-            slot.set(Is::WantSent);
-        }
+        self.slots.want_sent(conn);
     }
 
     fn close(&mut self, conn: Conn) {
@@ -310,12 +296,7 @@ impl Driver for EpollDriver {
 
 impl Drop for EpollDriver {
     fn drop(&mut self) {
-        for slot in self.slots.iter_used() {
-            if slot.fd >= 0 {
-                // SAFETY: the slot owned the descriptor, and the table goes with the driver.
-                drop(unsafe { OwnedFd::from_raw_fd(slot.fd) });
-            }
-        }
+        self.slots.close_all();
     }
 }
 

@@ -22,7 +22,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
@@ -30,7 +30,7 @@ use io_uring::{opcode, squeue, types};
 use self::buffers::{Buffers, Shape};
 use self::ring::{Completion, Kind, Ring};
 use self::scratch::Scratch;
-use crate::out::{NONE, Out, OutPool};
+use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Conn, Driver, Handler, Io, Waker, host};
@@ -174,8 +174,8 @@ impl UringDriver {
         }
     }
 
-    /// Queues through `fill`, behind the queue that the kernel reads if there is one.
-    fn queue(&mut self, conn: Conn, fill: impl FnOnce(&mut Out)) {
+    /// Queues, behind the queue that the kernel reads if there is one.
+    fn queue(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
@@ -195,7 +195,7 @@ impl UringDriver {
             }
             out = self.outs.get(out).next;
         }
-        fill(self.outs.get_mut(out));
+        self.outs.get_mut(out).push_with(head, body);
         if !waits {
             self.mark(conn.slot() as u32);
         }
@@ -270,25 +270,14 @@ impl Io for UringDriver {
         Ok(self.slots.conn(index))
     }
 
-    fn send(&mut self, conn: Conn, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.queue(conn, |out| out.push(bytes));
-        }
-    }
-
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         if !head.is_empty() || !body.is_empty() {
-            self.queue(conn, |out| {
-                out.push(head);
-                out.push_body(body);
-            });
+            self.queue(conn, head, body);
         }
     }
 
     fn want_sent(&mut self, conn: Conn) {
-        if let Some(slot) = self.slots.open_mut(conn) {
-            slot.set(Is::WantSent);
-        }
+        self.slots.want_sent(conn);
     }
 
     fn close(&mut self, conn: Conn) {
@@ -368,11 +357,6 @@ impl Drop for UringDriver {
             .ring()
             .submitter()
             .register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
-        for slot in self.slots.iter_used() {
-            if slot.fd >= 0 {
-                // SAFETY: the slot owned the descriptor, and the table goes with the driver.
-                drop(unsafe { OwnedFd::from_raw_fd(slot.fd) });
-            }
-        }
+        self.slots.close_all();
     }
 }

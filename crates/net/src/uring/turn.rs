@@ -3,7 +3,7 @@
 use std::io;
 use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
 
@@ -11,10 +11,8 @@ use super::UringDriver;
 use super::ring::{Completion, Kind, Wait};
 use crate::out::NONE;
 use crate::slots::Is;
+use crate::socket::{STARVED_FOR, is_starving};
 use crate::{Event, Handler};
-
-/// How long to wait before accepting is tried again after descriptors or memory ran out.
-const STARVED_FOR: Duration = Duration::from_millis(10);
 
 /// The most bytes given to the kernel in one send.
 const SEND_AT_MOST: usize = 1 << 30;
@@ -313,7 +311,7 @@ impl UringDriver {
             fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => {
                 let error = -error;
-                if matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) {
+                if is_starving(error) {
                     self.starved = Some(Instant::now() + STARVED_FOR);
                 }
             }
