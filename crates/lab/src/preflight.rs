@@ -13,17 +13,6 @@ const OTHER_DESCRIPTORS: u64 = 256;
 /// Least free space for a run, bytes. A trial writes a few hundred kilobytes.
 const LEAST_FREE: u64 = 64 * 1024 * 1024;
 
-/// Raises the soft limit of descriptors to the hard one, for this process and what it starts, and returns the limit.
-pub fn raise_descriptor_limit() -> u64 {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    let hard = limit.maximum.unwrap_or(u64::MAX);
-    limit.current = limit.maximum;
-    // A soft limit that cannot be raised to the hard one stays; the check below judges by what is in force.
-    let _ = setrlimit(Resource::Nofile, limit);
-    getrlimit(Resource::Nofile).current.unwrap_or(hard)
-}
-
 /// Checks that the suite's connections fit the descriptors: a proxy holds one downstream and one upstream of each.
 ///
 /// # Errors

@@ -110,7 +110,6 @@ enum ArrivalsArg {
 /// Runs it.
 pub fn main(args: &Args) -> Done {
     let spec = spec(args)?;
-    weir_lab::preflight::raise_descriptor_limit();
     let stop = StopFlag::new();
     watch_signals(&stop).map_err(Failure::missing)?;
     let outputs = Outputs { hlog: args.hlog.clone(), series: args.csv.clone() };

@@ -52,7 +52,7 @@ pub fn main(args: &Args) -> Done {
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
     };
-    weir_lab::preflight::raise_descriptor_limit();
+    weir_net::raise_descriptor_limit();
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
         let word = OriginWord { listening: origin.addr(), driver: origin.driver().to_owned() };

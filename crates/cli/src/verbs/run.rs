@@ -118,7 +118,7 @@ pub fn main(args: &Args) -> Done {
         Some(folder) => (recorded_suite(folder, &catalogue)?, Vec::new()),
         None => chosen_suite(args, &catalogue)?,
     };
-    preflight::descriptors(&suite, preflight::raise_descriptor_limit()).map_err(Failure::input)?;
+    preflight::descriptors(&suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
     let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&suite.name));
     let setup = setup(args, suite, scaled, &catalogue, &folder)?;
     let expected = Run::expected(&setup.suite);
