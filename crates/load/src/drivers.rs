@@ -6,14 +6,6 @@ use weir_net::{Choice, Driver, EpollDriver, Kind, UringDriver, probe};
 use crate::error::LoadError;
 use crate::worker::Worker;
 
-/// The name in records.
-pub(crate) fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Uring => "io_uring",
-        Kind::Epoll => "epoll",
-    }
-}
-
 /// io_uring if asked for, or if it works here and nothing else was asked for.
 ///
 /// # Errors
@@ -32,13 +24,12 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, LoadError> {
 /// # Errors
 /// What the kernel refused.
 pub(crate) fn work(kind: Kind, worker: Worker) -> Result<(), LoadError> {
-    let name = name(kind);
-    let cannot = |source| LoadError::Driver { name, source };
+    let cannot = |source| LoadError::Driver { driver: kind, source };
     match kind {
         Kind::Uring => work_on(UringDriver::new().map_err(cannot)?, worker),
         Kind::Epoll => work_on(EpollDriver::new().map_err(cannot)?, worker),
     }
-    .map_err(|source| LoadError::DriverFailed { name, source })
+    .map_err(|source| LoadError::DriverFailed { driver: kind, source })
 }
 
 fn work_on<D: Driver>(mut driver: D, worker: Worker) -> std::io::Result<()> {

@@ -51,19 +51,19 @@ pub enum LoadError {
     NoDriver(#[from] weir_net::ProbeError),
 
     /// The I/O driver could not be made.
-    #[error("the {name} driver cannot be made: {source}")]
+    #[error("the {driver} driver cannot be made: {source}")]
     Driver {
-        /// `io_uring` or `epoll`.
-        name: &'static str,
+        /// Which one.
+        driver: weir_net::Kind,
         /// What the kernel said.
         source: io::Error,
     },
 
     /// The driver failed in mid-load.
-    #[error("the {name} driver failed: {source}")]
+    #[error("the {driver} driver failed: {source}")]
     DriverFailed {
-        /// `io_uring` or `epoll`.
-        name: &'static str,
+        /// Which one.
+        driver: weir_net::Kind,
         /// What the kernel said.
         source: io::Error,
     },

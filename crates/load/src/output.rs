@@ -1,9 +1,10 @@
 //! The files a load leaves: histograms by second, and one row a second.
 //!
 //! Nothing is written while the load runs: writing and compressing would take time from whatever is measured on this
-//! host. Histograms are kept serialised (some kilobytes a second) and written at the end.
+//! host. Histograms are kept serialised (some kilobytes a second) and written at the end. The files are opened at the
+//! start: who waits an hour for a load should not learn then that its folder cannot be written.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -58,17 +59,78 @@ fn serialised(histo: &Histo) -> Vec<u8> {
     bytes
 }
 
+/// The files of a load, open before it begins, so that a path that cannot be written is told before anything is sent.
+#[derive(Debug)]
+pub(crate) struct Sinks {
+    pub hlog: Option<Sink>,
+    pub series: Option<Sink>,
+}
+
+impl Outputs {
+    /// Opens what is to be written.
+    ///
+    /// # Errors
+    /// [`LoadError::Output`].
+    pub(crate) fn open(&self) -> Result<Sinks, LoadError> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
+        Ok(Sinks { hlog: open(&self.hlog)?, series: open(&self.series)? })
+    }
+}
+
+/// A file to write when the load is over. What it held before stays until then; a new file that is never written goes.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    path: PathBuf,
+    file: File,
+    /// Made by us, and still empty.
+    fresh: bool,
+}
+
+impl Sink {
+    fn open(path: &Path) -> Result<Sink, LoadError> {
+        let fresh = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|source| failed(path, source))?;
+        Ok(Sink { path: path.to_owned(), file, fresh })
+    }
+
+    /// Replaces what is in it.
+    fn write(&mut self, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), LoadError> {
+        self.fresh = false;
+        let written = self.empty().and_then(|()| {
+            let mut out = BufWriter::new(&self.file);
+            fill(&mut out)?;
+            out.flush()
+        });
+        written.map_err(|source| failed(&self.path, source))
+    }
+
+    /// Pipes and terminals have no length to set.
+    fn empty(&self) -> io::Result<()> {
+        if self.file.metadata()?.is_file() { self.file.set_len(0) } else { Ok(()) }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if self.fresh {
+            // The load has failed, and says why; an empty file more is no second failure.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// Writes the interval log. `window` is the window's start on the run's clock, `unix` the same as wall time.
 ///
 /// # Errors
 /// [`LoadError::Output`].
-pub(crate) fn write_log(path: &Path, intervals: &[Interval], window: u64, unix: SystemTime) -> Result<(), LoadError> {
-    let written = File::create(path).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        log_to(&mut out, intervals, window, unix)?;
-        out.flush()
-    });
-    written.map_err(|source| failed(path, source))
+pub(crate) fn write_log(
+    sink: &mut Sink,
+    intervals: &[Interval],
+    window: u64,
+    unix: SystemTime,
+) -> Result<(), LoadError> {
+    sink.write(|out| log_to(out, intervals, window, unix))
 }
 
 fn log_to(out: &mut impl Write, intervals: &[Interval], window: u64, unix: SystemTime) -> io::Result<()> {
@@ -99,15 +161,14 @@ fn log_to(out: &mut impl Write, intervals: &[Interval], window: u64, unix: Syste
 ///
 /// # Errors
 /// [`LoadError::Output`].
-pub(crate) fn write_series(path: &Path, rows: &[LoadSecond]) -> Result<(), LoadError> {
-    let write = || -> Result<(), csv::Error> {
-        let mut out = csv::Writer::from_path(path)?;
+pub(crate) fn write_series(sink: &mut Sink, rows: &[LoadSecond]) -> Result<(), LoadError> {
+    sink.write(|out| {
+        let mut table = csv::Writer::from_writer(out);
         for row in rows {
-            out.serialize(row)?;
+            table.serialize(row)?;
         }
-        Ok(out.flush()?)
-    };
-    write().map_err(|error| failed(path, error.into()))
+        table.flush()
+    })
 }
 
 fn failed(path: &Path, source: io::Error) -> LoadError {
@@ -162,7 +223,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("latency.hlog");
-        write_log(&path, &intervals, window, SystemTime::now()).unwrap();
+        write_log(&mut Sink::open(&path).unwrap(), &intervals, window, SystemTime::now()).unwrap();
         let text = std::fs::read(&path).unwrap();
         let head = String::from_utf8_lossy(&text);
         assert!(head.starts_with("#[Histogram log format version 1.3]\n"));
@@ -192,7 +253,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("load.csv");
         let row = LoadSecond { second: 3, length_s: 1.0, right: 9, ..LoadSecond::default() };
-        write_series(&path, std::slice::from_ref(&row)).unwrap();
+        write_series(&mut Sink::open(&path).unwrap(), std::slice::from_ref(&row)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(
             text.starts_with("second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us\n3,1.0,")
@@ -204,7 +265,21 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
-        let error = write_series(Path::new("/nowhere/load.csv"), &[]).unwrap_err();
+        let error = Sink::open(Path::new("/nowhere/load.csv")).unwrap_err();
         assert!(error.to_string().contains("/nowhere/load.csv"), "{error}");
+    }
+
+    #[test]
+    fn a_load_that_fails_leaves_files_as_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old.csv"), dir.path().join("new.csv"));
+        std::fs::write(&old, "of a load before").unwrap();
+        let outputs = Outputs { hlog: Some(new.clone()), series: Some(old.clone()) };
+        drop(outputs.open().unwrap());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "of a load before");
+        assert!(!new.exists());
+        // And one that is shorter leaves nothing of the old behind it.
+        write_series(&mut Sink::open(&old).unwrap(), &[]).unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Shape};
+use weir_net::Kind;
 
 use crate::ledger::Ledger;
 use crate::output::span_s;
@@ -22,7 +23,7 @@ pub(crate) struct Span {
 }
 
 /// Puts the record together.
-pub(crate) fn result(plan: &Plan, driver: &str, span: &Span, ledger: Ledger, outcomes: &[Outcome]) -> LoadResult {
+pub(crate) fn result(plan: &Plan, driver: Kind, span: &Span, ledger: Ledger, outcomes: &[Outcome]) -> LoadResult {
     let mut window = moments(&ledger.window);
     let mut total = moments(&ledger.total);
     let mut connect = histo();
@@ -41,7 +42,7 @@ pub(crate) fn result(plan: &Plan, driver: &str, span: &Span, ledger: Ledger, out
     let sum = |f: fn(&Outcome) -> u64| outcomes.iter().map(f).sum();
     LoadResult {
         schema: LOAD_SCHEMA,
-        driver: driver.to_owned(),
+        driver: driver.to_string(),
         threads: plan.threads,
         window_start_ms: unix_ms(span.unix),
         window_s,

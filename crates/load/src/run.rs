@@ -88,7 +88,8 @@ pub(crate) fn run_with_ports(
 ) -> Result<LoadResult, LoadError> {
     let plan = Arc::new(Plan::new(spec, ports)?);
     let kind = drivers::choose(spec.driver)?;
-    let mut load = Load::start(&plan, kind, outputs.hlog.is_some())?;
+    let mut sinks = outputs.open()?;
+    let mut load = Load::start(&plan, kind, sinks.hlog.is_some())?;
     let outcome = load.carry_out(stop, progress);
     if outcome.is_err() {
         load.shared.abandon();
@@ -97,14 +98,14 @@ pub(crate) fn run_with_ports(
     let span = outcome?;
     load.ledger.close(span.window, span.end);
 
-    if let (Some(path), Some(log)) = (&outputs.hlog, &load.ledger.log) {
-        output::write_log(path, log, span.window, span.unix)?;
+    if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.ledger.log) {
+        output::write_log(sink, log, span.window, span.unix)?;
     }
-    if let Some(path) = &outputs.series {
-        output::write_series(path, &load.ledger.series)?;
+    if let Some(sink) = &mut sinks.series {
+        output::write_series(sink, &load.ledger.series)?;
     }
     load.outcomes.sort_by_key(|outcome| outcome.thread);
-    Ok(result::result(&plan, drivers::name(kind), &span, load.ledger, &load.outcomes))
+    Ok(result::result(&plan, kind, &span, load.ledger, &load.outcomes))
 }
 
 /// A load that is going on.

@@ -233,3 +233,12 @@ fn a_cpu_that_is_not_there_is_an_error_before_anything_is_sent() {
     assert!(matches!(error, LoadError::Cpu { cpu: 100_000, .. }), "{error}");
     assert_eq!(server.requests(), 0);
 }
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error_before_anything_is_sent() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let outputs = Outputs { hlog: Some("/nowhere/latency.hlog".into()), series: None };
+    let error = run(&order(&server, Shape::Closed), &outputs, &StopFlag::new(), &mut |_| {}).unwrap_err();
+    assert!(matches!(error, LoadError::Output { .. }), "{error}");
+    assert_eq!(server.requests(), 0);
+}
