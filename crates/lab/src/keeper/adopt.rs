@@ -1,5 +1,6 @@
 //! Orphans: who gets them, and how weir ends those of a keeper that somebody killed.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,23 +17,33 @@ pub fn become_subreaper() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Kills the descendants of this process that are not weir itself (roles and keepers are), until none is left.
+/// Kills the descendants of this process that are not weir itself (roles and keepers are), until none is left, and
+/// reaps them. `main` is the lost keeper's product: the kernel has killed it, and it may wait to be reaped.
 ///
 /// Called when a keeper was lost: what it kept has become this process's own. A product in another trial is not
 /// among them, because trials run one at a time.
-pub fn end_orphans() {
+pub fn end_orphans(main: u32) {
     let own = exe_of(std::process::id());
+    let mut dead: BTreeSet<i32> = BTreeSet::from([main as i32]);
     for _ in 0..1_000 {
         let orphans: Vec<u32> = descendants(std::process::id()).into_iter().filter(|pid| exe_of(*pid) != own).collect();
-        if orphans.is_empty() {
-            return;
+        for pid in &orphans {
+            dead.insert(*pid as i32);
+            if let Some(pid) = Pid::from_raw(*pid as i32) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
         }
-        for pid in orphans.into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
-            let _ = kill_process(pid, Signal::KILL);
-            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        dead.retain(|pid| still_ours(*pid));
+        if orphans.is_empty() && dead.is_empty() {
+            return;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Reaps a child that has ended; whether it is a child of ours that has not.
+fn still_ours(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
 }
 
 /// `None` for a process that is just going.

@@ -1,6 +1,13 @@
 //! The keeper's own side: what runs in `weir keep`.
 //!
-//! Single-threaded, asleep in `poll` unless something happens: it must not cost the product a cycle.
+//! Single-threaded, asleep in `poll` unless something happens: it must not cost the product a cycle. Single-threaded
+//! also because `PR_SET_PDEATHSIG` follows the *thread* that forked.
+//!
+//! What a SIGKILL does, by whom it hits. weir: its end of standard input closes, and the keeper kills the tree and goes.
+//! The keeper: the kernel kills the product itself, and weir what the product had started (see `adopt`). Both at
+//! once: the kernel kills the product itself, and what that had started stays, as it would without a keeper. A product
+//! whose binary is setuid or has file capabilities loses the kernel's part, because `exec` of such a binary forgets
+//! `PR_SET_PDEATHSIG`.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
@@ -86,29 +93,31 @@ fn start(order: &Order) -> std::io::Result<Child> {
 
 /// Waits for the process to end, for an order to stop, or for weir to go.
 fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
-    let pid = Pid::from_child(&child);
+    let mut tree = Tree { main: Pid::from_child(&child), end: None };
     let stdin = std::io::stdin();
+    let mut listening = true;
     let mut deadline: Option<Instant> = None;
     let mut forced = false;
     loop {
-        if let Some(status) = reap(pid)? {
-            let left_over = kill_rest();
-            return Ok(Ended { code: status.code(), signal: status.signal(), forced, left_over });
+        tree.reap();
+        if let Some(end) = tree.end {
+            let left_over = tree.kill_all();
+            return Ok(Ended { code: end.code(), signal: end.signal(), forced, left_over });
         }
         let wait = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         if wait == Some(Duration::ZERO) {
             forced = true;
             deadline = None;
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            tree.signal_main(Signal::KILL);
             continue;
         }
         let timeout = wait.map(|d| Timespec { tv_sec: d.as_secs() as i64, tv_nsec: d.subsec_nanos() as i64 });
-        let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(children_end, PollFlags::IN)];
-        match poll(&mut fds, timeout.as_ref()) {
+        let mut fds = [PollFd::new(children_end, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds[..if listening { 2 } else { 1 }], timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let (told, ended) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        let (ended, told) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if ended {
             drain(children_end);
         }
@@ -116,56 +125,67 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
             match read_grace() {
                 Some(grace) => {
                     deadline = Some(Instant::now() + grace);
-                    let _ = rustix::process::kill_process(pid, Signal::TERM);
+                    tree.signal_main(Signal::TERM);
                 }
-                // weir is gone, or wants it gone now.
+                // weir is gone, or wants it gone now. The closed pipe stays readable: it is not looked at again.
                 None => {
+                    listening = false;
                     forced = true;
-                    kill_rest();
                     deadline = None;
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                    tree.kill_all();
                 }
             }
         }
     }
 }
 
-/// Reaps everything that has ended; the main process's status when it is among them.
-fn reap(main: Pid) -> std::io::Result<Option<ExitStatus>> {
-    let mut status = None;
-    loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, wait_status))) => {
-                if pid == main {
-                    status = Some(ExitStatus::from_raw(wait_status.as_raw()));
-                }
-            }
-            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(status),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+/// The process and whatever it started, all of which are, or become, children of the keeper.
+struct Tree {
+    main: Pid,
+    /// The main process's end, kept whoever reaped it.
+    end: Option<ExitStatus>,
 }
 
-/// Kills every descendant, again and again until none is left: a process may fork while we look.
-fn kill_rest() -> u32 {
-    let me = std::process::id();
-    let mut killed = 0;
-    for _ in 0..1_000 {
-        let left = descendants(me);
-        if left.is_empty() {
-            break;
+impl Tree {
+    /// Reaps everything that has ended.
+    fn reap(&mut self) {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.main => self.end = Some(ExitStatus::from_raw(status.as_raw())),
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                // No child has ended, or there is none at all.
+                Ok(None) | Err(_) => return,
+            }
         }
-        killed = killed.max(left.len() as u32);
-        for pid in left {
-            if let Some(pid) = Pid::from_raw(pid as i32) {
+    }
+
+    /// Not after it was reaped: its pid may be another's by then.
+    fn signal_main(&self, signal: Signal) {
+        if self.end.is_none() {
+            let _ = rustix::process::kill_process(self.main, signal);
+        }
+    }
+
+    /// Kills every descendant, again and again until none is left: a process may fork while we look. Bounded, because
+    /// a process in an uninterruptible wait does not die of anything. Returns how many there were.
+    fn kill_all(&mut self) -> u32 {
+        let me = std::process::id();
+        let mut killed = 0;
+        for _ in 0..1_000 {
+            let left = descendants(me);
+            if left.is_empty() {
+                break;
+            }
+            killed = killed.max(left.len() as u32);
+            for pid in left.into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
+            self.reap();
+            std::thread::sleep(Duration::from_millis(1));
         }
-        while matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {}
-        std::thread::sleep(Duration::from_millis(1));
+        self.reap();
+        killed
     }
-    killed
 }
 
 /// A line with milliseconds, or `None` at end of file. Read byte by byte: nothing of the pipe may get stuck in a

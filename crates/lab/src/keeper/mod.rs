@@ -4,7 +4,8 @@
 //! keeper (`weir keep`, hidden), which is the *subreaper* of everything the product starts: orphans become its
 //! children. The keeper holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the keeper
 //! kills every descendant and goes. Should the keeper itself be killed, the kernel kills the product
-//! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind.
+//! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. `inside` says what is left when
+//! both are killed at once.
 //!
 //! Rejected: process groups alone (daemons leave them), a PID namespace (needs root, and the product's pids would
 //! not be those in its own output), cgroups (not writable everywhere weir runs).
@@ -22,12 +23,20 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::tail::last_lines;
+
 pub use inside::keep;
 pub use tree::descendants;
+
+/// How long a keeper may take to say that it has started the program, on a machine that is very busy.
+const STARTS_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long a keeper may take to kill everything and go.
+const GOES_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the keeper is to start. Travels as one line of JSON on its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -112,6 +121,7 @@ impl Kept {
     /// [`Kept::ended`].
     pub fn start(weir: &Path, order: &Order) -> Result<Kept, StartError> {
         adopt::become_subreaper().map_err(StartError::Keeper)?;
+        let line = serde_json::to_string(order).map_err(|e| StartError::Keeper(e.into()))?;
         let mut keeper = Command::new(weir)
             .arg("keep")
             .stdin(Stdio::piped())
@@ -120,14 +130,19 @@ impl Kept {
             .process_group(0)
             .spawn()
             .map_err(StartError::Keeper)?;
-        let mut control = keeper.stdin.take();
+        let control = keeper.stdin.take();
         let words = listen(keeper.stdout.take());
-        let line = serde_json::to_string(order).map_err(|e| StartError::Keeper(e.into()))?;
-        if let Some(control) = control.as_mut() {
+        // From here on drop ends the keeper, whatever goes wrong.
+        let mut kept = Kept { keeper, control, words, pid: 0, ended: None };
+        if let Some(control) = kept.control.as_mut() {
             writeln!(control, "{line}").map_err(StartError::Keeper)?;
         }
-        let mut kept = Kept { keeper, control, words, pid: 0, ended: None };
-        match kept.words.recv_timeout(Duration::from_secs(20)) {
+        let silent = |what: String| {
+            let last = last_lines(&order.output, 5);
+            let words = if last.is_empty() { String::new() } else { format!("; its last words:\n{last}") };
+            StartError::Keeper(std::io::Error::other(format!("{what}{words}")))
+        };
+        match kept.words.recv_timeout(STARTS_WITHIN) {
             Ok(Word::Started(pid)) => {
                 kept.pid = pid;
                 Ok(kept)
@@ -136,9 +151,10 @@ impl Kept {
                 let program = order.argv.first().cloned().unwrap_or_default();
                 Err(StartError::Program { program, why })
             }
-            Ok(Word::Ended(_)) | Err(_) => {
-                Err(StartError::Keeper(std::io::Error::other("it said nothing within 20 s")))
+            Err(RecvTimeoutError::Timeout) => {
+                Err(silent(format!("it said nothing within {} s", STARTS_WITHIN.as_secs())))
             }
+            Ok(Word::Ended(_)) | Err(RecvTimeoutError::Disconnected) => Err(silent("it ended at once".to_owned())),
         }
     }
 
@@ -164,7 +180,7 @@ impl Kept {
                 Ok(Word::Ended(ended)) => self.ended = Some(ended),
                 // The keeper is gone without a word: somebody killed it, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
-                    adopt::end_orphans();
+                    adopt::end_orphans(self.pid);
                     self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
                 }
                 _ => {}
@@ -188,9 +204,19 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // Closing the pipe tells the keeper to kill what is left; it then ends by itself.
+        // Closing the pipe tells the keeper to kill what is left; it then ends by itself, within a second or so.
         self.control = None;
-        let _ = self.keeper.wait();
+        let deadline = Instant::now() + GOES_WITHIN;
+        while matches!(self.keeper.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                // It waits for a process that cannot be killed (stuck in the kernel), or was stopped itself.
+                let _ = self.keeper.kill();
+                let _ = self.keeper.wait();
+                adopt::end_orphans(self.pid);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
