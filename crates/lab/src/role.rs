@@ -1,9 +1,10 @@
 //! The client and the origin as processes: weir itself, started again (`weir client`, `weir origin`), so that what
 //! each role costs can be read from the kernel, and so that a role can one day run on another host.
 //!
-//! Both end when their standard input closes: they cannot outlive weir.
+//! Both end when their standard input closes, which the kernel does when weir ends, also by SIGKILL: neither outlives
+//! weir. Neither starts a process, so nothing of theirs is left when one of them is killed itself.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -243,13 +244,6 @@ impl ClientProcess {
             Ok(word) => Ok(Some(word)),
             Err(RoleError::Silent { .. }) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Asks it to end early and keep what was measured.
-    pub fn cut_short(&mut self) {
-        if let Some(control) = self.speaker.control.as_mut() {
-            let _ = writeln!(control, "stop");
         }
     }
 }

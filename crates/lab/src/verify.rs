@@ -5,7 +5,6 @@
 
 use std::net::SocketAddr;
 
-use weir_model::product::ProductKind;
 use weir_model::suite::{Expect, Workload};
 
 use crate::http::{Answer, Http};
@@ -73,11 +72,8 @@ fn compare(answer: &Answer, reference: &Answer) -> Result<(), String> {
     }
     for name in KEPT_HEADERS {
         if answer.header(name) != reference.header(name) {
-            return Err(format!(
-                "its header {name} is {:?}, the origin says {:?}",
-                answer.header(name).unwrap_or("(absent)"),
-                reference.header(name).unwrap_or("(absent)")
-            ));
+            let said = |a: &Answer| a.header(name).map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
+            return Err(format!("its header {name} is {}, the origin's is {}", said(answer), said(reference)));
         }
     }
     if answer.size != reference.size {
@@ -87,11 +83,6 @@ fn compare(answer: &Answer, reference: &Answer) -> Result<(), String> {
         return Err(format!("its body hashes to {:016x}, the origin's to {:016x}", answer.hash, reference.hash));
     }
     Ok(())
-}
-
-/// Whether this kind of product has to be compared with the origin at all.
-pub fn needed(kind: &ProductKind) -> bool {
-    matches!(kind, ProductKind::Proxy(_))
 }
 
 /// Checks that the socket listening on `addr` belongs to one of `pids`: that the process we measure is the one we

@@ -36,8 +36,7 @@ pub fn measure(
     let evidence = || last_lines(&output, 8);
     let failed = |message: String| Failure::at("load", message, evidence(), "see client.log in the trial's folder");
     tell(Step::Stage("connecting"));
-    let mut client =
-        ClientProcess::start(&bench.weir, spec, order.folder, &output).map_err(|e| failed(e.to_string()))?;
+    let client = ClientProcess::start(&bench.weir, spec, order.folder, &output).map_err(|e| failed(e.to_string()))?;
     let mut watched = vec![
         Watched { role: Role::Client, root: client.pid(), include_root: true },
         Watched { role: Role::Origin, root: origin.pid(), include_root: true },
@@ -50,7 +49,6 @@ pub fn measure(
     let mut window = None;
     let load = loop {
         if stop.wanted() {
-            client.cut_short();
             return Err(Failure::Stopped);
         }
         if Instant::now() > deadline {
@@ -86,6 +84,10 @@ pub fn measure(
         }
     };
     watch.stop();
+    // One that died in the last moment is seen here: what it answered until then is not what it carries.
+    if let Some(running) = running {
+        running.still_runs("load")?;
+    }
     let window = window.ok_or_else(|| failed("the client ended without a measured window".to_owned()))?;
     Ok(Measured { load, window })
 }

@@ -181,13 +181,13 @@ fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(S
         &order.folder.join("origin.log"),
     )
     .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))?;
-    let to_origin = Http::new(origin.addr, Duration::from_secs(30));
+    let to_origin = Http::new(origin.addr, patience(order.load));
     let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
     tell(Step::Stage("verifying"));
-    let expect = verified(order.workload, product, &to_origin, target, &mut running)?;
+    let expect = verified(order, product, &to_origin, target, &mut running)?;
     let books_before = books(&to_origin, &origin)?;
 
     let spec = load_spec(bench, order, target, expect);
@@ -208,6 +208,12 @@ fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(S
     })
 }
 
+/// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
+/// first requests of a product are its slowest. What takes longer would be a timeout in the load, too.
+fn patience(load: &Load) -> Duration {
+    load.timeout.max(Duration::from_secs(5))
+}
+
 fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) -> Result<(), Failure> {
     match (running, &product.kind) {
         (Some(running), ProductKind::Proxy(program)) => running.wait_ready(program.process.ready_within, stop),
@@ -216,17 +222,18 @@ fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) 
 }
 
 fn verified(
-    workload: &Workload,
+    order: &Order<'_>,
     product: &Product,
     to_origin: &Http,
     target: std::net::SocketAddr,
     running: &mut Option<Running>,
 ) -> Result<Expect, Failure> {
-    let (expect, reference) = verify::reference(workload, to_origin)
+    let (expect, reference) = verify::reference(order.workload, to_origin)
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
     if let Some(running) = running {
         running.verify_listener()?;
-        verify::product(workload, &Http::new(target, Duration::from_secs(30)), &reference).map_err(|e| {
+        let to_product = Http::new(target, patience(order.load));
+        verify::product(order.workload, &to_product, &reference).map_err(|e| {
             Failure::at(
                 "verify",
                 e,

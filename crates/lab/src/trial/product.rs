@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use weir_model::product::{Product, ProductKind};
@@ -23,6 +22,16 @@ pub const OUTPUT: &str = "output.log";
 
 /// Lines of output quoted as evidence.
 const EVIDENCE_LINES: usize = 8;
+
+/// How long one request for readiness may take.
+const LONGEST_TRY: Duration = Duration::from_secs(2);
+
+/// Its least: what is left of `ready_within` may be next to nothing.
+const LEAST_TRY: Duration = Duration::from_millis(50);
+
+/// How long a product's check of its own configuration may take. They take tens of milliseconds; one that takes this
+/// long waits for something that does not come.
+const CHECK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A product that was started.
 #[derive(Debug)]
@@ -69,7 +78,7 @@ pub fn start(
     let rendered = render::render(product, &order.planned.case.profile, &vars, &folder)
         .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
     if let Some(check) = &rendered.check {
-        run_check(product, check, &rendered, &folder)?;
+        run_check(bench, product, check, &rendered, &folder, stop)?;
     }
     if stop.wanted() {
         return Err(Failure::Stopped);
@@ -100,7 +109,9 @@ impl Running {
                 return Err(Failure::Stopped);
             }
             self.still_runs("ready")?;
-            match Http::new(self.addr, Duration::from_secs(2)).get("/_weir/ready") {
+            // A product that accepts and never answers must not take longer than one that does not listen.
+            let patience = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
+            match Http::new(self.addr, patience).get("/_weir/ready") {
                 Ok(answer) if answer.status == 204 => return Ok(()),
                 Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
                 Err(error) => last = error,
@@ -169,39 +180,51 @@ impl Running {
     }
 }
 
-/// Runs the product's own configuration check.
-fn run_check(product: &Product, argv: &[String], rendered: &Rendered, folder: &Path) -> Result<(), Failure> {
-    let Some((program, args)) = argv.split_first() else {
-        return Ok(());
-    };
-    let failed = |message: String, evidence: String| {
+/// Runs the product's own configuration check, under a keeper like the product itself: it is ended when it takes too
+/// long, when somebody asks to stop, and when weir goes.
+fn run_check(
+    bench: &Bench,
+    product: &Product,
+    argv: &[String],
+    rendered: &Rendered,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let path = folder.join("check.log");
+    let failed = |message: String| {
         Failure::at(
             "check",
             message,
-            evidence,
+            format!("{}\n{}", command_line(argv), last_lines(&path, EVIDENCE_LINES)),
             "correct the product's templates; they are in the trial's folder as rendered",
         )
     };
-    let output = Command::new(program)
-        .args(args)
-        .env_clear()
-        .envs(environment(&rendered.env))
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| failed(format!("{} cannot be run: {e}", command_line(argv)), String::new()))?;
-    let mut text = output.stdout;
-    text.extend(output.stderr);
-    let path = folder.join("check.log");
-    std::fs::write(&path, &text)
-        .map_err(|error| Failure::Journal(crate::journal::JournalError::Io { path: path.clone(), error }))?;
-    if output.status.success() {
-        return Ok(());
+    let order = keeper::Order {
+        argv: argv.to_vec(),
+        env: environment(&rendered.env),
+        dir: folder.to_owned(),
+        output: path.clone(),
+        cpus: Vec::new(),
+    };
+    let mut kept = Kept::start(&bench.weir, &order)
+        .map_err(|e| failed(format!("the check of {}'s configuration cannot be run: {e}", product.title)))?;
+    let deadline = Instant::now() + CHECK_WITHIN;
+    let ended = loop {
+        if let Some(ended) = kept.wait(Duration::from_millis(100)) {
+            break ended;
+        }
+        if stop.wanted() {
+            return Err(Failure::Stopped);
+        }
+        if Instant::now() > deadline {
+            let within = CHECK_WITHIN.as_secs();
+            return Err(failed(format!("{} was not done checking its configuration after {within} s", product.title)));
+        }
+    };
+    match ended.code {
+        Some(0) => Ok(()),
+        _ => Err(failed(format!("{} refuses its configuration ({ended})", product.title))),
     }
-    Err(failed(
-        format!("{} refuses its configuration ({})", product.title, output.status),
-        format!("{}\n{}", command_line(argv), last_lines(&path, EVIDENCE_LINES)),
-    ))
 }
 
 /// What every product gets: enough to find its libraries and helpers, and nothing of the user's session that could
