@@ -73,7 +73,7 @@ impl Catalogue {
     /// # Errors
     /// When a file cannot be read or says something wrong.
     pub fn overlay(&mut self, dir: &Path) -> Result<(), CatalogueError> {
-        if !dir.is_dir() {
+        if !dir.join("products").is_dir() && !dir.join("suites").is_dir() {
             let error = std::io::Error::from(std::io::ErrorKind::NotFound);
             return Err(CatalogueError::Io { path: dir.to_owned(), error });
         }

@@ -9,6 +9,8 @@
 
 pub mod audit;
 pub mod catalogue;
+#[cfg(test)]
+mod fixture;
 pub mod home;
 pub mod http;
 pub mod install;

@@ -1,7 +1,8 @@
 //! Free ports for a trial.
 //!
 //! Taken from below the kernel's ephemeral range, so that no outgoing connection of the client or the product can
-//! grab one between our look and the product's bind.
+//! grab one between our look and the product's bind. A machine whose ephemeral range begins below 16,000 leaves no
+//! room for that: there a port may be taken in between, which becomes an error row.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
@@ -55,7 +56,7 @@ mod tests {
         assert_ne!(ports[0], ports[1]);
         assert_ne!(ports[1], ports[2]);
         for addr in ports {
-            assert!(addr.port() < ephemeral_start());
+            assert!(addr.port() < ephemeral_start().max(LOWEST + 1_000));
             assert!(TcpListener::bind(addr).is_ok(), "{addr} was said to be free");
         }
     }

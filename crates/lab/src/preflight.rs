@@ -1,11 +1,13 @@
-//! What must hold before anything is started: descriptors, room on the disk, one place to write.
+//! What must hold before anything is started: descriptors, a folder with room and a name that products can bear.
 //!
 //! A run that must fail should fail at once, with what would be right.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
 use weir_model::suite::Suite;
+
+use crate::render::{RenderError, quotable};
 
 /// Descriptors a role needs beside its connections: files, rings, listeners, pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
@@ -39,6 +41,39 @@ pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Checks that the run's folder, which need not exist yet, has a name that can be put into products' configurations.
+///
+/// # Errors
+/// The character that configuration files would take for something else.
+pub fn folder(folder: &Path) -> Result<(), InputError> {
+    let fail = |found: String| InputError {
+        source: "--out".into(),
+        line: None,
+        key: None,
+        found,
+        wanted: "a path of letters, digits, spaces and the like, because products' configurations name it".into(),
+    };
+    let path = canonical(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
+    // Names of trials are made of letters, digits and `-`: what is right for the run is right for them.
+    quotable(&path).map(|_| ()).map_err(|error| match error {
+        // Quoted, because what is wrong may be a line break.
+        RenderError::Folder { why, .. } => fail(format!("the path {path:?} {why}")),
+        other => fail(other.to_string()),
+    })
+}
+
+/// The path as it will be once the folder exists.
+fn canonical(folder: &Path) -> std::io::Result<PathBuf> {
+    let absolute = std::path::absolute(folder)?;
+    for there in absolute.ancestors() {
+        if let (Ok(real), Ok(rest)) = (there.canonicalize(), absolute.strip_prefix(there)) {
+            // Joined with nothing, a path would get a slash at its end.
+            return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
+        }
+    }
+    Ok(absolute)
+}
+
 /// Checks that the folder's disk has room.
 ///
 /// # Errors
@@ -57,4 +92,53 @@ pub fn disk(folder: &Path) -> Result<(), InputError> {
         return Err(fail(format!("{} has {} MiB free", folder.display(), free / 1024 / 1024)));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::suite;
+
+    #[test]
+    fn connections_fit_the_descriptors_or_it_is_said_how_many_would() {
+        let mut suite = suite(1, 1, 1);
+        suite.loads[0].connections = 22;
+        suite.loads[1].connections = 500;
+        assert_eq!(descriptors(&suite, 2 * 500 + OTHER_DESCRIPTORS), Ok(()));
+        let refused = descriptors(&suite, 300).expect_err("too few");
+        assert_eq!(
+            refused.to_string(),
+            "suite suite: load half: connections: 500 connections need 1256 descriptors in the proxy, and this machine \
+             allows 300 a process\n  would be right: at most 22 connections, or a higher hard limit (`ulimit -Hn`, \
+             /etc/security/limits.conf)"
+        );
+        suite.loads[1].connections = 22;
+        assert_eq!(descriptors(&suite, 300), Ok(()), "what was said to be right is right");
+        assert!(descriptors(&suite, 0).expect_err("none").to_string().contains("at most 0 connections"));
+    }
+
+    #[test]
+    fn a_disk_with_room_is_taken_and_no_folder_is_refused() {
+        assert_eq!(disk(&std::env::temp_dir()), Ok(()));
+        let refused = disk(Path::new("/no/such/folder")).expect_err("not there");
+        assert!(refused.to_string().contains("/no/such/folder"), "{refused}");
+    }
+
+    #[test]
+    fn folders_that_a_configuration_cannot_name_are_refused() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        assert_eq!(folder(scratch.path()), Ok(()));
+        assert_eq!(folder(&scratch.path().join("my runs/2026, first")), Ok(()), "need not exist");
+        assert_eq!(folder(Path::new("relative")), Ok(()), "the checkout's own path is plain");
+        for bad in ["a;b", "50%", "it's", "a\"b", "{x}", "a\nb", "$HOME"] {
+            let refused = folder(&scratch.path().join(bad).join("run")).expect_err(bad).to_string();
+            assert!(refused.starts_with("--out: the path ") && refused.contains("has '"), "{refused}");
+            assert!(refused.contains("would be right: a path of letters"), "{refused}");
+        }
+        // The name that counts is the one behind a link.
+        let odd = scratch.path().join("o#dd");
+        std::fs::create_dir(&odd).expect("made");
+        std::os::unix::fs::symlink(&odd, scratch.path().join("plain")).expect("linked");
+        assert!(folder(&scratch.path().join("plain/run")).is_err());
+    }
 }

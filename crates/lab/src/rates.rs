@@ -88,13 +88,15 @@ fn capacity(measured: &[Measurement], entry: &Entry, workload: &str, load: &str)
     weir_stats::median(&rates)
 }
 
-/// Rounded down to three significant digits: a rate that people can read and type.
+/// Rounded down to three significant digits: a rate that people can read and type, and never 0 of something.
 fn three_digits(rate: f64) -> f64 {
     if rate <= 0.0 {
         return 0.0;
     }
-    let unit = 10f64.powf((rate.log10().floor() - 2.0).max(0.0));
-    (rate / unit).floor() * unit
+    let exponent = 2 - rate.log10().floor() as i32;
+    // Whole powers of ten are exact: 7.9 stays 7.9, where a multiplication by 0.01 would make 7.9000000000000004.
+    let (up, down) = (10f64.powi(exponent.max(0)), 10f64.powi((-exponent).max(0)));
+    (rate * up / down).floor() * down / up
 }
 
 #[cfg(test)]
@@ -105,7 +107,8 @@ mod tests {
     fn rates_are_rounded_down_to_three_digits() {
         assert_eq!(three_digits(31_987.6), 31_900.0);
         assert_eq!(three_digits(999.9), 999.0);
-        assert_eq!(three_digits(7.9), 7.0);
+        assert_eq!(three_digits(7.9), 7.9);
+        assert_eq!(three_digits(0.123_456), 0.123);
         assert_eq!(three_digits(0.0), 0.0);
     }
 }

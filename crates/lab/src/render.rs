@@ -155,7 +155,7 @@ fn utf8(path: &Path) -> Result<&str, RenderError> {
 
 /// The folder's name lands in configuration files of many languages, between double quotes at best. What would end the
 /// quotes or be expanded in one of them is refused here, where it can be said plainly.
-fn quotable(dir: &Path) -> Result<&str, RenderError> {
+pub(crate) fn quotable(dir: &Path) -> Result<&str, RenderError> {
     let refuse = |why: String| Err(RenderError::Folder { dir: dir.to_owned(), why });
     if !dir.is_absolute() {
         return refuse("is not absolute".to_owned());

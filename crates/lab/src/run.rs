@@ -3,14 +3,18 @@
 //! The run knows the order of trials and when to stop; [`crate::trial`] knows what a trial is, [`crate::journal`] how
 //! it is kept. It tells an [`Observer`] what happens and does not know how that is shown.
 
+mod length;
+mod resumed;
+mod skip;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Environment, Finding, Measurement, ProductFacts, TrialError, Verdict};
-use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
+use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Verdict};
+use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
 use crate::install::Installed;
 use crate::journal::{Journal, JournalError, pretty};
@@ -93,12 +97,6 @@ pub struct Outcome {
     pub stopped: bool,
 }
 
-/// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.
-const OVERHEAD: Duration = Duration::from_millis(900);
-
-/// Trials of one entry that may fail in a row before a trial ran, until weir stops trying that entry.
-const FAILURES_IN_A_ROW: usize = 2;
-
 /// A run that can be carried out.
 #[derive(Debug)]
 pub struct Run {
@@ -120,28 +118,31 @@ impl Run {
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
         let plan = plan(&suite, seed);
         let environment = environment(&setup, seed);
+        let run_toml = suite.to_toml().into_bytes();
         let journal = Journal::create(
             dir,
             &[
                 ("environment.json", pretty(&environment)?),
                 ("plan.json", pretty(&plan)?),
-                // Last: a folder with this file is a run folder, and has the other two.
-                ("run.toml", suite.to_toml().into_bytes()),
+                (resumed::SUITE_SUM, resumed::suite_sum(&run_toml)),
+                // Last: a folder with this file is a run folder, and has the others.
+                ("run.toml", run_toml),
             ],
         )?;
         Ok(Run { journal, bench: bench(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
     }
 
-    /// The run in a folder, as far as it came. `setup` has its suite (parsed from its `run.toml`).
+    /// The run in a folder, as far as it came. `setup` has its suite (parsed from its `run.toml`); CPUs and driver are
+    /// those that the run began with, whatever `setup` says.
     ///
     /// # Errors
-    /// When the folder is no run, is in use, or cannot be read.
-    pub fn resume(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
+    /// When the folder is no run, is in use, cannot be read, or when the run would go on under other conditions than
+    /// it began ([`JournalError::Changed`]).
+    pub fn resume(dir: &Path, mut setup: Setup) -> Result<Run, JournalError> {
         let journal = Journal::open(dir)?;
-        let broken = |why: &str| JournalError::Broken { path: dir.join("plan.json"), why: why.to_owned() };
-        let plan: Vec<Planned> = journal.read_json("plan.json")?.ok_or_else(|| broken("it is missing"))?;
-        let seed = setup.suite.seed.unwrap_or_default();
         let measured: Vec<Measurement> = journal.finished()?.into_values().collect();
+        let plan = resumed::check(&journal, &mut setup, &measured)?;
+        let seed = setup.suite.seed.unwrap_or_default();
         let mut chosen = Vec::new();
         for load in &setup.suite.loads {
             chosen.extend(journal.read_json::<Vec<Chosen>>(&rates_file(load))?.unwrap_or_default());
@@ -157,8 +158,21 @@ impl Run {
 
     /// What it will take, from the lengths of its loads.
     pub fn expected(suite: &Suite) -> Duration {
-        let each: Duration = suite.loads.iter().map(|l| l.warmup + l.duration + OVERHEAD).sum();
-        each * suite.blocks * (suite.entries.len() * suite.workloads.len()) as u32
+        length::expected(suite)
+    }
+
+    /// Trials planned.
+    pub fn planned(&self) -> usize {
+        self.plan.len()
+    }
+
+    /// Every trial is finished.
+    pub fn complete(&self) -> bool {
+        self.plan.iter().all(|planned| self.has(planned))
+    }
+
+    fn has(&self, planned: &Planned) -> bool {
+        self.measured.iter().any(|m| m.trial == planned.trial)
     }
 
     /// Runs every trial that is not finished.
@@ -173,8 +187,8 @@ impl Run {
             folder: self.journal.dir(),
         });
         let mut stopped = false;
-        for planned in std::mem::take(&mut self.plan) {
-            if self.measured.iter().any(|m| m.trial == planned.trial) {
+        for planned in self.plan.clone() {
+            if self.has(&planned) {
                 continue;
             }
             if stop.wanted() {
@@ -193,7 +207,7 @@ impl Run {
         Ok(Outcome {
             folder: self.journal.dir().to_owned(),
             finished: self.measured.len(),
-            planned: plan(&self.suite, self.bench.seed).len(),
+            planned: self.plan.len(),
             errors: self.measured.iter().filter(|m| m.verdict == Verdict::Error).count(),
             stopped,
         })
@@ -216,7 +230,8 @@ impl Run {
         };
         let (workload, load) = (workload.clone(), load.clone());
         self.choose_rates(&load, observer)?;
-        observer.see(Happening::Trial { planned, left: self.time_left(planned.trial) });
+        let left = length::left(&self.suite, &self.plan, &self.measured, planned.trial);
+        observer.see(Happening::Trial { planned, left });
         let folder = self.journal.trial_folder(&planned.folder())?;
         let entry = entry_of(planned);
         let rate = rates::rate_for(&self.chosen, &load, &workload.name, &entry);
@@ -227,7 +242,7 @@ impl Run {
                 Step::Second(row) => Happening::Second(row),
             });
         };
-        let result = match self.reason_not_to_try(&entry, &load, rate) {
+        let result = match skip::reason(&self.measured, &entry, &workload.name, &load, rate) {
             Some(error) => Ok(trial::not_tried(&self.bench, &order, error)),
             None => trial::carry_out(&self.bench, &order, stop, &mut tell),
         };
@@ -260,58 +275,6 @@ impl Run {
         }
         self.chosen.extend(chosen);
         Ok(())
-    }
-
-    fn reason_not_to_try(&self, entry: &Entry, load: &Load, rate: Option<f64>) -> Option<TrialError> {
-        if let (LoadKind::Open { rate: RateSpec::Share { of, load: base, .. }, .. }, None) = (&load.kind, rate) {
-            let whose = match of {
-                RateBase::Slowest => "no product",
-                RateBase::Own => "this product never",
-            };
-            return Some(TrialError {
-                stage: "rate".to_owned(),
-                message: format!("{whose} carried the load {base}, of which this one's rate is a share"),
-                evidence: "the error rows of that load".to_owned(),
-                remedy: "see why they failed".to_owned(),
-            });
-        }
-        let mine = |m: &&Measurement| m.case.product == entry.product && m.case.profile == entry.profile;
-        let last: Vec<&Measurement> = self.measured.iter().filter(mine).rev().take(FAILURES_IN_A_ROW).collect();
-        let before_load = |m: &&Measurement| {
-            m.error.as_ref().is_some_and(|e| {
-                ["render", "check", "start", "ready", "verify", "not-tried"].contains(&e.stage.as_str())
-            })
-        };
-        if last.len() < FAILURES_IN_A_ROW || !last.iter().all(before_load) {
-            return None;
-        }
-        let error = last.first()?.error.as_ref()?;
-        Some(TrialError {
-            stage: "not-tried".to_owned(),
-            message: match error.stage.as_str() {
-                "not-tried" => error.message.clone(),
-                stage => format!("not tried again after failing twice at \"{stage}\": {}", error.message),
-            },
-            evidence: error.evidence.clone(),
-            remedy: error.remedy.clone(),
-        })
-    }
-
-    /// From what this run's trials took beyond their loads' own lengths.
-    fn time_left(&self, from_trial: u32) -> Duration {
-        let length = |load: &str| self.suite.load(load).map_or(Duration::ZERO, |l| l.warmup + l.duration);
-        let over: Vec<f64> = self
-            .measured
-            .iter()
-            .filter(|m| m.error.is_none())
-            .map(|m| (m.took_s - length(&m.case.load).as_secs_f64()).max(0.0))
-            .collect();
-        let overhead = weir_stats::median(&over).map_or(OVERHEAD, Duration::from_secs_f64);
-        plan(&self.suite, self.bench.seed)
-            .iter()
-            .filter(|p| p.trial >= from_trial)
-            .map(|p| length(&p.case.load) + overhead)
-            .sum()
     }
 }
 
@@ -367,5 +330,5 @@ fn sha256_of(path: &Path) -> String {
     let Ok(bytes) = std::fs::read(path) else {
         return String::new();
     };
-    sha2::Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect()
+    resumed::hex(&sha2::Sha256::digest(&bytes))
 }

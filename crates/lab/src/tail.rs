@@ -7,6 +7,9 @@ use std::path::Path;
 /// Bytes looked at, from the end.
 const WINDOW: u64 = 16 * 1024;
 
+/// Characters kept of one line: a product that dumps its state in one line must not drown the message.
+const LONGEST_LINE: usize = 400;
+
 /// The last `lines` lines, without control characters (a product's output goes to terminals and pages). Empty when
 /// there is no such file or nothing in it.
 pub fn last_lines(path: &Path, lines: usize) -> String {
@@ -20,8 +23,16 @@ pub fn last_lines(path: &Path, lines: usize) -> String {
     }
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let shown = all[all.len().saturating_sub(lines)..].join("\n");
-    shown.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect()
+    all[all.len().saturating_sub(lines)..].iter().map(|line| clean(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn clean(line: &str) -> String {
+    let mut kept: String = line.chars().filter(|c| !c.is_control() || *c == '\t').take(LONGEST_LINE + 1).collect();
+    if kept.chars().count() > LONGEST_LINE {
+        kept.pop();
+        kept.push('…');
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -34,5 +45,7 @@ mod tests {
         std::fs::write(file.path(), "one\n\ntwo\n\u{1b}[31mthree\u{7}\n").expect("written");
         assert_eq!(last_lines(file.path(), 2), "two\n[31mthree");
         assert_eq!(last_lines(Path::new("/nonexistent"), 2), "");
+        std::fs::write(file.path(), "é".repeat(9_000)).expect("written");
+        assert_eq!(last_lines(file.path(), 2), format!("{}…", "é".repeat(LONGEST_LINE)));
     }
 }

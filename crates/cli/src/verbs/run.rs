@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::install::{self, Found};
+use weir_lab::journal::JournalError;
 use weir_lab::placement::{Placement, allowed_cpus};
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Go on with the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "cpus", "driver", "scale"])]
     resume: Option<PathBuf>,
     /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
@@ -120,6 +121,7 @@ pub fn main(args: &Args) -> Done {
     };
     preflight::descriptors(&suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
     let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&suite.name));
+    preflight::folder(&folder).map_err(Failure::input)?;
     let setup = setup(args, suite, scaled, &catalogue, &folder)?;
     let expected = Run::expected(&setup.suite);
     if !args.quiet && args.resume.is_none() {
@@ -133,7 +135,13 @@ pub fn main(args: &Args) -> Done {
         Some(folder) => Run::resume(folder, setup),
         None => Run::create(&folder, setup),
     }
-    .map_err(Failure::missing)?;
+    .map_err(|error| match error {
+        JournalError::Changed { .. } => Failure::input(error),
+        _ => Failure::missing(error),
+    })?;
+    if args.resume.is_some() && run.complete() {
+        eprintln!("all {} trials of this run are finished; its report is made again", run.planned());
+    }
     let folder = run.folder().to_owned();
     let outcome = {
         let mut progress = RunProgress::new(args.quiet);

@@ -7,6 +7,8 @@
 //! This module does not know what a measurement means.
 
 mod row;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -50,6 +52,14 @@ pub enum JournalError {
     /// In use.
     #[error("another weir is carrying out the run in {0}")]
     Busy(String),
+    /// A run that would go on under other conditions than it began.
+    #[error("{folder}: this run cannot go on: {why}", folder = .folder.display())]
+    Changed {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is different, and what would be right.
+        why: String,
+    },
     /// A file that does not say what it should.
     #[error("{path}: {why}", path = .path.display())]
     Broken {
@@ -71,19 +81,40 @@ fn hint(error: &std::io::Error) -> &'static str {
 }
 
 const MEASUREMENT: &str = "measurement.json";
+const CSV: &str = "measurements.csv";
+const TRIALS: &str = "trials";
+const LOCK: &str = ".lock";
 
 impl Journal {
-    /// Makes a new run folder with its fixed files.
+    /// Makes a new run folder with its fixed files, or leaves nothing behind.
     ///
     /// # Errors
     /// When the folder holds something already, or the system refuses.
     pub fn create(dir: &Path, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
-        std::fs::create_dir_all(dir.join("trials")).map_err(|e| io(dir, e))?;
-        let foreign = std::fs::read_dir(dir).map_err(|e| io(dir, e))?.flatten().any(|e| e.file_name() != "trials");
-        if foreign {
+        let made = !dir.exists();
+        if !made && std::fs::read_dir(dir).map_err(|e| io(dir, e))?.next().is_some() {
             return Err(JournalError::Exists(dir.display().to_string()));
         }
-        let journal = Journal::locked(dir)?;
+        std::fs::create_dir_all(dir).map_err(|e| io(dir, e))?;
+        let lock = locked(dir)?;
+        // Between the look above and the lock another weir may have been here, and done.
+        if std::fs::read_dir(dir).map_err(|e| io(dir, e))?.flatten().any(|e| e.file_name() != LOCK) {
+            return Err(JournalError::Exists(dir.display().to_string()));
+        }
+        Journal::furnish(dir, lock, files).inspect_err(|_| {
+            for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK]) {
+                let _ = std::fs::remove_file(dir.join(name));
+            }
+            let _ = std::fs::remove_dir(dir.join(TRIALS));
+            if made {
+                let _ = std::fs::remove_dir(dir);
+            }
+        })
+    }
+
+    fn furnish(dir: &Path, lock: File, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
+        std::fs::create_dir(dir.join(TRIALS)).map_err(|e| io(dir, e))?;
+        let journal = Journal::with_lock(dir, lock)?;
         for (name, bytes) in files {
             journal.write_once(name, bytes)?;
         }
@@ -98,24 +129,15 @@ impl Journal {
         if !dir.join("run.toml").is_file() {
             return Err(JournalError::NotARun(dir.display().to_string()));
         }
-        let mut journal = Journal::locked(dir)?;
+        let mut journal = Journal::with_lock(dir, locked(dir)?)?;
         journal.mend()?;
         Ok(journal)
     }
 
-    fn locked(dir: &Path) -> Result<Journal, JournalError> {
+    fn with_lock(dir: &Path, lock: File) -> Result<Journal, JournalError> {
         // Canonical, so that what is rendered for a product holds wherever it is started.
         let dir = dir.canonicalize().map_err(|e| io(dir, e))?;
-        let lock_path = dir.join(".lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(|e| io(&lock_path, e))?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| JournalError::Busy(dir.display().to_string()))?;
-        let csv_path = dir.join("measurements.csv");
+        let csv_path = dir.join(CSV);
         let csv = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -157,9 +179,9 @@ impl Journal {
     /// # Errors
     /// When the trial is finished already, or the system refuses.
     pub fn trial_folder(&self, name: &str) -> Result<PathBuf, JournalError> {
-        let path = self.dir.join("trials").join(name);
+        let path = self.dir.join(TRIALS).join(name);
         if path.join(MEASUREMENT).exists() {
-            return Err(JournalError::Exists(path.display().to_string()));
+            return Err(JournalError::Broken { path, why: "this trial is finished and is never run again".to_owned() });
         }
         if path.exists() {
             std::fs::remove_dir_all(&path).map_err(|e| io(&path, e))?;
@@ -191,7 +213,7 @@ impl Journal {
     /// # Errors
     /// When one cannot be read.
     pub fn finished(&self) -> Result<BTreeMap<u32, Measurement>, JournalError> {
-        let trials = self.dir.join("trials");
+        let trials = self.dir.join(TRIALS);
         let mut finished = BTreeMap::new();
         for entry in std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?.flatten() {
             let path = entry.path().join(MEASUREMENT);
@@ -207,7 +229,7 @@ impl Journal {
     }
 
     fn append(&mut self, measurement: &Measurement) -> Result<(), JournalError> {
-        let path = self.dir.join("measurements.csv");
+        let path = self.dir.join(CSV);
         let length = self.csv.seek(SeekFrom::End(0)).map_err(|e| io(&path, e))?;
         let mut writer = csv::WriterBuilder::new().has_headers(length == 0).from_writer(Vec::new());
         writer
@@ -217,9 +239,9 @@ impl Journal {
         self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
     }
 
-    /// After a crash: drops a torn last line, and adds the rows of finished trials that have none.
+    /// After a crash: drops a torn last line (a row has no line breaks in its cells), and adds the rows of finished trials that have none.
     fn mend(&mut self) -> Result<(), JournalError> {
-        let path = self.dir.join("measurements.csv");
+        let path = self.dir.join(CSV);
         let mut text = Vec::new();
         self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut text)).map_err(|e| io(&path, e))?;
         let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
@@ -234,6 +256,17 @@ impl Journal {
             }
         }
         Ok(())
+    }
+}
+
+/// The lock of a run folder. The kernel lets go of it when weir ends, however it ends.
+fn locked(dir: &Path) -> Result<File, JournalError> {
+    let path = dir.join(LOCK);
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(|e| io(&path, e))?;
+    match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::Busy(dir.display().to_string())),
+        Err(error) => Err(io(&path, error.into())),
     }
 }
 

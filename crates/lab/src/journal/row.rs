@@ -23,7 +23,7 @@ pub struct Row {
     pub load: String,
     /// Verdict.
     pub verdict: String,
-    /// Stage and message of the error.
+    /// Stage and message of the error, in one line.
     pub error: String,
     /// RFC 3339.
     pub started: String,
@@ -97,7 +97,7 @@ impl From<&Measurement> for Row {
             workload: m.case.workload.clone(),
             load: m.case.load.clone(),
             verdict: m.verdict.as_str().to_owned(),
-            error: m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).unwrap_or_default(),
+            error: m.error.as_ref().map(|e| one_line(&format!("{}: {}", e.stage, e.message))).unwrap_or_default(),
             started: m.started.clone(),
             product_version: m.product_version.clone().unwrap_or_default(),
             cores: m.cores,
@@ -106,6 +106,11 @@ impl From<&Measurement> for Row {
         };
         with_usage(with_load(identity, m), m)
     }
+}
+
+/// A row is one line, so that a torn one can be told from a whole one, and `wc -l`, `grep` and `tail` tell the truth.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn with_load(row: Row, m: &Measurement) -> Row {

@@ -1,0 +1,110 @@
+//! Suites and measurements for tests: small, plain, and spoilt by each test as it needs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use weir_model::load::{Counts, LoadResult, Quantiles};
+use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, TrialError, Verdict};
+use weir_model::suite::{
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Suite, Workload,
+};
+
+/// Products `p0`.., workloads `w0`.., the closed load `capacity` and the open load `half`, 1 s each.
+pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
+    let entry = |n| Entry { product: format!("p{n}"), profile: "tuned".into() };
+    let capacity = Load { kind: LoadKind::Closed, ..load_share("capacity", RateBase::Slowest, 0.5, "") };
+    Suite {
+        name: "suite".into(),
+        title: "A suite".into(),
+        question: "Which?".into(),
+        blocks,
+        seed: Some(1),
+        entries: (0..products).map(entry).collect(),
+        workloads: (0..workloads).map(|n| workload(&format!("w{n}"))).collect(),
+        loads: vec![capacity, load_share("half", RateBase::Slowest, 0.5, "capacity")],
+        scales: BTreeMap::new(),
+    }
+}
+
+fn workload(name: &str) -> Workload {
+    Workload {
+        name: name.into(),
+        title: name.into(),
+        protocol: Protocol::Http11,
+        request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
+        expect: Expect::default(),
+    }
+}
+
+/// An open load whose rate is a share.
+pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
+    let rate = RateSpec::Share { share, of, load: load.into() };
+    Load {
+        name: name.into(),
+        title: name.into(),
+        kind: LoadKind::Open { rate, arrivals: Arrivals::Constant },
+        connections: 64,
+        warmup: Duration::from_millis(200),
+        duration: Duration::from_millis(800),
+        timeout: Duration::from_secs(2),
+    }
+}
+
+/// A client's account of one second at `rate`, without errors.
+pub fn load_result(rate: f64) -> LoadResult {
+    let n = rate as u64;
+    let counts = Counts { due: n, sent: n, right: n, right_in_window: n, connections: 64, ..Counts::default() };
+    LoadResult {
+        schema: 1,
+        driver: "epoll".into(),
+        threads: 1,
+        window_start_ms: 0,
+        window_s: 1.0,
+        offered_rate: None,
+        window: counts.clone(),
+        total: counts,
+        rate,
+        body_bytes_per_s: 0.0,
+        latency: Quantiles::default(),
+        service: Quantiles::default(),
+        lag: Quantiles::default(),
+        connect: Quantiles::default(),
+        series: Vec::new(),
+        thread_busy: Vec::new(),
+        cpu_us: (0, 0),
+        cut_short: false,
+    }
+}
+
+/// A valid measurement of the load `capacity` in block 1.
+pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measurement {
+    Measurement {
+        schema: MEASUREMENT_SCHEMA,
+        trial,
+        block: 1,
+        case: CaseId {
+            product: product.into(),
+            profile: "tuned".into(),
+            workload: workload.into(),
+            load: "capacity".into(),
+        },
+        started: "2026-01-02T10:15:00Z".into(),
+        took_s: 2.0,
+        verdict: Verdict::Valid,
+        error: None,
+        product_version: Some("1.2.3".into()),
+        product_sha256: None,
+        cores: 1,
+        load: Some(load_result(rate)),
+        origin: None,
+        usage: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// An error row.
+pub fn failed(trial: u32, product: &str, workload: &str, stage: &str, message: &str) -> Measurement {
+    let error =
+        TrialError { stage: stage.into(), message: message.into(), evidence: "seen".into(), remedy: "mend".into() };
+    Measurement { verdict: Verdict::Error, error: Some(error), load: None, ..measured(trial, product, workload, 0.0) }
+}

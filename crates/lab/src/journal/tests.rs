@@ -1,0 +1,192 @@
+use super::*;
+use crate::fixture::{failed, measured};
+
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Scratch {
+        Scratch(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.0.path().join("run")
+    }
+
+    fn create(&self) -> Journal {
+        Journal::create(&self.dir(), &[("plan.json", b"[]".to_vec()), ("run.toml", b"x".to_vec())]).expect("created")
+    }
+
+    fn csv(&self) -> String {
+        std::fs::read_to_string(self.dir().join(CSV)).expect("read")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.dir())
+            .expect("a folder")
+            .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn finish(journal: &mut Journal, measurement: &Measurement) {
+    let folder = journal.trial_folder(&format!("{:03}-x", measurement.trial)).expect("a folder");
+    journal.finish(&folder, measurement).expect("finished");
+}
+
+fn trials(csv: &str) -> Vec<u32> {
+    csv::Reader::from_reader(csv.as_bytes()).deserialize::<Row>().map(|row| row.expect("a whole row").trial).collect()
+}
+
+#[test]
+fn a_folder_that_holds_something_is_refused_and_left_as_it_was() {
+    for thing in ["thesis.txt", "trials"] {
+        let scratch = Scratch::new();
+        std::fs::create_dir_all(scratch.dir().join(thing)).expect("made");
+        let refused = Journal::create(&scratch.dir(), &[]).expect_err("holds something");
+        assert!(matches!(refused, JournalError::Exists(_)), "{refused}");
+        assert!(refused.to_string().contains("weir run --resume"), "{refused}");
+        assert_eq!(scratch.names(), [thing]);
+    }
+}
+
+#[test]
+fn an_empty_folder_is_taken() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.dir()).expect("made");
+    drop(scratch.create());
+    assert_eq!(scratch.names(), [".lock", "measurements.csv", "plan.json", "run.toml", "trials"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_furnished_is_not_left_half_made() {
+    let scratch = Scratch::new();
+    let files = [("environment.json", b"{}".to_vec()), ("no/such/folder/run.toml", b"x".to_vec())];
+    let error = Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
+    assert!(matches!(error, JournalError::Io { .. }), "{error}");
+    assert!(!scratch.dir().exists(), "{:?}", scratch.names());
+    // One that was there before stays, empty, and can be used.
+    std::fs::create_dir(scratch.dir()).expect("made");
+    Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
+    assert_eq!(scratch.names(), [""; 0]);
+    scratch.create();
+}
+
+#[test]
+fn a_second_opener_is_refused_until_the_first_is_gone() {
+    let scratch = Scratch::new();
+    let first = scratch.create();
+    let refused = Journal::open(&scratch.dir()).expect_err("in use");
+    assert!(matches!(refused, JournalError::Busy(_)), "{refused}");
+    drop(first);
+    Journal::open(&scratch.dir()).expect("free again");
+}
+
+#[test]
+fn only_a_run_folder_is_opened() {
+    let scratch = Scratch::new();
+    let refused = Journal::open(scratch.0.path()).expect_err("no run.toml");
+    assert!(matches!(refused, JournalError::NotARun(_)), "{refused}");
+    assert!(!scratch.0.path().join(LOCK).exists(), "nothing is written where no run is");
+}
+
+#[test]
+fn write_once_never_overwrites_and_leaves_no_neighbour() {
+    let scratch = Scratch::new();
+    let journal = scratch.create();
+    journal.write_once("rates-half.json", b"[1]").expect("written");
+    let refused = journal.write_once("rates-half.json", b"[2]").expect_err("exists");
+    assert!(refused.to_string().contains("rates-half.json"), "{refused}");
+    assert_eq!(journal.read_json::<Vec<u8>>("rates-half.json").expect("read"), Some(vec![1]));
+    assert_eq!(journal.read_json::<Vec<u8>>("rates-full.json").expect("read"), None);
+    assert!(scratch.names().iter().all(|name| !name.ends_with("partial")), "{:?}", scratch.names());
+    journal.write_once("odd.json", b"{").expect("written");
+    let broken = journal.read_json::<Vec<u8>>("odd.json").expect_err("half a document");
+    assert!(matches!(broken, JournalError::Broken { .. }), "{broken}");
+}
+
+#[test]
+fn what_is_finished_is_read_back_as_it_was() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    let all = [measured(2, "a", "w", 12_345.678), failed(1, "b", "w", "start", "no\nbinary")];
+    for one in &all {
+        finish(&mut journal, one);
+    }
+    let back = journal.finished().expect("read");
+    assert_eq!(back.values().cloned().collect::<Vec<_>>(), [all[1].clone(), all[0].clone()], "by number");
+    drop(journal);
+    assert_eq!(Journal::open(&scratch.dir()).expect("opened").finished().expect("read"), back);
+}
+
+#[test]
+fn the_header_is_written_once_also_over_several_openings() {
+    let scratch = Scratch::new();
+    finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
+    for trial in 2..4 {
+        let mut journal = Journal::open(&scratch.dir()).expect("opened");
+        finish(&mut journal, &failed(trial, "a", "w", "verify", "line one\n  line two, \"quoted\""));
+    }
+    let csv = scratch.csv();
+    assert_eq!(csv.lines().filter(|line| line.starts_with("schema,")).count(), 1);
+    assert_eq!(csv.lines().count(), 4, "a row is a line:\n{csv}");
+    assert_eq!(trials(&csv), [1, 2, 3]);
+}
+
+/// Wherever the file was torn, opening yields each finished trial exactly once.
+#[test]
+fn a_torn_file_of_rows_is_mended() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    finish(&mut journal, &failed(2, "a", "w", "verify", "one\ntwo, \"three\"\nfour"));
+    drop(journal);
+    let whole = scratch.csv();
+    for length in 0..=whole.len() {
+        std::fs::write(scratch.dir().join(CSV), &whole[..length]).expect("torn");
+        drop(Journal::open(&scratch.dir()).expect("opened"));
+        assert_eq!(scratch.csv(), whole, "torn after {length} bytes");
+    }
+}
+
+#[test]
+fn a_finished_trial_without_a_row_gets_it() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    let folder = journal.trial_folder("002-x").expect("a folder");
+    std::fs::write(folder.join(MEASUREMENT), pretty(&measured(2, "a", "w", 2.0)).expect("JSON")).expect("written");
+    journal.trial_folder("003-x").expect("begun and not finished");
+    drop(journal);
+    assert_eq!(trials(&scratch.csv()), [1]);
+    drop(Journal::open(&scratch.dir()).expect("opened"));
+    assert_eq!(trials(&scratch.csv()), [1, 2]);
+}
+
+#[test]
+fn rows_that_somebody_spoilt_are_named() {
+    let scratch = Scratch::new();
+    finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
+    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n1,1,", "\n1,one,")).expect("spoilt");
+    let broken = Journal::open(&scratch.dir()).expect_err("not a number");
+    assert!(broken.to_string().contains(CSV), "{broken}");
+}
+
+#[test]
+fn an_unfinished_trial_is_begun_anew_and_a_finished_one_refused() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    let folder = journal.trial_folder("001-x").expect("a folder");
+    std::fs::create_dir(folder.join("product")).expect("made");
+    std::fs::write(folder.join("product/output.log"), "half").expect("written");
+    assert_eq!(journal.trial_folder("001-x").expect("again"), folder);
+    assert_eq!(std::fs::read_dir(&folder).expect("there").count(), 0, "emptied");
+    journal.forget(&folder);
+    assert!(!folder.exists());
+    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    let refused = journal.trial_folder("001-x").expect_err("finished");
+    assert!(refused.to_string().contains("is finished"), "{refused}");
+    journal.forget(&folder);
+    assert!(folder.join(MEASUREMENT).is_file(), "what is finished is not forgotten");
+}

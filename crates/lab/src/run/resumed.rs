@@ -1,0 +1,116 @@
+//! Whether a run can go on as what it began: one run, one suite, one machine, the same programs.
+//!
+//! A run whose second half was measured under other conditions than its first would compare what cannot be compared,
+//! and nobody would see it in the tables. So what changed is refused, and said.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use weir_model::load::DriverChoice;
+use weir_model::record::{Environment, Measurement};
+
+use super::{Setup, sha256_of};
+use crate::journal::{Journal, JournalError};
+use crate::placement::{Placement, allowed_cpus};
+use crate::plan::{Planned, plan};
+
+/// Name of the file with the SHA-256 of `run.toml`, as `sha256sum` writes it and `sha256sum -c` checks it.
+pub const SUITE_SUM: &str = "run.toml.sha256";
+
+/// The text of [`SUITE_SUM`].
+pub fn suite_sum(run_toml: &[u8]) -> Vec<u8> {
+    format!("{}  run.toml\n", hex(&Sha256::digest(run_toml))).into_bytes()
+}
+
+/// Lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Checks everything, and makes `setup` use what the run was begun with where the user has no say.
+pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> Result<Vec<Planned>, JournalError> {
+    let dir = journal.dir();
+    let planned = same_suite(journal, setup)?;
+    let environment: Environment = journal
+        .read_json("environment.json")?
+        .ok_or_else(|| JournalError::Broken { path: dir.join("environment.json"), why: "it is missing".to_owned() })?;
+    same_programs(dir, &environment, setup)?;
+    setup.placement = recorded_placement(dir, &environment, &allowed_cpus())?;
+    setup.driver = measured.iter().find_map(|m| driver(&m.load.as_ref()?.driver)).unwrap_or(setup.driver);
+    Ok(planned)
+}
+
+fn changed(dir: &Path, why: impl Into<String>) -> JournalError {
+    JournalError::Changed { folder: dir.to_owned(), why: why.into() }
+}
+
+fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalError> {
+    let dir = journal.dir();
+    let planned: Vec<Planned> = journal
+        .read_json("plan.json")?
+        .ok_or_else(|| JournalError::Broken { path: dir.join("plan.json"), why: "it is missing".to_owned() })?;
+    let read = |name: &str| {
+        let path = dir.join(name);
+        std::fs::read(&path).map_err(|error| JournalError::Io { path, error })
+    };
+    let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
+    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default()) {
+        return Ok(planned);
+    }
+    Err(changed(
+        dir,
+        "run.toml or plan.json is not as it was when the run began\n  would be right: undo the change, \
+         or begin a new run with `weir run <folder>/run.toml`",
+    ))
+}
+
+fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), JournalError> {
+    for (name, installed) in &now.installed {
+        let before = then.products.iter().find(|facts| &facts.name == name);
+        if before.is_some_and(|facts| facts.sha256 != installed.sha256) {
+            let version = before.map(|facts| facts.version.as_str()).unwrap_or_default();
+            return Err(changed(
+                dir,
+                format!(
+                    "it began with {name} {version}, and what is installed now is {} or another build\n  \
+                     would be right: that version again, or a new run",
+                    installed.version
+                ),
+            ));
+        }
+    }
+    if then.weir_sha256 != sha256_of(&now.weir) {
+        return Err(changed(
+            dir,
+            format!(
+                "it began with weir {}, and this is weir {} or another build of it\n  \
+                 would be right: the same weir, which is client and origin, too; or a new run",
+                then.weir_version, now.weir_version
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn recorded_placement(dir: &Path, then: &Environment, allowed: &[u32]) -> Result<Placement, JournalError> {
+    let of = |role: &str| then.placement.get(role).cloned().unwrap_or_default();
+    let placement = Placement { client: of("client"), proxy: of("proxy"), origin: of("origin") };
+    match then.placement.values().flatten().find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(placement),
+        Some(cpu) => Err(changed(
+            dir,
+            format!(
+                "it used CPU {cpu}, and weir may now use only {allowed:?}\n  \
+                 would be right: the same CPUs (`taskset`), or a new run"
+            ),
+        )),
+    }
+}
+
+fn driver(name: &str) -> Option<DriverChoice> {
+    match name {
+        "io_uring" => Some(DriverChoice::Uring),
+        "epoll" => Some(DriverChoice::Epoll),
+        _ => None,
+    }
+}
