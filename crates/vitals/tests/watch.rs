@@ -125,10 +125,8 @@ fn the_root_counts_only_when_asked_for() {
 #[test]
 fn a_tree_is_counted_whole() {
     let mut keeper = Keeper::start();
-    keeper.run("sh -c 'sleep 8 & sleep 8 & echo; sleep 8' & ", 1);
+    keeper.run("sh -c 'sleep 8 & sleep 8 & sleep 8 & echo; wait' & ", 1);
     let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
-    // The third sleep is born after the line was printed.
-    std::thread::sleep(Duration::from_millis(300));
     watch.begin_window().unwrap();
     let usage = watch.end_window().unwrap().usage.remove(0);
     assert_eq!((usage.processes_max, usage.threads_max), (4, 4));

