@@ -40,10 +40,7 @@ pub fn free<const N: usize>() -> Result<[SocketAddr; N], NoPort> {
 }
 
 fn ephemeral_start() -> u16 {
-    std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
-        .ok()
-        .and_then(|text| text.split_whitespace().next()?.parse().ok())
-        .unwrap_or(32_768)
+    weir_vitals::local_ports().map_or(32_768, |(first, _)| first)
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod watch;
 mod window;
 
 pub use environment::environment;
+pub use sys::local_ports;
 pub use tree::Watched;
 pub use watch::{Cost, Watch};
 pub use window::Window;

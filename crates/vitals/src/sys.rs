@@ -4,12 +4,14 @@
 
 use std::path::Path;
 
+use weir_model::units::CpuList;
+
 /// A file's text without the blanks around it; `None` when it cannot be read or is not text.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// A file that holds one number.
+/// A file that holds one number, or one of another thing that is read from text.
 pub(crate) fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
     text(path)?.parse().ok()
 }
@@ -20,23 +22,24 @@ pub(crate) fn sysctl(name: &str) -> Option<String> {
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The numbers in a list of the kernel's, such as `0-3,8`. `None` when it is not one, or has more than 65,536.
-pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last - first > 65_536 || numbers.len() > 65_536 {
-            return None;
-        }
-        numbers.extend(first..=last);
-    }
-    Some(numbers)
+/// A file that holds a list of CPUs, such as `0-3,8`.
+pub(crate) fn cpu_list(path: impl AsRef<Path>) -> Option<Vec<u32>> {
+    number::<CpuList>(path).map(CpuList::into_vec)
 }
 
 /// CPUs that are online.
 pub(crate) fn online_cpus() -> Option<Vec<u32>> {
-    cpu_list(&text("/sys/devices/system/cpu/online")?).filter(|list| !list.is_empty())
+    cpu_list("/sys/devices/system/cpu/online")
+}
+
+/// Local ports that the kernel gives to connections made here (`net.ipv4.ip_local_port_range`): first and last.
+pub fn local_ports() -> Option<(u16, u16)> {
+    ports(&sysctl("net.ipv4.ip_local_port_range")?)
+}
+
+fn ports(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once(' ')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 /// Soft and hard limit of a resource; unlimited is `u64::MAX`.
@@ -45,40 +48,14 @@ pub(crate) fn limits(resource: rustix::process::Resource) -> (u64, u64) {
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// A size as people read it, in units of 1024.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
-    fn lists_of_cpus() {
-        assert_eq!(cpu_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(cpu_list(""), Some(vec![]));
-        assert_eq!(cpu_list("3-1"), None);
-        assert_eq!(cpu_list("0-4294967295"), None);
-        assert_eq!(cpu_list("all"), None);
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!(size(512), "512 bytes");
-        assert_eq!(size(1536 << 20), "1.5 GiB");
-    }
-
-    proptest! {
-        #[test]
-        fn no_list_panics(text in "[0-9,-]{0,30}|\\PC{0,20}") {
-            let _ = cpu_list(&text);
-        }
+    fn ports_are_two_numbers() {
+        assert_eq!(ports("32768 60999"), Some((32_768, 60_999)));
+        assert_eq!(ports("32768"), None);
+        assert_eq!(ports("0 70000"), None);
     }
 }

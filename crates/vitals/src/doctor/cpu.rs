@@ -85,7 +85,7 @@ pub(super) fn judge_boost(on: Option<bool>) -> Check {
 /// CPUs of the first core that has several; empty when no core has.
 fn siblings(cpus: &[u32]) -> Option<Vec<u32>> {
     let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    let lists: Vec<Vec<u32>> = cpus.iter().filter_map(|cpu| cpu_list(&text(path(cpu))?)).collect();
+    let lists: Vec<Vec<u32>> = cpus.iter().filter_map(|cpu| cpu_list(path(cpu))).collect();
     (!lists.is_empty()).then(|| lists.into_iter().find(|list| list.len() > 1).unwrap_or_default())
 }
 

@@ -2,9 +2,11 @@
 
 use rustix::process::Resource;
 
+use weir_model::units::human_bytes;
+
 use super::{Check, Status};
 use crate::environment::most_descriptors;
-use crate::sys::{limits, size};
+use crate::sys::limits;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
@@ -28,7 +30,7 @@ pub(super) fn judge_descriptors(hard: u64) -> Check {
 pub(super) fn judge_memlock(soft: u64) -> Check {
     let (seen, why) = match soft {
         u64::MAX => ("unlimited".to_owned(), "io_uring may lock what it needs."),
-        _ => (size(soft), "Noted: kernels before 5.12 charge io_uring's rings to this limit."),
+        _ => (human_bytes(soft as f64), "Noted: kernels before 5.12 charge io_uring's rings to this limit."),
     };
     Check::new("locked-memory", Status::Ok, seen, why)
 }

@@ -1,8 +1,10 @@
 //! Memory: enough, and staying where it is.
 
+use weir_model::units::human_bytes;
+
 use super::{Check, Status};
 use crate::environment::meminfo;
-use crate::sys::{size, text};
+use crate::sys::text;
 
 pub(super) fn checks() -> Vec<Check> {
     let swap = meminfo("SwapTotal").zip(meminfo("SwapFree")).map(|(total, free)| total.saturating_sub(free));
@@ -20,13 +22,13 @@ pub(super) fn judge_available(bytes: Option<u64>) -> Check {
         None => Check::unknown(name, "the kernel does not say", "Memory may run out in the middle of a trial."),
         Some(bytes) if bytes < 256 << 20 => {
             let why = "Too little for a product, a client and an origin: one of them will be killed.";
-            Check::new(name, Status::Bad, format!("{} available", size(bytes)), why)
+            Check::new(name, Status::Bad, format!("{} available", human_bytes(bytes as f64)), why)
         }
         Some(bytes) if bytes < 1 << 30 => {
             let why = "Large products or many connections may not fit.";
-            Check::new(name, Status::Warn, format!("{} available", size(bytes)), why)
+            Check::new(name, Status::Warn, format!("{} available", human_bytes(bytes as f64)), why)
         }
-        Some(bytes) => Check::new(name, Status::Ok, format!("{} available", size(bytes)), "Enough."),
+        Some(bytes) => Check::new(name, Status::Ok, format!("{} available", human_bytes(bytes as f64)), "Enough."),
     }
 }
 
@@ -37,7 +39,7 @@ pub(super) fn judge_swap(used: Option<u64>) -> Check {
         Some(0) => Check::new(name, Status::Ok, "none in use", "No role waits for memory to come back from disk."),
         Some(bytes) => {
             let why = "A role whose memory was swapped out stalls until it is back, and its resident set looks small.";
-            Check::new(name, Status::Warn, format!("{} in use", size(bytes)), why).mend("swapoff -a")
+            Check::new(name, Status::Warn, format!("{} in use", human_bytes(bytes as f64)), why).mend("swapoff -a")
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Ports, queues and the loopback interface.
 
 use super::{Check, Status};
-use crate::sys::{number, sysctl};
+use crate::sys::{local_ports, number, sysctl};
 
 pub(super) fn checks() -> Vec<Check> {
     let setting = |name: &str| sysctl(name)?.parse().ok();
     let conntrack = |what: &str| number(format!("/proc/sys/net/netfilter/nf_conntrack_{what}"));
     vec![
-        judge_ports(sysctl("net.ipv4.ip_local_port_range").and_then(|text| range(&text))),
+        judge_ports(local_ports()),
         judge_somaxconn(setting("net.core.somaxconn")),
         judge_syn_backlog(setting("net.ipv4.tcp_max_syn_backlog")),
         judge_tw_reuse(setting("net.ipv4.tcp_tw_reuse")),
@@ -16,19 +16,14 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-pub(super) fn range(text: &str) -> Option<(u32, u32)> {
-    let (first, last) = text.split_once(' ')?;
-    Some((first.parse().ok()?, last.parse().ok()?))
-}
-
 /// Linux's own default, 32768 to 60999, has 28,232: a proxy that opens a connection a request uses them up in seconds,
 /// and weir spreads its client over many source addresses. Fewer than that was set by somebody.
-pub(super) fn judge_ports(range: Option<(u32, u32)>) -> Check {
+pub(super) fn judge_ports(range: Option<(u16, u16)>) -> Check {
     let name = "ports";
     let Some((first, last)) = range else {
         return Check::unknown(name, "the kernel does not say", "Connections may fail for want of a port.");
     };
-    let count = (last + 1).saturating_sub(first);
+    let count = (u32::from(last) + 1).saturating_sub(u32::from(first));
     let seen = format!("{first} to {last}: {count} connections from one address to one port");
     if count >= 28_000 {
         return Check::new(name, Status::Ok, seen, "weir's client uses further source addresses beyond that.");

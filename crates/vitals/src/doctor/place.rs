@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use weir_model::units::human_bytes;
+
 use super::{Check, Status};
-use crate::sys::size;
 
 pub(super) fn checks(home: &Path) -> Vec<Check> {
     vec![judge_disk(free_bytes(home)), judge_rights(rustix::process::geteuid().is_root(), has_program("sudo"))]
@@ -24,13 +25,13 @@ pub(super) fn judge_disk(free: Option<u64>) -> Check {
         None => Check::unknown(name, "cannot tell how much is free", "The record may not fit."),
         Some(bytes) if bytes < 256 << 20 => {
             let why = "A run may not fit. weir stops at a full disk; finished trials stay whole.";
-            Check::new(name, Status::Bad, format!("{} free", size(bytes)), why)
+            Check::new(name, Status::Bad, format!("{} free", human_bytes(bytes as f64)), why)
         }
         Some(bytes) if bytes < 2 << 30 => {
             let why = "Products that log much may fill it.";
-            Check::new(name, Status::Warn, format!("{} free", size(bytes)), why)
+            Check::new(name, Status::Warn, format!("{} free", human_bytes(bytes as f64)), why)
         }
-        Some(bytes) => Check::new(name, Status::Ok, format!("{} free", size(bytes)), "Enough."),
+        Some(bytes) => Check::new(name, Status::Ok, format!("{} free", human_bytes(bytes as f64)), "Enough."),
     }
 }
 
