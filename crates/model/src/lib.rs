@@ -15,6 +15,8 @@ pub mod filter;
 pub mod load;
 pub mod product;
 pub mod record;
+#[cfg(test)]
+mod sample;
 mod scale;
 mod select;
 pub mod suite;

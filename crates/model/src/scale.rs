@@ -55,43 +55,8 @@ fn set(words: &mut Vec<String>, what: &str, value: &mut Duration, new: Option<Du
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-
-    const SUITE: &str = r#"
-[suite]
-title = "t"
-question = "q"
-products = ["direct", "nginx", "haproxy"]
-profile = "tuned"
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-[[workload]]
-name = "medium"
-path = "/bytes/11268"
-[[load]]
-name = "capacity"
-kind = "closed"
-connections = 4
-warmup = "200ms"
-duration = "2s"
-[scale.smoke]
-blocks = 1
-products = ["direct", "nginx"]
-workloads = ["tiny"]
-warmup = "200ms"
-duration = "500ms"
-[scale.full]
-blocks = 3
-"#;
-
-    fn suite() -> Suite {
-        let profiles = || vec!["tuned".to_owned()];
-        let catalogue: BTreeMap<_, _> = ["direct", "nginx", "haproxy"].map(|name| (name.to_owned(), profiles())).into();
-        Suite::parse("quick.toml", SUITE, &catalogue).expect("a valid suite")
-    }
+    use crate::sample::suite;
 
     #[test]
     fn what_changed_is_said_and_nothing_else() {
@@ -103,6 +68,8 @@ blocks = 3
                 "products: only direct, nginx (2 of 3)",
                 "workloads: only tiny (1 of 2)",
                 "measured window of capacity: 500ms instead of 2s",
+                "warm-up of latency: 200ms instead of 1s",
+                "measured window of latency: 500ms instead of 2s",
             ]
         );
         assert_eq!((small.blocks, small.entries.len(), small.workloads.len()), (1, 2, 1));

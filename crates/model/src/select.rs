@@ -200,53 +200,9 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
+    use crate::sample::{catalogue, suite};
     use crate::suite::Scale;
-
-    const SUITE: &str = r#"
-[suite]
-title = "t"
-question = "q"
-products = ["direct", "nginx", "haproxy:stock"]
-profile = "tuned"
-
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-
-[[workload]]
-name = "medium"
-path = "/bytes/11268"
-
-[[load]]
-name = "capacity"
-kind = "closed"
-connections = 4
-warmup = "1s"
-duration = "2s"
-
-[[load]]
-name = "latency"
-kind = "open"
-rate = { share = 0.5, of = "slowest", load = "capacity" }
-connections = 4
-warmup = "1s"
-duration = "2s"
-
-[scale.smoke]
-products = ["direct", "nginx"]
-"#;
-
-    fn catalogue() -> BTreeMap<String, Vec<String>> {
-        let both = || vec!["stock".to_owned(), "tuned".to_owned()];
-        ["direct", "haproxy", "nginx", "varnish"].map(|name| (name.to_owned(), both())).into()
-    }
-
-    fn suite() -> Suite {
-        Suite::parse("suites/quick.toml", SUITE, &catalogue()).expect("a valid suite")
-    }
 
     fn entries(suite: &Suite) -> Vec<String> {
         suite.entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile)).collect()

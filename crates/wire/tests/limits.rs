@@ -7,26 +7,16 @@ mod oracle;
 use weir_wire::h1::{Answers, Limits, Requests};
 
 fn answer(limits: Limits, bytes: &str) -> String {
-    let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+    let new = || {
         let mut answers = Answers::new(limits);
         answers.request_sent(false);
-        let mut pieces: Vec<Vec<u8>> = pieces.map(<[u8]>::to_vec).collect();
-        oracle::line(&oracle::read(&mut answers, pieces.iter_mut().map(|piece| &piece[..])))
+        answers
     };
-    let whole = read(&mut [bytes.as_bytes()].into_iter());
-    for size in [1, 2, 3, 7, 64] {
-        assert_eq!(read(&mut bytes.as_bytes().chunks(size)), whole, "in pieces of {size}");
-    }
-    whole
+    oracle::line_in_pieces(new, bytes)
 }
 
 fn request(limits: Limits, bytes: &str) -> String {
-    let whole = oracle::read(&mut Requests::new(limits), [bytes.as_bytes()]);
-    for size in [1, 2, 3, 7, 64] {
-        let cut = oracle::read(&mut Requests::new(limits), bytes.as_bytes().chunks(size));
-        assert_eq!(cut, whole, "in pieces of {size}");
-    }
-    oracle::line(&whole)
+    oracle::line_in_pieces(|| Requests::new(limits), bytes)
 }
 
 #[test]

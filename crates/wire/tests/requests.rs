@@ -7,15 +7,7 @@ mod oracle;
 use weir_wire::h1::{ConnectionHeader, Limits, RequestEvent, Requests, WireError, headers};
 
 fn read(bytes: &str) -> String {
-    let new = || Requests::new(Limits::default());
-    let bytes = bytes.as_bytes();
-    let whole = oracle::read(&mut new(), [bytes]);
-    assert_eq!(oracle::read(&mut new(), bytes.chunks(1)), whole, "byte by byte");
-    for at in 0..bytes.len() {
-        let (first, second) = bytes.split_at(at);
-        assert_eq!(oracle::read(&mut new(), [first, &[], second]), whole, "cut at {at}");
-    }
-    oracle::line(&whole)
+    oracle::line_however_cut(|| Requests::new(Limits::default()), bytes)
 }
 
 #[track_caller]

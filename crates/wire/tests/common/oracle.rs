@@ -69,6 +69,30 @@ pub fn line(seen: &[Seen]) -> String {
     seen.iter().map(Seen::to_string).collect::<Vec<_>>().join(" | ")
 }
 
+/// The events of `bytes` as one line, the same however they are cut: whole, byte by byte, and in two in every place.
+#[track_caller]
+pub fn line_however_cut<H: Half>(new: impl Fn() -> H, bytes: &str) -> String {
+    let bytes = bytes.as_bytes();
+    let whole = read(&mut new(), [bytes]);
+    assert_eq!(read(&mut new(), bytes.chunks(1)), whole, "byte by byte");
+    for at in 0..bytes.len() {
+        let (first, second) = bytes.split_at(at);
+        assert_eq!(read(&mut new(), [first, &[], second]), whole, "cut at {at}");
+    }
+    line(&whole)
+}
+
+/// The same for bytes too many to be cut in every place.
+#[track_caller]
+pub fn line_in_pieces<H: Half>(new: impl Fn() -> H, bytes: &str) -> String {
+    let bytes = bytes.as_bytes();
+    let whole = read(&mut new(), [bytes]);
+    for size in [1, 2, 3, 7, 64] {
+        assert_eq!(read(&mut new(), bytes.chunks(size)), whole, "in pieces of {size}");
+    }
+    line(&whole)
+}
+
 /// What both halves have in common.
 pub trait Half {
     /// The next event.
