@@ -54,10 +54,15 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     let mut summary = summary(&loaded);
     let mut broken = Vec::new();
     let sections = summary.sections.iter();
-    let drawn: Vec<SectionCharts> = sections.map(|section| charts::of_section(&loaded, section, &mut broken)).collect();
+    let mut drawn: Vec<SectionCharts> =
+        sections.map(|section| charts::of_section(&loaded, section, &mut broken)).collect();
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
     summary.broken.append(&mut broken);
-    let overview = charts::overview(&loaded, &summary);
+    let overview = match drawn.as_mut_slice() {
+        // The one section's first picture is the first screen's; twice on a page would be once too often.
+        [only] if !only.main.is_empty() => Some(only.main.remove(0)),
+        _ => charts::overview(&loaded, &summary),
+    };
     let drawing = Drawing {
         run: &loaded,
         summary: &summary,

@@ -108,7 +108,9 @@ pub struct Row {
     /// Product and profile.
     #[serde(flatten)]
     pub entry: Entry,
-    /// As a reader knows it.
+    /// As a reader knows the product.
+    pub title: String,
+    /// The title, with the profile where the run has more than one of them.
     pub label: String,
     /// Version read from the binary.
     pub version: Option<String>,

@@ -66,6 +66,7 @@ impl<'a> Cases<'a> {
         }
         Row {
             entry: self.entry.clone(),
+            title: run.title_of(&self.entry.product).to_string(),
             label: run.label_of(self.entry),
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
             rank: None,

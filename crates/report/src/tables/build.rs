@@ -18,7 +18,7 @@ pub fn ranking(section: &Section) -> Table {
     let columns = vec![
         Column::text("Rank").help("The best and the worst rank that the intervals allow."),
         Column::text("Product"),
-        Column::text("Profile").dispensable(2),
+        Column::text("Profile").dispensable(profile_order(section.all_rows())),
         detail(Column::number("Rate", "requests/s"), by_rate).help("Right answers a second."),
         Column::number("To direct", "ratio").dispensable(4).help(ratio_help),
         Column::number("To best", "ratio").dispensable(5).help("The same over the first in rank."),
@@ -40,7 +40,7 @@ pub fn ranking(section: &Section) -> Table {
         kind: row_kind(row, baseline),
         cells: vec![
             rank_cell(row, baseline),
-            Cell::text(marked_label(row)),
+            Cell::text(marked(&row.title, row)),
             Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
             scaled(&row.rate, Unit::PER_SECOND),
             scaled(&row.ratio_to_baseline, Unit { name: "", size: 1.0 }),
@@ -57,8 +57,9 @@ pub fn ranking(section: &Section) -> Table {
     };
     let baseline = section.baseline.iter().map(|r| row(r, true));
     let rows = baseline.chain(section.rows.iter().map(|r| row(r, false))).collect();
-    let marked = section.all_rows().filter(|r| !r.remarks.is_empty());
-    let remarks = marked.map(|r| format!("{}: {}.", marked_label(r), r.remarks.join("; ").trim_end_matches('.')));
+    let with_remarks = section.all_rows().filter(|r| !r.remarks.is_empty());
+    let remarks =
+        with_remarks.map(|r| format!("{}: {}.", marked(&r.label, r), r.remarks.join("; ").trim_end_matches('.')));
     Table {
         id: format!("ranking-{}", section.slug()),
         title: section.heading(),
@@ -70,7 +71,8 @@ pub fn ranking(section: &Section) -> Table {
 
 /// All sections beside each other: the rank and the ranked number of each product.
 pub fn overview(summary: &Summary) -> Table {
-    let mut columns = vec![Column::text("Product"), Column::text("Profile").dispensable(1)];
+    let all_rows = summary.sections.iter().flat_map(Section::all_rows);
+    let mut columns = vec![Column::text("Product"), Column::text("Profile").dispensable(profile_order(all_rows))];
     let mut units = Vec::new();
     for section in &summary.sections {
         let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value);
@@ -91,7 +93,7 @@ pub fn overview(summary: &Summary) -> Table {
         }
     }
     let rows = entries.iter().map(|entry| {
-        let mut cells = vec![Cell::text(&entry.label), Cell::text(&entry.entry.profile)];
+        let mut cells = vec![Cell::text(&entry.title), Cell::text(&entry.entry.profile)];
         let mut kind = RowKind::Plain;
         for (section, unit) in summary.sections.iter().zip(&units) {
             let baseline = section.baseline.iter().any(|row| row.entry == entry.entry);
@@ -317,8 +319,14 @@ fn row_kind(row: &Row, baseline: bool) -> RowKind {
     }
 }
 
-pub(crate) fn marked_label(row: &Row) -> String {
-    if row.suspect() { format!("{} *", row.label) } else { row.label.clone() }
+/// The profile can be left out where all products have the same, and never where it tells two rows apart.
+fn profile_order<'a>(mut rows: impl Iterator<Item = &'a Row>) -> u8 {
+    if rows.any(|row| row.label != row.title) { 0 } else { 2 }
+}
+
+/// The mark that sends a reader to the remarks.
+fn marked(name: &str, row: &Row) -> String {
+    if row.suspect() { format!("{name} *") } else { name.to_string() }
 }
 
 fn rank_cell(row: &Row, baseline: bool) -> Cell {
