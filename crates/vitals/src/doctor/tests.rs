@@ -89,9 +89,6 @@ fn steal_is_a_share_of_all_time() {
     assert_eq!(busy::steal_share(before, before), None);
 }
 
-#[test]
-fn ranges_of_ports() {}
-
 /// On whatever machine this runs: every check answers, once.
 #[test]
 fn examines_this_machine() {
