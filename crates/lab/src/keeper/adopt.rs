@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::tree::descendants;
+use super::tree::{QUIET_LOOKS, descendants};
 
 /// Makes this process the parent of every orphan among its descendants that has no nearer subreaper.
 pub fn become_subreaper() -> std::io::Result<()> {
@@ -25,7 +25,9 @@ pub fn become_subreaper() -> std::io::Result<()> {
 pub fn end_orphans(main: u32) {
     let own = exe_of(std::process::id());
     let mut dead: BTreeSet<i32> = BTreeSet::from([main as i32]);
+    let mut quiet = 0;
     for _ in 0..1_000 {
+        dead.retain(|pid| still_ours(*pid));
         let orphans: Vec<u32> = descendants(std::process::id()).into_iter().filter(|pid| exe_of(*pid) != own).collect();
         for pid in &orphans {
             dead.insert(*pid as i32);
@@ -33,8 +35,8 @@ pub fn end_orphans(main: u32) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        dead.retain(|pid| still_ours(*pid));
-        if orphans.is_empty() && dead.is_empty() {
+        quiet = if dead.is_empty() { quiet + 1 } else { 0 };
+        if quiet == QUIET_LOOKS {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::adopt::become_subreaper;
-use super::tree::descendants;
+use super::tree::{QUIET_LOOKS, descendants};
 use super::{Ended, Order, Word};
 use crate::placement::affinity_mask;
 
@@ -170,10 +170,11 @@ impl Tree {
     /// a process in an uninterruptible wait does not die of anything. Returns how many there were.
     fn kill_all(&mut self) -> u32 {
         let me = std::process::id();
-        let mut killed = 0;
+        let (mut killed, mut quiet) = (0, 0);
         for _ in 0..1_000 {
             let left = descendants(me);
-            if left.is_empty() {
+            quiet = if left.is_empty() { quiet + 1 } else { 0 };
+            if quiet == QUIET_LOOKS {
                 break;
             }
             killed = killed.max(left.len() as u32);

@@ -217,6 +217,10 @@ impl Drop for Kept {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        if self.pid != 0 {
+            // Nobody may have asked since the keeper was lost: its orphans are found here.
+            self.wait(Duration::from_secs(1));
+        }
     }
 }
 

@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+/// So many looks that find nobody mean that nobody is left. One is not enough: /proc is not read at one moment, and a
+/// process whose parent ends just then can be missed.
+pub const QUIET_LOOKS: u32 = 2;
+
 /// All living descendants of `root` (not itself), by parent links at this moment. Zombies are left out.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();

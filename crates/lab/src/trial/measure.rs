@@ -44,7 +44,11 @@ pub fn measure(
     if let Some(running) = running {
         watched.push(Watched { role: Role::Proxy, root: running.root(), include_root: false });
     }
-    let watch = Watch::start(watched).map_err(|e| failed(format!("vitals did not start: {e}")))?;
+    // Vitals may see first that a process has gone; which it was says more.
+    let watch = Watch::start(watched).or_else(|e| {
+        all_alive(origin, running)?;
+        Err(failed(format!("vitals did not start: {e}")))
+    })?;
     let deadline = Instant::now() + longest(spec);
     let mut window = None;
     let load = loop {
@@ -54,17 +58,7 @@ pub fn measure(
         if Instant::now() > deadline {
             return Err(failed(format!("the client was not done after {} s", longest(spec).as_secs())));
         }
-        if !origin.alive() {
-            return Err(Failure::at(
-                "load",
-                "the origin went away in mid-trial",
-                origin.last_words(),
-                "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
-            ));
-        }
-        if let Some(running) = running {
-            running.still_runs("load")?;
-        }
+        all_alive(origin, running)?;
         match client.hear(Duration::from_millis(200)).map_err(|e| failed(e.to_string()))? {
             None | Some(ClientWord::Connecting { .. }) => {}
             Some(ClientWord::Warmup(row)) => {
@@ -73,7 +67,10 @@ pub fn measure(
             }
             Some(ClientWord::WindowStart { .. }) => {
                 tell(Step::Stage("measuring"));
-                watch.begin_window().map_err(|e| failed(format!("vitals failed: {e}")))?;
+                watch.begin_window().or_else(|e| {
+                    all_alive(origin, running)?;
+                    Err(failed(format!("vitals failed: {e}")))
+                })?;
             }
             Some(ClientWord::Second(row)) => tell(Step::Second(&row)),
             Some(ClientWord::WindowEnd) => {
@@ -85,11 +82,21 @@ pub fn measure(
     };
     watch.stop();
     // One that died in the last moment is seen here: what it answered until then is not what it carries.
-    if let Some(running) = running {
-        running.still_runs("load")?;
-    }
+    all_alive(origin, running)?;
     let window = window.ok_or_else(|| failed("the client ended without a measured window".to_owned()))?;
     Ok(Measured { load, window })
+}
+
+fn all_alive(origin: &mut OriginProcess, running: &mut Option<Running>) -> Result<(), Failure> {
+    if !origin.alive() {
+        return Err(Failure::at(
+            "load",
+            "the origin went away in mid-trial",
+            origin.last_words(),
+            "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
+        ));
+    }
+    running.as_mut().map_or(Ok(()), |running| running.still_runs("load"))
 }
 
 /// Longer than this the client cannot take, whatever the product does: connecting and draining are bounded by the
