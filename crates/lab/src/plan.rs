@@ -56,3 +56,72 @@ pub fn plan(suite: &Suite, seed: u64) -> Vec<Planned> {
     }
     trials
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::suite;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_same_seed_plans_the_same_and_another_does_not() {
+        let suite = suite(4, 3, 2);
+        assert_eq!(plan(&suite, 7), plan(&suite, 7));
+        assert_ne!(plan(&suite, 7), plan(&suite, 8));
+    }
+
+    /// A plan once written is read again by later versions of weir: the order must not depend on a library's mood.
+    #[test]
+    fn the_order_of_a_seed_is_what_it_was() {
+        let order: Vec<String> = plan(&suite(3, 1, 2), 7).iter().map(Planned::folder).collect();
+        assert_eq!(
+            order,
+            [
+                "001-p0-tuned-w0-capacity",
+                "002-p2-tuned-w0-capacity",
+                "003-p1-tuned-w0-capacity",
+                "004-p1-tuned-w0-capacity",
+                "005-p2-tuned-w0-capacity",
+                "006-p0-tuned-w0-capacity",
+                "007-p0-tuned-w0-half",
+                "008-p2-tuned-w0-half",
+                "009-p1-tuned-w0-half",
+                "010-p0-tuned-w0-half",
+                "011-p1-tuned-w0-half",
+                "012-p2-tuned-w0-half",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_size_has_every_case_once_a_block_in_phases_and_blocks_in_order() {
+        for products in 0..5 {
+            for workloads in 0..4 {
+                for blocks in 0..4 {
+                    let suite = suite(products, workloads, blocks);
+                    let trials = plan(&suite, u64::from(blocks) + 17);
+                    let cases = products * workloads;
+                    assert_eq!(trials.len(), cases * blocks as usize * suite.loads.len());
+                    assert!(trials.iter().map(|t| t.trial).eq(1..=trials.len() as u32), "numbered from 1");
+                    let groups: Vec<&[Planned]> = trials.chunks(cases.max(1)).collect();
+                    let expected: Vec<(&str, u32)> =
+                        suite.loads.iter().flat_map(|l| (1..=blocks).map(move |b| (l.name.as_str(), b))).collect();
+                    assert_eq!(groups.len(), if cases == 0 { 0 } else { expected.len() });
+                    for (group, (load, block)) in groups.into_iter().zip(expected) {
+                        assert!(group.iter().all(|t| t.case.load == load && t.block == block));
+                        let different: BTreeSet<&CaseId> = group.iter().map(|t| &t.case).collect();
+                        assert_eq!(different.len(), cases, "every case once");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_differ_in_order() {
+        let trials = plan(&suite(6, 1, 8), 1);
+        let orders: BTreeSet<Vec<&str>> =
+            trials.chunks(6).map(|block| block.iter().map(|t| t.case.product.as_str()).collect()).collect();
+        assert!(orders.len() > 8, "16 blocks of 720 possible orders: {orders:?}");
+    }
+}

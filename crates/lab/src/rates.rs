@@ -111,4 +111,105 @@ mod tests {
         assert_eq!(three_digits(0.123_456), 0.123);
         assert_eq!(three_digits(0.0), 0.0);
     }
+
+    use crate::fixture::{failed, load_share, measured, suite};
+
+    fn entry(product: &str) -> Entry {
+        Entry { product: product.into(), profile: "tuned".into() }
+    }
+
+    fn choose_for(of: RateBase, rows: &[Measurement]) -> Vec<Chosen> {
+        let mut suite = suite(3, 1, 3);
+        suite.loads[1] = load_share("half", of, 0.5, "capacity");
+        choose(&suite, &suite.loads[1], rows, &|name| name == "p0")
+    }
+
+    fn with(verdict: Verdict, row: Measurement) -> Measurement {
+        Measurement { verdict, ..row }
+    }
+
+    /// p0 is the baseline: 100/s. p1: 4,000, 2,000, 9,000. p2: 5,000, 5,000 and rows that do not count.
+    fn rows() -> Vec<Measurement> {
+        let mut rows = vec![measured(1, "p0", "w0", 100.0)];
+        for (trial, rate) in [(2, 4_000.0), (3, 2_000.0), (4, 9_000.0)] {
+            rows.push(with(Verdict::Suspect, measured(trial, "p1", "w0", rate)));
+        }
+        rows.push(measured(5, "p2", "w0", 5_000.0));
+        rows.push(measured(6, "p2", "w0", 5_000.0));
+        rows.push(with(Verdict::Invalid, measured(7, "p2", "w0", 1.0)));
+        rows.push(measured(8, "p2", "w0", 0.0));
+        rows.push(measured(9, "p2", "w1", 2.0));
+        rows.push(failed(10, "p2", "w0", "start", "no"));
+        let mut other_load = measured(11, "p2", "w0", 3.0);
+        other_load.case.load = "half".into();
+        let mut other_profile = measured(12, "p2", "w0", 4.0);
+        other_profile.case.profile = "stock".into();
+        rows.extend([other_load, other_profile]);
+        rows
+    }
+
+    #[test]
+    fn the_slowest_product_that_was_measured_rightly_sets_the_rate_for_all() {
+        let chosen = choose_for(RateBase::Slowest, &rows());
+        let expected = Chosen {
+            load: "half".into(),
+            workload: "w0".into(),
+            entry: None,
+            rate: 2_000.0,
+            basis: entry("p1"),
+            capacity: 4_000.0,
+        };
+        assert_eq!(chosen, [expected]);
+    }
+
+    #[test]
+    fn each_product_may_have_its_own() {
+        let chosen = choose_for(RateBase::Own, &rows());
+        let seen: Vec<(&str, f64, f64)> =
+            chosen.iter().map(|c| (c.basis.product.as_str(), c.capacity, c.rate)).collect();
+        assert_eq!(seen, [("p0", 100.0, 50.0), ("p1", 4_000.0, 2_000.0), ("p2", 5_000.0, 2_500.0)]);
+        assert!(chosen.iter().all(|c| c.entry.as_ref() == Some(&c.basis)));
+    }
+
+    #[test]
+    fn the_baseline_sets_the_rate_only_when_it_is_all_there_is() {
+        let chosen = choose_for(RateBase::Slowest, &rows()[..1]);
+        assert_eq!((chosen[0].basis.product.as_str(), chosen[0].rate), ("p0", 50.0));
+    }
+
+    #[test]
+    fn without_a_capacity_there_is_no_rate() {
+        assert_eq!(choose_for(RateBase::Slowest, &[]), []);
+        assert_eq!(choose_for(RateBase::Own, &[failed(1, "p1", "w0", "start", "no")]), []);
+        let suite = suite(3, 1, 1);
+        assert_eq!(choose(&suite, &suite.loads[0], &rows(), &|_| false), [], "closed loads have none");
+    }
+
+    #[test]
+    fn the_rate_that_holds_is_that_of_load_workload_and_entry() {
+        let slowest = load_share("half", RateBase::Slowest, 0.5, "capacity");
+        let chosen = choose_for(RateBase::Slowest, &rows());
+        assert_eq!(rate_for(&chosen, &slowest, "w0", &entry("p2")), Some(2_000.0));
+        assert_eq!(rate_for(&chosen, &slowest, "w1", &entry("p2")), None);
+        let other = Load { name: "other".into(), ..slowest.clone() };
+        assert_eq!(rate_for(&chosen, &other, "w0", &entry("p2")), None);
+        let own = choose_for(RateBase::Own, &rows());
+        assert_eq!(rate_for(&own, &slowest, "w0", &entry("p2")), Some(2_500.0));
+        assert_eq!(rate_for(&own, &slowest, "w0", &entry("p3")), None);
+        let closed = Load { kind: LoadKind::Closed, ..slowest.clone() };
+        assert_eq!(rate_for(&chosen, &closed, "w0", &entry("p2")), None);
+        let LoadKind::Open { arrivals, .. } = slowest.kind else { unreachable!("open by construction") };
+        let fixed = Load { kind: LoadKind::Open { rate: RateSpec::Fixed(7.0), arrivals }, ..slowest };
+        assert_eq!(rate_for(&[], &fixed, "w9", &entry("p9")), Some(7.0));
+    }
+
+    /// Never more than asked, at most 1 % less, and never 0 of something.
+    #[test]
+    fn rounding_loses_less_than_a_hundredth() {
+        for step in 0..4_000 {
+            let rate = 1e-3 * 1.006_f64.powi(step);
+            let rounded = three_digits(rate);
+            assert!(rounded <= rate * (1.0 + 1e-12) && rounded > rate * 0.99 && rounded > 0.0, "{rate} {rounded}");
+        }
+    }
 }

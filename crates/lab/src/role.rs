@@ -4,7 +4,7 @@
 //! Both end when their standard input closes, which the kernel does when weir ends, also by SIGKILL: neither outlives
 //! weir. Neither starts a process, so nothing of theirs is left when one of them is killed itself.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,12 @@ use serde::{Deserialize, Serialize};
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec};
 
 use crate::tail::last_lines;
+
+/// How long an origin may take until it listens. It takes milliseconds; a machine can be very busy.
+pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a role may take to end when its standard input is closed, before it is killed.
+const GOES_WITHIN: Duration = Duration::from_secs(2);
 
 /// A role's process and the lines of JSON that it says.
 #[derive(Debug)]
@@ -46,16 +52,13 @@ pub enum RoleError {
         /// Last lines of its output.
         last: String,
     },
-    /// Said why it could not.
-    #[error("{0}")]
-    Failed(String),
     /// Said nothing.
-    #[error("the {role} said nothing for {seconds} s{}", said(.last))]
+    #[error("the {role} said nothing for {} s{}", .within.as_secs_f64(), said(.last))]
     Silent {
         /// Which role.
         role: &'static str,
         /// How long.
-        seconds: u64,
+        within: Duration,
         /// Last lines of its output.
         last: String,
     },
@@ -69,6 +72,7 @@ impl<W: DeserializeOwned + Send + 'static> Speaker<W> {
     fn start(mut command: Command, role: &'static str, output: &Path) -> Result<Speaker<W>, RoleError> {
         let failed = |error| RoleError::Start { role, error };
         let log = std::fs::OpenOptions::new().create(true).append(true).open(output).map_err(failed)?;
+        let mut stray = log.try_clone().map_err(failed)?;
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -82,9 +86,14 @@ impl<W: DeserializeOwned + Send + 'static> Speaker<W> {
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    let Ok(word) = serde_json::from_str(&line) else { continue };
-                    if sender.send(word).is_err() {
-                        return;
+                    match serde_json::from_str(&line) {
+                        Ok(word) => {
+                            if sender.send(word).is_err() {
+                                return;
+                            }
+                        }
+                        // Not for weir, then for whoever reads what went wrong.
+                        Err(_) => drop(writeln!(stray, "{line}")),
                     }
                 }
             });
@@ -99,7 +108,7 @@ impl<W> Speaker<W> {
             let last = last_lines(&self.output, 5);
             match error {
                 RecvTimeoutError::Disconnected => RoleError::Ended { role, last },
-                RecvTimeoutError::Timeout => RoleError::Silent { role, seconds: within.as_secs(), last },
+                RecvTimeoutError::Timeout => RoleError::Silent { role, within, last },
             }
         })
     }
@@ -108,7 +117,7 @@ impl<W> Speaker<W> {
 impl<W> Drop for Speaker<W> {
     fn drop(&mut self) {
         self.control = None;
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + GOES_WITHIN;
         while Instant::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
@@ -143,7 +152,7 @@ impl OriginProcess {
     /// Starts an origin and waits until it listens.
     ///
     /// # Errors
-    /// When it does not start or does not get to listen within 10 s.
+    /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
     pub fn start(
         weir: &Path,
         listen: SocketAddr,
@@ -159,7 +168,7 @@ impl OriginProcess {
             command.arg("--cpus").arg(cpu_list(cpus));
         }
         let speaker: Speaker<OriginWord> = Speaker::start(command, "origin", output)?;
-        let word = speaker.hear("origin", Duration::from_secs(10))?;
+        let word = speaker.hear("origin", LISTENS_WITHIN)?;
         Ok(OriginProcess { speaker, addr: word.listening, driver: word.driver })
     }
 
@@ -258,4 +267,136 @@ fn driver_name(driver: DriverChoice) -> &'static str {
 
 fn cpu_list(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A role that is a few lines of shell. No script on the disk: a file just written cannot be executed while a
+    /// test beside this one forks.
+    fn shell(script: &str) -> (tempfile::TempDir, Speaker<OriginWord>) {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(script);
+        let speaker = Speaker::start(command, "origin", &scratch.path().join("origin.log")).expect("sh starts");
+        (scratch, speaker)
+    }
+
+    /// Generous: far more than any test needs, far less than what the roles of these tests would take.
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn hear(script: &str, within: Duration) -> Result<OriginWord, String> {
+        let begun = Instant::now();
+        let (_scratch, speaker) = shell(script);
+        let heard = speaker.hear("origin", within).map_err(|e| e.to_string());
+        drop(speaker);
+        assert!(begun.elapsed() < LONG + within, "{:?}", begun.elapsed());
+        heard
+    }
+
+    const WORD: &str = r#"echo '{"listening":"127.0.0.1:9","driver":"epoll"}'"#;
+
+    #[test]
+    fn a_word_is_heard_between_lines_that_are_none() {
+        let word = hear(&format!("echo; echo hello; echo '{{}}'; {WORD}; exec sleep 300"), LONG).expect("heard");
+        assert_eq!((word.listening.port(), word.driver.as_str()), (9, "epoll"));
+    }
+
+    #[test]
+    fn silence_ends_in_time_with_the_last_words() {
+        let said = hear("echo 'thinking it over' >&2; exec sleep 300", Duration::from_millis(500)).expect_err("silent");
+        assert_eq!(said, "the origin said nothing for 0.5 s; its last words:\nthinking it over");
+    }
+
+    #[test]
+    fn an_end_is_seen_at_once_with_the_last_words() {
+        let said = hear("echo 'no ring' >&2; exit 3", Duration::from_secs(600)).expect_err("ended");
+        assert_eq!(said, "the origin ended by itself; its last words:\nno ring");
+        assert_eq!(hear("exit 0", Duration::from_secs(600)).expect_err("ended"), "the origin ended by itself");
+    }
+
+    #[test]
+    fn rubbish_is_quoted() {
+        let said = hear("echo 'Segmentation fault, or so'; exit 1", Duration::from_secs(600)).expect_err("ended");
+        assert_eq!(said, "the origin ended by itself; its last words:\nSegmentation fault, or so");
+    }
+
+    #[test]
+    fn one_that_does_not_go_when_asked_is_killed() {
+        let (_scratch, speaker) = shell(&format!("trap '' TERM; {WORD}; exec sleep 300 <&-"));
+        speaker.hear("origin", LONG).expect("it runs");
+        let pid = speaker.child.id();
+        let begun = Instant::now();
+        drop(speaker);
+        assert!(begun.elapsed() >= GOES_WITHIN, "it was given time");
+        assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "gone and reaped");
+    }
+
+    #[test]
+    fn one_that_reads_its_input_goes_by_itself() {
+        let (_scratch, speaker) = shell(&format!("{WORD}; read line; exit 0"));
+        speaker.hear("origin", LONG).expect("it runs");
+        let begun = Instant::now();
+        drop(speaker);
+        assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn an_origin_is_started_with_what_it_was_ordered() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let start = |weir: &str| {
+            let listen = SocketAddr::from(([127, 0, 0, 1], 15_001));
+            let output = scratch.path().join("origin.log");
+            let started = OriginProcess::start(Path::new(weir), listen, &[2, 5], DriverChoice::Epoll, &output);
+            started.expect_err("no origin").to_string()
+        };
+        assert_eq!(
+            start("/bin/echo"),
+            "the origin ended by itself; its last words:\n\
+             origin --with-parent --listen 127.0.0.1:15001 --threads 2 --driver epoll --cpus 2,5"
+        );
+        assert!(start("/no/such/weir").starts_with("weir could not start its origin: No such file"));
+    }
+
+    #[test]
+    fn a_client_finds_its_order_in_the_folder() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let spec = spec();
+        let client =
+            ClientProcess::start(Path::new("/bin/echo"), &spec, scratch.path(), &scratch.path().join("client.log"))
+                .expect("echo starts");
+        let ended = loop {
+            match client.hear(Duration::from_millis(50)) {
+                Ok(None) => {}
+                Ok(Some(word)) => panic!("echo says {word:?}"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(ended.contains(&format!("client {}", scratch.path().display())), "{ended}");
+        let order = std::fs::read(scratch.path().join(ORDER_FILE)).expect("written");
+        assert_eq!(serde_json::from_slice::<LoadSpec>(&order).expect("an order"), spec);
+    }
+
+    fn spec() -> LoadSpec {
+        use weir_model::load::Shape;
+        use weir_model::suite::{Expect, Request};
+        LoadSpec {
+            target: SocketAddr::from(([127, 0, 0, 1], 9)),
+            authority: "a".into(),
+            request: Request { method: "GET".into(), path: "/".into(), headers: Vec::new(), body: Vec::new() },
+            expect: Expect::default(),
+            shape: Shape::Closed,
+            connections: 1,
+            threads: 1,
+            cpus: Vec::new(),
+            warmup_s: 0.0,
+            duration_s: 1.0,
+            timeout_s: 1.0,
+            seed: 0,
+            driver: DriverChoice::Auto,
+            connection_close: false,
+        }
+    }
 }

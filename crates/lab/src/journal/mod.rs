@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -263,10 +264,17 @@ impl Journal {
 fn locked(dir: &Path) -> Result<File, JournalError> {
     let path = dir.join(LOCK);
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(|e| io(&path, e))?;
-    match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::Busy(dir.display().to_string())),
-        Err(error) => Err(io(&path, error.into())),
+    // A child of the weir that held it has it, too, between fork and exec: a short patience.
+    let deadline = Instant::now() + Duration::from_millis(500);
+    loop {
+        match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(lock),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(JournalError::Busy(dir.display().to_string())),
+            Err(error) => return Err(io(&path, error.into())),
+        }
     }
 }
 

@@ -190,3 +190,92 @@ fn an_unfinished_trial_is_begun_anew_and_a_finished_one_refused() {
     journal.forget(&folder);
     assert!(folder.join(MEASUREMENT).is_file(), "what is finished is not forgotten");
 }
+
+/// Every column of a full measurement and of an error row. The text is what `docs/records.md` describes; a column that
+/// is added, renamed or moved needs a new version of the row.
+#[test]
+fn rows_look_as_reviewed() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    finish(&mut journal, &full());
+    finish(&mut journal, &failed(2, "b", "w", "start", "no \"binary\",\n  sorry"));
+    let csv = scratch.csv();
+    let mut lines = csv.lines().map(|line| {
+        csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(line.as_bytes())
+            .into_records()
+            .next()
+            .expect("a record")
+            .expect("CSV")
+            .iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    let mut next = || lines.next().expect("three lines");
+    let (header, full, error) = (next(), next(), next());
+    let table: String = header
+        .iter()
+        .zip(full.iter().zip(&error))
+        .map(|(name, (full, error))| format!("{name} = {full} | {error}\n"))
+        .collect();
+    assert_eq!(table, include_str!("../../tests/golden/journal/rows.txt"));
+}
+
+/// Every number another, so that a cell in the wrong column shows.
+fn full() -> Measurement {
+    use weir_model::books::Books;
+    use weir_model::load::{Counts, ErrorKind, Quantiles};
+    use weir_model::record::{Finding, Role, RoleUsage, Severity, Verdict};
+    let quantiles = |base: f64| Quantiles {
+        p50_us: base + 0.5,
+        p90_us: base + 0.9,
+        p99_us: base + 0.99,
+        p999_us: base + 0.999,
+        max_us: base + 1.0,
+        ..Quantiles::default()
+    };
+    let mut load = crate::fixture::load_result(1_000.0);
+    load.window_s = 2.0;
+    load.offered_rate = Some(1_100.0);
+    load.body_bytes_per_s = 128_000.0;
+    load.window = Counts {
+        due: 2_210,
+        sent: 2_206,
+        unsent: 4,
+        right: 2_203,
+        errors: [(ErrorKind::Reset, 2), (ErrorKind::Timeout, 1)].into(),
+        ..Counts::default()
+    };
+    (load.latency, load.service, load.lag) = (quantiles(100.0), quantiles(200.0), quantiles(300.0));
+    let usage = |role, cpu_user_us, cores_busy| RoleUsage {
+        role,
+        cpu_user_us,
+        cpu_system_us: 1_000,
+        cores_busy,
+        rss_max_bytes: 4_096,
+        pss_max_bytes: Some(2_048),
+        threads_max: 1,
+        processes_max: 1,
+        fds_max: None,
+        switches: (0, 0),
+    };
+    let finding = |check: &str| Finding {
+        check: check.into(),
+        severity: Severity::Warning,
+        message: "seen".into(),
+        remedy: "mend".into(),
+    };
+    Measurement {
+        verdict: Verdict::Suspect,
+        load: Some(load),
+        origin: Some(Books { requests: 3_001, connections_accepted: 65, ..Books::default() }),
+        usage: vec![
+            usage(Role::Client, 9_000, 0.25),
+            usage(Role::Proxy, 19_000, 0.75),
+            usage(Role::Origin, 3_000, 0.125),
+        ],
+        findings: vec![finding("client-lag"), finding("steal")],
+        ..measured(1, "a", "w", 0.0)
+    }
+}
