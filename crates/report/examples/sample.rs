@@ -1,4 +1,5 @@
-//! Writes a made-up run and its report into a folder, to look at: `cargo run -p weir-report --example sample -- <folder>`.
+//! Makes a report to look at: `cargo run -p weir-report --example sample -- <folder>` of the run in that folder, or of a
+//! made-up one when there is no such folder.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -10,9 +11,20 @@ fn main() {
         eprintln!("which folder?");
         std::process::exit(2);
     };
-    common::write_run(&folder);
-    let run = weir_report::load_run(&folder).expect("the made-up run is whole");
-    println!("{}", weir_report::text_tables(&weir_report::summary(&run), 150, false));
-    let made = weir_report::make(&folder, &weir_report::Options::default()).expect("it can be drawn");
-    println!("{}", made.html.display());
+    if !folder.exists() {
+        common::write_run(&folder);
+    }
+    let began = std::time::Instant::now();
+    let made = weir_report::make(&folder, &weir_report::Options::default());
+    let run = weir_report::load_run(&folder);
+    match made.and_then(|made| Ok((made, run?))) {
+        Ok((made, run)) => {
+            println!("{}", weir_report::text_tables(&weir_report::summary(&run), 150, false));
+            println!("{} after {:.1?}", made.html.display(), began.elapsed());
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    }
 }

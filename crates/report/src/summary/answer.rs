@@ -67,7 +67,7 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
             quantity(best, section)
         ));
     }
-    let suspects: usize = summary.sections.iter().flat_map(|s| &s.rows).map(|row| row.verdicts.suspect).sum();
+    let suspects: usize = summary.sections.iter().flat_map(Section::all_rows).map(|row| row.verdicts.suspect).sum();
     let invalid: usize = summary.sections.iter().map(|section| section.invalid).sum();
     for (n, what) in [
         (suspects, "suspect: ranked, marked with *, and explained under the table"),

@@ -104,39 +104,55 @@ impl<'a> Cases<'a> {
 
     /// Why trials of this entry are marked, left out or missing: each reason once, with its blocks.
     fn remarks(&self) -> Vec<String> {
-        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        let mut reasons: Vec<(Reason, Vec<String>)> = Vec::new();
         for trial in &self.all {
             for reason in reasons_of(&trial.measurement) {
                 let block = trial.measurement.block.to_string();
-                match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, blocks)) => blocks.push(block),
+                match reasons.iter_mut().find(|(known, _)| known.kind == reason.kind) {
+                    Some((known, blocks)) => {
+                        known.differs |= known.message != reason.message;
+                        blocks.push(block);
+                    }
                     None => reasons.push((reason, vec![block])),
                 }
             }
         }
-        let sentence = |(reason, blocks): (String, Vec<String>)| {
+        let sentence = |(reason, blocks): (Reason, Vec<String>)| {
             let word = if blocks.len() == 1 { "block" } else { "blocks" };
-            format!("{word} {} {reason}", blocks.join(", "))
+            let first = if reason.differs { format!(" (in block {})", blocks[0]) } else { String::new() };
+            let message =
+                if reason.message.is_empty() { String::new() } else { format!(": {}{first}", reason.message) };
+            format!("{word} {} {}{message}", blocks.join(", "), reason.kind)
         };
         reasons.into_iter().map(sentence).collect()
     }
 }
 
-/// Why one trial is marked, left out or missing.
-fn reasons_of(measurement: &Measurement) -> Vec<String> {
+/// Why a trial is marked, left out or missing.
+struct Reason {
+    /// The verdict, with the check or the stage: what makes two reasons one.
+    kind: String,
+    /// What was seen; empty when the record does not say.
+    message: String,
+    /// Other blocks had other numbers.
+    differs: bool,
+}
+
+fn reasons_of(measurement: &Measurement) -> Vec<Reason> {
+    let reason = |kind: String, message: &str| Reason { kind, message: message.to_string(), differs: false };
     let verdict = measurement.verdict;
     let threshold = match verdict {
         Verdict::Valid => return Vec::new(),
         Verdict::Error => {
             let error = measurement.error.as_ref();
-            let why = error.map(|error| format!("failed at {}: {}", error.stage, error.message));
-            return vec![why.unwrap_or_else(|| "failed".to_string())];
+            let known = error.map(|error| reason(format!("failed at {}", error.stage), &error.message));
+            return vec![known.unwrap_or_else(|| reason("failed".to_string(), ""))];
         }
         Verdict::Suspect => Severity::Warning,
         Verdict::Invalid => Severity::Fatal,
     };
     let grave = measurement.findings.iter().filter(|finding| finding.severity >= threshold);
-    let words = |f: &weir_model::record::Finding| format!("{}: {} ({})", verdict.as_str(), f.message, f.check);
-    let reasons: Vec<String> = grave.map(words).collect();
-    if reasons.is_empty() { vec![verdict.as_str().to_string()] } else { reasons }
+    let reasons: Vec<Reason> =
+        grave.map(|finding| reason(format!("{} ({})", verdict.as_str(), finding.check), &finding.message)).collect();
+    if reasons.is_empty() { vec![reason(verdict.as_str().to_string(), "")] } else { reasons }
 }
