@@ -102,7 +102,7 @@ pub enum LoadError {
     Stopped,
 
     /// An output file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {source}; name a file in a folder that exists and may be written to", path.display())]
     Output {
         /// Which file.
         path: PathBuf,

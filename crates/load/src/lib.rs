@@ -7,7 +7,7 @@
 //! # What is due, and when
 //!
 //! *Closed* and *counted* loads: a connection's next request is due at the moment its last answer came, and the first
-//! at the start. *Open* loads: requests are due at times fixed beforehand ([`schedule`]), whatever the answers do. A
+//! at the start. *Open* loads: requests are due at times fixed beforehand, whatever the answers do. A
 //! due request goes to the connection that has been free longest; when none is free it waits, in order, and is sent as
 //! soon as one is.
 //!
@@ -53,7 +53,7 @@ mod plan;
 mod recorder;
 mod result;
 mod run;
-pub mod schedule;
+mod schedule;
 mod shared;
 mod stop;
 mod tally;

@@ -29,7 +29,7 @@ impl StopFlag {
     }
 
     /// Whether it was set twice or more.
-    pub fn is_urgent(&self) -> bool {
+    pub(crate) fn is_urgent(&self) -> bool {
         self.times.load(Ordering::Relaxed) > 1
     }
 }

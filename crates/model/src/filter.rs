@@ -1,11 +1,9 @@
-//! What `--only` and the flags that list names say, shared by all verbs.
+//! What `--only` says, and how errors in flags that list names are told.
 //!
-//! Knows nothing of a suite: [`Suite::select`](crate::suite::Suite::select) applies filters to one, and
-//! [`Filter::passes_case`] to a record.
+//! Knows nothing of a suite: [`Suite::select`](crate::suite::Suite::select) applies filters to one.
 
 use crate::InputError;
-use crate::file::{is_name, suggestion};
-use crate::record::CaseId;
+use crate::file::suggestion;
 
 /// One `--only key=value,value`. Several filters all have to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +35,6 @@ impl FilterKey {
             FilterKey::Profile => "profile",
             FilterKey::Workload => "workload",
             FilterKey::Load => "load",
-        }
-    }
-
-    /// The name of `case` that this key looks at.
-    fn of(self, case: &CaseId) -> &str {
-        match self {
-            FilterKey::Product => &case.product,
-            FilterKey::Profile => &case.profile,
-            FilterKey::Workload => &case.workload,
-            FilterKey::Load => &case.load,
         }
     }
 }
@@ -84,26 +72,6 @@ impl Filter {
     pub fn passes(&self, name: &str) -> bool {
         self.values.iter().any(|value| value == name)
     }
-
-    /// Whether a case passes; for readers of records, such as reports.
-    pub fn passes_case(&self, case: &CaseId) -> bool {
-        self.passes(self.key.of(case))
-    }
-}
-
-/// Reads a flag's list of names: `nginx,haproxy:stock`. `flag` stands in messages.
-///
-/// # Errors
-/// An empty name, or one that can name nothing.
-pub fn names_in_flag(flag: &str, text: &str) -> Result<Vec<String>, InputError> {
-    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    let wrong = names.iter().find(|name| name.is_empty() || !name.split(':').all(is_name));
-    match wrong {
-        Some(wrong) => {
-            Err(flag_error(flag, format!("{wrong:?} is no name"), "names with commas between, such as nginx,haproxy"))
-        }
-        None => Ok(names),
-    }
 }
 
 pub(crate) fn names_of(names: &[String]) -> impl Iterator<Item = &str> {
@@ -131,18 +99,5 @@ mod tests {
             let error = Filter::parse(text).expect_err(text).to_string();
             assert_eq!(error, format!("--only: {found}{right}"));
         }
-    }
-
-    #[test]
-    fn a_flag_of_names_is_read() {
-        assert_eq!(
-            names_in_flag("--products", "nginx, haproxy:stock"),
-            Ok(vec!["nginx".into(), "haproxy:stock".into()])
-        );
-        let error = names_in_flag("--products", "nginx,,x").expect_err("an empty name").to_string();
-        assert_eq!(
-            error,
-            "--products: \"\" is no name\n  would be right: names with commas between, such as nginx,haproxy"
-        );
     }
 }

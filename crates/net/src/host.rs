@@ -38,7 +38,7 @@ pub fn pin_to_cpu(cpu: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// When the kernel refuses (`prctl`, `PR_SET_TIMERSLACK`).
-pub fn sharpen_timers() -> io::Result<()> {
+pub(crate) fn sharpen_timers() -> io::Result<()> {
     rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
     Ok(())
 }

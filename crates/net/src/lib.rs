@@ -1,18 +1,18 @@
 //! The I/O driver: one thread, one ring, many sockets.
 //!
 //! A driver owns the sockets of one thread and turns what the kernel says into [`Event`]s for a [`Handler`].
-//! There are two behind one interface: [`uring`] (multishot receive into a ring of provided buffers, sends
-//! batched into one submit) and [`epoll`] for kernels that lack it. The same tests run on both.
+//! There are two behind one interface: [`UringDriver`] (multishot receive into a ring of provided buffers, sends
+//! batched into one submit) and [`EpollDriver`] for kernels that lack it. The same tests run on both.
 //!
 //! This crate does not know what the bytes mean, what a request is, or how many threads there are.
 
-pub mod epoll;
+mod epoll;
 mod host;
 mod out;
 mod probe;
 mod slots;
 mod socket;
-pub mod uring;
+mod uring;
 mod waker;
 
 use std::io;
@@ -20,8 +20,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 pub use epoll::EpollDriver;
-pub use host::{pin_to_cpu, raise_descriptor_limit, sharpen_timers};
-pub use probe::{Choice, Kind, ProbeError, probe, uring_works};
+pub use host::{pin_to_cpu, raise_descriptor_limit};
+pub use probe::{Choice, Kind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use uring::UringDriver;
 

@@ -110,7 +110,7 @@ pub fn probe(choice: Choice) -> Result<Kind, ProbeError> {
 ///
 /// # Errors
 /// The first thing that does not work.
-pub fn uring_works() -> Result<(), ProbeError> {
+fn uring_works() -> Result<(), ProbeError> {
     check::check().map_err(|(step, error)| explain(step, error))
 }
 

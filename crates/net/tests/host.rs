@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::{FdFlags, fcntl_getfd};
 use rustix::net::sockopt;
-use weir_net::{listen_socket, pin_to_cpu, raise_descriptor_limit, sharpen_timers};
+use weir_net::{EpollDriver, listen_socket, pin_to_cpu, raise_descriptor_limit};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
@@ -33,9 +33,9 @@ fn a_pinned_thread_may_use_one_cpu() {
 }
 
 #[test]
-fn timers_become_sharp() {
+fn a_driver_makes_its_threads_timers_sharp() {
     std::thread::spawn(|| {
-        sharpen_timers().unwrap();
+        let _driver = EpollDriver::new().unwrap();
         assert_eq!(rustix::thread::current_timer_slack().unwrap(), 1);
     })
     .join()

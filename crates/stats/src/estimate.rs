@@ -24,19 +24,6 @@ pub struct Estimate {
     pub level: f64,
 }
 
-impl Estimate {
-    /// True when the two intervals have a point in common.
-    pub fn overlaps(&self, other: &Estimate) -> bool {
-        self.low <= other.high && other.low <= self.high
-    }
-
-    /// Half of the interval's length over the value's size: what follows a "±" in a table. 0 at `n == 1`, which
-    /// is ignorance, not precision.
-    pub fn relative_half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0 / self.value.abs()
-    }
-}
-
 /// The median of the finite values; of an even number the mean of the middle two. `None` when there are none.
 pub fn median(xs: &[f64]) -> Option<f64> {
     median_of_sorted(&sorted_finite(xs))

@@ -36,10 +36,8 @@ mod rank;
 mod ratio;
 mod resample;
 mod student;
-mod tau;
 
 pub use estimate::{Estimate, median, median_interval};
 pub use noise::{detectable_difference, paired_noise, relative_noise};
 pub use rank::{Ranked, shared_ranks};
 pub use ratio::paired_ratio;
-pub use tau::kendall_tau;

@@ -1,6 +1,6 @@
 //! What is written, byte for byte, and what is refused.
 
-use weir_wire::h1::encode::{self, BodyFraming, EncodeError, Persistence, PreparedHead};
+use weir_wire::h1::encode::{self, BodyFraming, EncodeError, Persistence};
 
 fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<String, EncodeError> {
     let mut out = b"before ".to_vec();
@@ -10,6 +10,7 @@ fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) ->
     if result.is_err() {
         assert_eq!(text, "", "nothing is written on an error");
     }
+    assert!(result.is_ok() || text.is_empty(), "nothing is written on an error");
     result.map(|()| text)
 }
 
@@ -23,13 +24,6 @@ fn answer(
     let result = encode::answer_head(&mut out, status, headers, framing, persistence);
     let text = String::from_utf8(out).expect("text");
     let text = text.strip_prefix("before ").expect("what was there stays").to_owned();
-    match PreparedHead::new(status, headers, framing, persistence) {
-        Ok(prepared) => assert_eq!(prepared.bytes(), text.as_bytes()),
-        Err(error) => {
-            assert_eq!(result, Err(error));
-            assert_eq!(text, "", "nothing is written on an error");
-        }
-    }
     result.map(|()| text)
 }
 

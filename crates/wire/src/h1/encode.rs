@@ -158,34 +158,6 @@ pub fn answer_head(
     Ok(())
 }
 
-/// The bytes of an answer's head, made and checked once, sent often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PreparedHead {
-    bytes: Box<[u8]>,
-}
-
-impl PreparedHead {
-    /// As [`answer_head`].
-    ///
-    /// # Errors
-    /// As [`answer_head`].
-    pub fn new(
-        status: u16,
-        headers: &[(&str, &str)],
-        framing: BodyFraming,
-        persistence: Persistence,
-    ) -> Result<PreparedHead, EncodeError> {
-        let mut bytes = Vec::new();
-        answer_head(&mut bytes, status, headers, framing, persistence)?;
-        Ok(PreparedHead { bytes: bytes.into() })
-    }
-
-    /// The bytes, status line to empty line.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 /// Appends the line before a chunk of `len` bytes; the data and [`CHUNK_END`] follow. `len` must not be 0, which would
 /// end the body; [`chunk`] sees to that itself.
 pub fn chunk_head(out: &mut Vec<u8>, len: usize) {
