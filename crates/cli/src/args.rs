@@ -17,13 +17,17 @@ use crate::verbs;
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  weir run quick                               measure six products, print a table, write a report
-  weir run quick --products direct,nginx --scale smoke
+  weir run quick                  measure six products, write a report
+  weir run quick --scale smoke    in seconds: does everything work here?
   weir load http://127.0.0.1:8080/ -c 64 -d 10s
-  weir doctor                                  what of this machine would spoil a measurement
+  weir doctor                     what here would spoil a measurement
 
-Exit status: 0 all went well; 1 done, and something in it failed; 2 bad input, nothing was started;
-3 something is missing (a product, a permission, room on the disk); 130 interrupted, what was measured is kept."
+Exit status:
+  0    all went well
+  1    done, and something in it failed
+  2    bad input; nothing was started
+  3    something is missing: a product, a permission, room on the disk
+  130  interrupted; what was measured is kept"
 )]
 pub struct Cli {
     /// What to do.
@@ -36,15 +40,15 @@ pub struct Cli {
 pub enum Verb {
     /// Carry out a suite: measure products, audit the numbers, write the report
     Run(Box<verbs::run::Args>),
-    /// Make load alone, as wrk, wrk2 and hey do
+    /// Make load only, against any HTTP server (instead of wrk, wrk2 and hey)
     Load(Box<verbs::load::Args>),
-    /// Serve alone: an origin with sizes, delays and books
+    /// Serve only: answers of any size and delay, and counts of what came
     Origin(verbs::origin::Args),
     /// List, show, install and find products
     Products(verbs::products::Args),
     /// List and show suites
     Suites(verbs::suites::Args),
-    /// Say what of this machine would spoil a measurement, and the command that mends it
+    /// Say what of this machine would spoil a measurement, and what mends it
     Doctor(verbs::doctor::Args),
     /// Make the report of a run again, from its files alone
     Report(verbs::report::Args),
@@ -89,7 +93,9 @@ pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     let allowed = weir_lab::placement::allowed_cpus();
     let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(format!("there is no CPU {cpu} here that weir may use; there are {allowed:?}")),
+        Some(cpu) => {
+            Err(format!("there is no CPU {cpu} here that weir may use; there are {}", crate::words::cpus(&allowed)))
+        }
         None => Ok(CpuList(cpus)),
     }
 }

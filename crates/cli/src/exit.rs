@@ -44,9 +44,27 @@ impl Failure {
         Failure { exit: Exit::Missing, message: error.to_string() }
     }
 
+    /// Ctrl-C before there was anything to keep.
+    pub fn interrupted(message: impl std::fmt::Display) -> Failure {
+        Failure { exit: Exit::Interrupted, message: message.to_string() }
+    }
+
     /// Tells it on standard error and returns the status.
     pub fn tell(self) -> Exit {
-        eprintln!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
+        remark!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
         self.exit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_the_status_that_the_help_promises() {
+        assert_eq!(Failure::input("x").tell() as u8, 2);
+        assert_eq!(Failure::missing("x").tell() as u8, 3);
+        assert_eq!(Failure::interrupted("x").tell() as u8, 130);
+        assert_eq!([Exit::Ok as u8, Exit::Failed as u8], [0, 1]);
     }
 }

@@ -1,10 +1,11 @@
 //! The products and suites built into the binary, and the folders laid over them with `--library`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use weir_lab::catalogue::{Catalogue, CatalogueError, ProductText, SuiteText};
+use weir_model::suite::Suite;
 
 use crate::exit::Failure;
 
@@ -18,9 +19,29 @@ static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
     let mut catalogue = built_in().map_err(Failure::input)?;
     for dir in overlays {
+        if !dir.is_dir() {
+            return Err(Failure::input(format!(
+                "--library: there is no folder {}\n  would be right: a folder with products/<name>/product.toml or suites/<name>.toml in it",
+                dir.display()
+            )));
+        }
         catalogue.overlay(dir).map_err(Failure::input)?;
     }
     Ok(catalogue)
+}
+
+/// A suite by its name or the path of its file.
+///
+/// # Errors
+/// What is wrong with the name or in the file.
+pub fn suite(catalogue: &Catalogue, name: &str) -> Result<Suite, Failure> {
+    let is_path = name.contains('/') || name.ends_with(".toml");
+    if is_path && !Path::new(name).is_file() {
+        return Err(Failure::input(format!(
+            "there is no file {name}\n  would be right: the path of a suite's .toml file, or a name (see `weir suites list`)"
+        )));
+    }
+    catalogue.suite(name).map_err(Failure::input)
 }
 
 fn built_in() -> Result<Catalogue, CatalogueError> {

@@ -1,10 +1,14 @@
 //! `weir`: one file per verb in [`verbs`], and this dispatch. Nothing here knows how anything is done.
 
+#[macro_use]
+mod out;
+
 mod args;
 mod exit;
 mod library;
 mod progress;
 mod verbs;
+mod words;
 
 use clap::Parser;
 

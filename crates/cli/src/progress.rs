@@ -1,13 +1,25 @@
 //! How a run is shown while it goes: one line that names what is running and the time left on a terminal, one line
-//! a finished trial elsewhere, nothing on standard output (that is for results).
+//! a finished trial everywhere, nothing on standard output (that is for results). On a terminal no line is wider
+//! than it.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use console::style;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use weir_lab::run::{Happening, Observer};
 use weir_model::record::{CaseId, Measurement, Verdict};
-use weir_model::units::{human_rate, human_us};
+use weir_model::suite::Suite;
+use weir_model::units::human_rate;
+
+use crate::words::{counted, time};
+
+/// From this width on a finished trial is shown with its median.
+const ROOM_FOR_MEDIAN: usize = 100;
+
+/// When the run is expected to end; the line counts down to it.
+type Until = Arc<Mutex<Option<Instant>>>;
 
 /// Shows a run on standard error.
 #[derive(Debug)]
@@ -16,29 +28,52 @@ pub struct RunProgress {
     live: bool,
     quiet: bool,
     trials: usize,
+    names: Names,
     now: String,
+    until: Until,
 }
 
 impl RunProgress {
     /// `quiet` shows nothing.
-    pub fn new(quiet: bool) -> RunProgress {
+    pub fn new(quiet: bool, suite: &Suite) -> RunProgress {
         let live = !quiet && console::user_attended_stderr();
         let bar = ProgressBar::with_draw_target(
             Some(0),
-            if live { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() },
+            if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() },
         );
-        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan} {pos}/{len} {msg}") {
-            bar.set_style(style.progress_chars("━╸─"));
+        let until = Until::default();
+        if let Ok(style) = ProgressStyle::with_template("{bar:12.cyan} {pos}/{len}{left} {wide_msg}") {
+            let until = until.clone();
+            let left = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
+                // Writing to the line's text does not fail.
+                let _ = text.write_str(&left(&until));
+            };
+            bar.set_style(style.progress_chars("━╸─").with_key("left", left));
         }
-        RunProgress { bar, live, quiet, trials: 0, now: String::new() }
+        if live {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        RunProgress { bar, live, quiet, trials: 0, names: Names::of(suite), now: String::new(), until }
     }
 
     fn line(&self, text: &str) {
         if self.quiet {
-            return;
+        } else if self.live {
+            self.bar.println(console::truncate_str(text, self.width(), "…"));
+        } else {
+            remark!("{text}");
         }
-        if self.live { self.bar.println(text) } else { eprintln!("{text}") }
     }
+
+    /// Columns there are; unbounded where it is no terminal.
+    fn width(&self) -> usize {
+        if self.live { usize::from(console::Term::stderr().size().1) } else { usize::MAX }
+    }
+}
+
+fn left(until: &Until) -> String {
+    let until = until.lock().ok().and_then(|guard| *guard);
+    until.map(|end| format!(" · {} left ·", minutes(end.saturating_duration_since(Instant::now())))).unwrap_or_default()
 }
 
 impl Observer for RunProgress {
@@ -50,7 +85,7 @@ impl Observer for RunProgress {
                 self.bar.set_position(finished as u64);
                 let resumed =
                     if finished > 0 { format!(", {finished} of them finished before") } else { String::new() };
-                self.line(&format!("{trials} trials{resumed}, into {}", folder.display()));
+                self.line(&format!("{}{resumed}, into {}", counted(trials as u64, "trial"), folder.display()));
             }
             Happening::Rate(chosen) => {
                 let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
@@ -64,7 +99,10 @@ impl Observer for RunProgress {
                 ));
             }
             Happening::Trial { planned, left } => {
-                self.now = format!("{} · block {} · {} left", words(&planned.case), planned.block, minutes(left));
+                if let Ok(mut until) = self.until.lock() {
+                    *until = Instant::now().checked_add(left);
+                }
+                self.now = self.names.words(&planned.case);
                 self.bar.set_message(self.now.clone());
             }
             Happening::Stage(stage) => self.bar.set_message(format!("{} · {stage}", self.now)),
@@ -72,11 +110,11 @@ impl Observer for RunProgress {
                 "{} · {} p99 {}",
                 self.now,
                 human_rate(row.right as f64 / row.length_s.max(0.001)),
-                human_us(row.p99_us)
+                time(row.p99_us)
             )),
             Happening::Finished(measurement) => {
                 self.bar.inc(1);
-                self.line(&finished(measurement, self.trials));
+                self.line(&finished(measurement, self.trials, &self.names, self.width()));
             }
         }
     }
@@ -88,8 +126,32 @@ impl Drop for RunProgress {
     }
 }
 
-fn words(case: &CaseId) -> String {
-    format!("{} {} · {} · {}", case.product, case.profile, case.workload, case.load)
+/// How cases are named in a line: without the profile where the suite has but one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Names {
+    profile: bool,
+    widest: usize,
+}
+
+impl Names {
+    fn of(suite: &Suite) -> Names {
+        let profiles: BTreeSet<&str> = suite.entries.iter().map(|e| e.profile.as_str()).collect();
+        let mut names = Names { profile: profiles.len() > 1, widest: 0 };
+        let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+        let entry = widest(&mut suite.entries.iter().map(|e| {
+            let profile = if names.profile { e.profile.chars().count() + 1 } else { 0 };
+            e.product.chars().count() + profile
+        }));
+        let workload = widest(&mut suite.workloads.iter().map(|w| w.name.chars().count()));
+        let load = widest(&mut suite.loads.iter().map(|l| l.name.chars().count()));
+        names.widest = entry + workload + load + 2 * " · ".chars().count();
+        names
+    }
+
+    fn words(&self, case: &CaseId) -> String {
+        let profile = if self.profile { format!(" {}", case.profile) } else { String::new() };
+        format!("{}{profile} · {} · {}", case.product, case.workload, case.load)
+    }
 }
 
 /// `3m20s`, `45s`.
@@ -98,27 +160,29 @@ pub fn minutes(time: Duration) -> String {
     if seconds >= 60 { format!("{}m{:02}s", seconds / 60, seconds % 60) } else { format!("{seconds}s") }
 }
 
-fn finished(m: &Measurement, of: usize) -> String {
+fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {
     let number = format!("[{:>w$}/{of}]", m.trial, w = of.to_string().len());
-    let head = format!("{number} {:<44}", words(&m.case));
+    let head = format!("{number} {:<w$}", names.words(&m.case), w = names.widest);
     let Some(load) = &m.load else {
         let why = m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).unwrap_or_default();
-        return format!("{head} {} {why}", style("error").red().for_stderr());
+        return format!("{head}  {} {why}", style("error").red().for_stderr());
     };
     let verdict = match m.verdict {
         Verdict::Valid => style("valid").green(),
         Verdict::Suspect => style("suspect").yellow(),
         other => style(other.as_str()).red(),
     };
+    let median =
+        if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", time(load.latency.p50_us)) } else { String::new() };
     let findings: Vec<&str> = m.findings.iter().map(|f| f.check.as_str()).collect();
-    format!(
-        "{head} {:>9}  p50 {:>8}  p99 {:>8}  {} {}",
+    let line = format!(
+        "{head} {:>9}{median}  p99 {:>7}  {} {}",
         human_rate(load.rate),
-        human_us(load.latency.p50_us),
-        human_us(load.latency.p99_us),
+        time(load.latency.p99_us),
         verdict.for_stderr(),
         findings.join(" ")
-    )
+    );
+    line.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -129,5 +193,32 @@ mod tests {
     fn times_read_well() {
         assert_eq!(minutes(Duration::from_secs(45)), "45s");
         assert_eq!(minutes(Duration::from_millis(200_400)), "3m20s");
+    }
+
+    #[test]
+    fn the_time_left_is_shown_once_it_is_known() {
+        let until = Until::default();
+        assert_eq!(left(&until), "");
+        *until.lock().expect("not poisoned") = Some(Instant::now());
+        assert_eq!(left(&until), " · 0s left ·");
+    }
+
+    fn quick() -> Suite {
+        let catalogue = crate::library::catalogue(&[]).expect("built in");
+        catalogue.suite("quick").expect("built in")
+    }
+
+    fn case(product: &str) -> CaseId {
+        CaseId { product: product.into(), profile: "tuned".into(), workload: "medium".into(), load: "capacity".into() }
+    }
+
+    #[test]
+    fn a_profile_is_named_where_there_are_two() {
+        let mut suite = quick();
+        let names = Names::of(&suite);
+        assert_eq!(names.words(&case("haproxy")), "haproxy · medium · capacity");
+        assert_eq!(names.widest, "haproxy · medium · capacity".chars().count());
+        suite.entries[0].profile = "stock".into();
+        assert_eq!(Names::of(&suite).words(&case("haproxy")), "haproxy tuned · medium · capacity");
     }
 }

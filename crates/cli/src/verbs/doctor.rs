@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use console::style;
 use weir_vitals::doctor::{Check, Status};
 
-use crate::exit::{Done, Exit};
+use crate::exit::{Done, Exit, Failure};
 
 /// Flags of `weir doctor`.
 #[derive(Debug, clap::Args)]
@@ -14,10 +14,11 @@ Examples:
   weir doctor
   weir doctor --json | jq '.[] | select(.status != \"ok\")'
 
-Exit status 1 when something is bad (a measurement here would not be worth much); warnings alone are 0.")]
+Exit status 1 when something is bad: a measurement here would not be worth
+much. Warnings alone are 0.")]
 pub struct Args {
     /// The folder whose disk the runs go to.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
     runs: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -26,13 +27,21 @@ pub struct Args {
 
 /// Runs it.
 pub fn main(args: &Args) -> Done {
+    if !args.runs.is_dir() {
+        return Err(Failure::input(format!(
+            "--runs: there is no folder {}\n  would be right: the folder that runs will be written to",
+            args.runs.display()
+        )));
+    }
     let checks = examine(&args.runs);
     if args.json {
         super::print_json(&checks)?;
     } else {
-        checks.iter().for_each(tell);
+        for check in &checks {
+            tell(check)?;
+        }
         let count = |status| checks.iter().filter(|c| c.status == status).count();
-        println!(
+        say!(
             "\n{} good, {} to know of, {} bad, {} unknown",
             count(Status::Ok),
             count(Status::Warn),
@@ -67,20 +76,21 @@ fn driver_check() -> Check {
     }
 }
 
-fn tell(check: &Check) {
+fn tell(check: &Check) -> Result<(), Failure> {
     let mark = match check.status {
         Status::Ok => style("ok     ").green(),
         Status::Warn => style("warn   ").yellow(),
         Status::Bad => style("bad    ").red(),
         Status::Unknown => style("unknown").dim(),
     };
-    println!("{mark} {:<22} {}", check.name, check.seen);
+    say!("{mark} {:<22} {}", check.name, check.seen);
     if check.status != Status::Ok {
-        println!("{:31}{}", "", style(&check.why).dim());
+        say!("{:31}{}", "", style(&check.why).dim());
         if let Some(mend) = &check.mend {
-            println!("{:31}to mend it: {mend}", "");
+            say!("{:31}to mend it: {mend}", "");
         }
     }
+    Ok(())
 }
 
 /// For `environment.json`: what was not good when the run began.

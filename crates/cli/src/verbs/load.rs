@@ -1,13 +1,14 @@
 //! `weir load`: the load generator alone.
 
 mod show;
+mod summary;
 mod target;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use weir_load::{Outputs, StopFlag};
+use weir_load::{LoadError, Outputs, StopFlag};
 use weir_model::load::{LoadSpec, Shape};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_model::units::{HumanDuration, Rate};
@@ -19,43 +20,49 @@ use crate::exit::{Done, Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  weir load http://127.0.0.1:8080/ -c 64 -d 10s             closed: as fast as answers come (like wrk)
-  weir load http://127.0.0.1:8080/ --rate 5000              open: 5,000 due a second, whatever answers do (like wrk2)
-  weir load http://127.0.0.1:8080/ --rate 5000 --arrivals poisson
-  weir load http://127.0.0.1:8080/ -n 100000 -c 250         so many requests (like hey)
-  weir load http://127.0.0.1:8080/echo -m POST --body-file body.bin -H 'content-type: text/plain'
-  weir load http://127.0.0.1:8080/ --json > result.json     schema: docs/records.md, \"load\"
+  As fast as answers come, like wrk:
+    weir load http://127.0.0.1:8080/ -c 64 -d 10s
+  5,000 due a second, whatever the answers do, like wrk2:
+    weir load http://127.0.0.1:8080/ --rate 5000 --arrivals poisson
+  So many requests, like hey:
+    weir load http://127.0.0.1:8080/ -n 100000 -c 250
+  With a body:
+    weir load http://127.0.0.1:8080/echo -m POST --body-file body.bin \\
+      -H 'content-type: text/plain'
+  For a script (docs/records.md, \"The client's account\"):
+    weir load http://127.0.0.1:8080/ --json -q > result.json
 
-Latency counts from when a request was due. Answers of 200 to 399 are right unless --expect-status says otherwise.
-Exit status 1 when any request got no right answer.")]
+Latency counts from when a request was due. Answers with a status of 200 to
+399 are right, unless --expect-status says otherwise. Exit status 1 when any
+request got no right answer.")]
 pub struct Args {
     /// http://host[:port][/path][?query]
     url: String,
-    /// Connections, all up before the clock starts.
+    /// Connections, all open before the clock starts.
     #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
     /// How long to measure.
     #[arg(long, short = 'd', value_name = "TIME", default_value = "10s")]
     duration: HumanDuration,
-    /// So many requests instead of so long.
+    /// Send so many requests, instead of for so long.
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["rate", "duration", "warmup"], value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Open load: requests due a second, such as 5000 or 20k/s.
     #[arg(long, short = 'R', value_name = "RATE")]
     rate: Option<Rate>,
-    /// How due times are spaced.
+    /// How the requests of --rate are spaced.
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Constant, requires = "rate")]
     arrivals: ArrivalsArg,
-    /// Not measured, before the window.
+    /// Load before the clock starts, not measured.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     warmup: HumanDuration,
     /// How long an answer or a connection may take.
     #[arg(long, value_name = "TIME", default_value = "10s")]
     timeout: HumanDuration,
-    /// Method.
+    /// Method of the request.
     #[arg(long, short = 'm', value_name = "METHOD", default_value = "GET")]
     method: String,
-    /// A header. May be repeated.
+    /// A header of the request. May be repeated.
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     header: Vec<String>,
     /// Body of every request.
@@ -64,10 +71,10 @@ pub struct Args {
     /// Body of every request, from a file.
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
-    /// The only right status.
+    /// The only status that is right.
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=999))]
     expect_status: Option<u16>,
-    /// The only right size of a body, in bytes.
+    /// The only size of an answer's body that is right, in bytes.
     #[arg(long, value_name = "BYTES")]
     expect_size: Option<u64>,
     /// A new connection for every request.
@@ -79,19 +86,19 @@ pub struct Args {
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<CpuList>,
-    /// I/O driver.
+    /// How to talk to the kernel.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
     /// Seed of Poisson arrivals.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print the result as JSON.
+    /// Print the result as JSON on standard output.
     #[arg(long)]
     json: bool,
-    /// Write the HdrHistogram interval log.
+    /// Write the latencies as an HdrHistogram log.
     #[arg(long, value_name = "FILE")]
     hlog: Option<PathBuf>,
-    /// Write one row a second.
+    /// Write a CSV file with one row a second.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Show nothing while it runs.
@@ -116,17 +123,30 @@ pub fn main(args: &Args) -> Done {
     let mut live = show::Live::new(args.quiet, &spec, &args.url);
     let result = weir_load::run(&spec, &outputs, &stop, &mut |progress| live.see(&progress));
     live.end();
-    let result = result.map_err(Failure::missing)?;
+    let result = result.map_err(|error| failure(&error))?;
     if args.json {
         super::print_json(&result)?;
     } else {
-        print!("{}", show::summary(&result, &spec));
+        let blank = if args.quiet { "" } else { "\n" };
+        say!("{blank}{}", summary::summary(&result, &spec, &args.url).trim_end());
     }
     Ok(match (result.cut_short, result.window.error_count() + result.window.unsent) {
         (true, _) => Exit::Interrupted,
         (false, 0) => Exit::Ok,
         (false, _) => Exit::Failed,
     })
+}
+
+/// Which status a load that did not come about has, and what to do where the error alone does not say.
+fn failure(error: &LoadError) -> Failure {
+    match error {
+        LoadError::Order(what) => Failure::input(what),
+        LoadError::Stopped => Failure::interrupted(error),
+        LoadError::NoConnection { .. } => Failure::missing(format!(
+            "{error}\n  to mend it: start what should listen there, or correct the address; --timeout bounds the wait"
+        )),
+        _ => Failure::missing(error),
+    }
 }
 
 /// The first Ctrl-C ends the window early and keeps what was measured.
@@ -184,7 +204,7 @@ fn spec(args: &Args) -> Result<LoadSpec, Failure> {
 fn header(text: &str) -> Result<(String, String), Failure> {
     match text.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(Failure::input(format!("-H: {text:?}\n  would be right: 'name: value'"))),
+        _ => Err(Failure::input(format!("-H: \"{text}\" is not a header\n  would be right: 'name: value'"))),
     }
 }
 

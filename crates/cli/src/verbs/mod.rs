@@ -13,6 +13,6 @@ pub mod suites;
 /// Prints a value as indented JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
     let text = serde_json::to_string_pretty(value).map_err(crate::exit::Failure::missing)?;
-    println!("{text}");
+    say!("{text}");
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! `weir origin`: the server behind the proxy, alone.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 use weir_lab::role::OriginWord;
 use weir_origin::{Options, Origin};
 
 use crate::args::{DriverArg, parse_cpus};
 use crate::exit::{Done, Exit, Failure};
+use crate::words::{count, counted};
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]
@@ -18,22 +19,23 @@ Examples:
   curl -s --data hello http://127.0.0.1:9000/echo
   curl -s http://127.0.0.1:9000/_weir/books
 
-Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers; any with ?bytes=, ?delay=, ?status=,
-?chunked=1, ?close=1. GET / explains them.")]
+Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
+Any of them with ?bytes=, ?delay=, ?status=, ?chunked=1, ?close=1
+GET / explains them. Ctrl-C ends it.")]
 pub struct Args {
     /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = parse_listen)]
     listen: SocketAddr,
     /// Worker threads.
-    #[arg(long, short = 't', value_name = "N", default_value_t = 1)]
+    #[arg(long, short = 't', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     threads: u32,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<CpuList>,
-    /// I/O driver.
+    /// How to talk to the kernel.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
-    /// Print where it listens as JSON, and the books at the end.
+    /// Print JSON: a line with where it listens, and its counts at the end.
     #[arg(long)]
     json: bool,
     /// Say where it listens as JSON, and end with standard input.
@@ -48,7 +50,7 @@ pub type CpuList = crate::args::CpuList;
 pub fn main(args: &Args) -> Done {
     let options = Options {
         listen: args.listen,
-        threads: args.threads.max(1),
+        threads: args.threads,
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
     };
@@ -56,19 +58,19 @@ pub fn main(args: &Args) -> Done {
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
         let word = OriginWord { listening: origin.addr(), driver: origin.driver().to_owned() };
-        println!("{}", serde_json::to_string(&word).map_err(Failure::missing)?);
+        say!("{}", serde_json::to_string(&word).map_err(Failure::missing)?);
         wait_for_parent();
         origin.stop();
         return Ok(Exit::Ok);
     }
     if args.json {
-        println!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
+        say!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
     } else {
-        println!(
-            "listening on http://{} ({}, {} thread(s)); Ctrl-C ends it",
+        say!(
+            "listening on http://{} ({}, {}); Ctrl-C ends it",
             origin.addr(),
             origin.driver(),
-            args.threads
+            counted(args.threads.into(), "thread")
         );
     }
     crate::args::wait_for_ctrl_c().map_err(Failure::missing)?;
@@ -76,12 +78,22 @@ pub fn main(args: &Args) -> Done {
     if args.json {
         super::print_json(&books)?;
     } else {
-        println!(
-            "\n{} requests over {} connections, {} answered, {} malformed",
-            books.requests, books.connections_accepted, books.answered, books.malformed
+        say!(
+            "\n{} over {}: {} answered, {} malformed",
+            counted(books.requests, "request"),
+            counted(books.connections_accepted, "connection"),
+            count(books.answered),
+            count(books.malformed)
         );
     }
     Ok(Exit::Ok)
+}
+
+/// An address, or a name that has one, and a port.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let right = "would be right: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
+    let mut found = text.to_socket_addrs().map_err(|e| format!("{e}; {right}"))?;
+    found.next().ok_or_else(|| format!("no address goes with this name; {right}"))
 }
 
 /// Standard input ends when the lab ends, however it ended.

@@ -11,6 +11,7 @@ use weir_model::product::{Product, ProductKind};
 
 use crate::exit::{Done, Exit, Failure};
 use crate::library::catalogue;
+use crate::words::columns;
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]
@@ -24,33 +25,39 @@ pub struct Args {
     #[command(subcommand)]
     what: What,
     /// A folder whose products/ and suites/ are laid over those built in.
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "FOLDER", global = true)]
     library: Vec<PathBuf>,
-    /// Print JSON.
+    /// Print JSON on standard output.
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// One line each: what it is, whether it is installed
+    /// All of them: what each is, and whether it is installed
+    #[command(
+        after_help = "Examples:\n  weir products list\n  weir products list --json | jq -r '.[] | select(.installed == null) | .name'"
+    )]
     List,
-    /// Everything weir knows of one: ways to get it, profiles, reasons
+    /// Everything weir knows of one: how to get it, its profiles and their reasons
+    #[command(after_help = "Examples:\n  weir products show nginx\n  weir products show nginx --json")]
     Show {
-        /// Its name
+        /// The product's name (see `weir products list`)
         product: String,
     },
-    /// Install products; says what it will do and asks
+    /// Install products; says what it will do, and asks
+    #[command(after_help = "Examples:\n  weir products install nginx haproxy\n  weir products install --yes")]
     Install {
-        /// Names; all when none is given
+        /// The products' names; all when none is given
         products: Vec<String>,
         /// Do not ask
         #[arg(long, short = 'y')]
         yes: bool,
     },
     /// Print the path of one's binary
+    #[command(after_help = "Examples:\n  weir products path haproxy\n  $(weir products path haproxy) -vv")]
     Path {
-        /// Its name
+        /// The product's name (see `weir products list`)
         product: String,
     },
 }
@@ -85,13 +92,19 @@ pub fn main(args: &Args) -> Done {
         }
         What::Path { product } => {
             let product = catalogue.product(product, "weir products path").map_err(Failure::input)?;
+            if product.kind == ProductKind::Direct {
+                return Err(Failure::input(format!(
+                    "{} is no proxy and has no binary\n  would be right: one of those in `weir products list` with a version",
+                    product.name
+                )));
+            }
             let installed = found(product, &home)?.ok_or_else(|| {
                 Failure::missing(format!(
                     "{} is not installed\n  to mend it: weir products install {}",
                     product.title, product.name
                 ))
             })?;
-            println!("{}", installed.binary.display());
+            say!("{}", installed.binary.display());
             Ok(Exit::Ok)
         }
     }
@@ -126,13 +139,17 @@ fn list(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
         super::print_json(&rows)?;
         return Ok(Exit::Ok);
     }
+    let mut cells = Vec::new();
     for row in rows {
         let state = match (&row.installed, &row.from) {
             (Some(version), Some(from)) => format!("{version} ({from})"),
             _ if row.name == "direct" => "needs nothing".to_owned(),
             _ => "not installed".to_owned(),
         };
-        println!("{:<22} {:<34} {}", row.name, state, row.about);
+        cells.push(vec![row.name, state, row.about]);
+    }
+    for line in columns(&cells) {
+        say!("{line}");
     }
     Ok(Exit::Ok)
 }
@@ -144,21 +161,21 @@ fn show(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> Done {
         super::print_json(&row)?;
         return Ok(Exit::Ok);
     }
-    println!("{}: {}\n{}\n", product.title, product.about, product.home);
+    say!("{}: {}\n{}\n", product.title, product.about, product.home);
     match (&row.installed, &row.binary) {
-        (Some(version), Some(binary)) => println!("installed  {version}, {}", binary.display()),
-        _ if product.kind == ProductKind::Direct => println!("installed  needs nothing"),
-        _ => println!("installed  no; `weir products install {name}` tries:"),
+        (Some(version), Some(binary)) => say!("installed  {version}, {}", binary.display()),
+        _ if product.kind == ProductKind::Direct => say!("installed  needs nothing"),
+        _ => say!("installed  no; `weir products install {name}` tries:"),
     }
     if let ProductKind::Proxy(program) = &product.kind {
         for way in &program.installs {
-            println!("  {}", describe(way));
+            say!("  {}", describe(way));
         }
     }
     for profile in product.profiles.values() {
-        println!("\nprofile {}: {}", profile.name, profile.about);
+        say!("\nprofile {}: {}", profile.name, profile.about);
         for reason in &profile.reasons {
-            println!("  {}\n      {}\n      {}", reason.setting, reason.why, reason.source);
+            say!("  {}\n      {}\n      {}", reason.setting, reason.why, reason.source);
         }
     }
     Ok(Exit::Ok)
@@ -189,15 +206,15 @@ pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failu
     }
     let steps = install::plan(&missing, home).map_err(Failure::missing)?;
     let names: Vec<&str> = missing.iter().map(|p| p.title.as_str()).collect();
-    eprintln!("Not installed yet: {}. weir will:", names.join(", "));
+    remark!("Not installed yet: {}. weir will:", names.join(", "));
     for step in &steps {
-        eprintln!("  - {step}");
+        remark!("  - {step}");
     }
     if !yes && !agreed()? {
         return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
     }
     for step in &steps {
-        install::carry_out(step, home, &mut |line| eprintln!("    {line}")).map_err(Failure::missing)?;
+        install::carry_out(step, home, &mut |line| remark!("    {line}")).map_err(Failure::missing)?;
     }
     Ok(())
 }

@@ -11,9 +11,9 @@ Examples:
   weir report runs/20260102-101500-quick
   weir report runs/20260102-101500-quick --json | jq '.tables[0].rows[0]'")]
 pub struct Args {
-    /// The run's folder.
+    /// The run's folder; it need not be finished.
     run: PathBuf,
-    /// Print the summary as JSON.
+    /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
 }
@@ -26,16 +26,17 @@ pub fn main(args: &Args) -> Done {
     if args.json {
         super::print_json(&summary)?;
     } else {
-        show(&summary, &made);
+        show(&summary, &made)?;
     }
     Ok(Exit::Ok)
 }
 
 /// Prints the tables and where the report is.
-pub fn show(summary: &weir_report::Summary, made: &weir_report::Made) {
+pub fn show(summary: &weir_report::Summary, made: &weir_report::Made) -> Result<(), Failure> {
     let terminal = console::Term::stdout();
     let width = if terminal.is_term() { usize::from(terminal.size().1) } else { 120 };
-    println!("{}", weir_report::text_tables(summary, width, console::colors_enabled()));
-    println!("report: {}", made.html.display());
-    println!("        {}", made.markdown.display());
+    say!("{}", weir_report::text_tables(summary, width, console::colors_enabled()));
+    say!("report: {}", made.html.display());
+    say!("        {}", made.markdown.display());
+    Ok(())
 }

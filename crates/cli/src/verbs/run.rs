@@ -1,5 +1,7 @@
 //! `weir run`: carry a suite out.
 
+mod dry;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -20,19 +22,27 @@ use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
 use crate::library::catalogue;
 use crate::progress::{RunProgress, minutes};
+use crate::words::{cpus, wrapped};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  weir run quick                                       everything, about six minutes on two cores
-  weir run quick --products direct,nginx --scale smoke shows in seconds that it works
-  weir run quick --profile stock,tuned --only workload=tiny
-  weir run quick --only load=capacity --blocks 5 --out runs/nginx-vs-haproxy
-  weir run --resume runs/20260102-101500-quick         go on where it was cut off
-  weir run runs/20260102-101500-quick/run.toml         the same run again
+  Everything, in about five minutes:
+    weir run quick
+  In seconds: does everything work here?
+    weir run quick --products direct,nginx --scale smoke
+  What would be done, and how long it takes:
+    weir run quick --dry-run
+  A part of it, in two configurations, repeated five times:
+    weir run quick --profile stock,tuned --only workload=tiny --blocks 5
+  Go on where it was cut off:
+    weir run --resume runs/20260102-101500-quick
+  The same run again:
+    weir run runs/20260102-101500-quick/run.toml
 
-Ctrl-C keeps every finished trial and writes the report of what there is; a second Ctrl-C ends at once.")]
+Ctrl-C keeps every finished trial and writes the report of what there is; a
+second Ctrl-C ends at once.")]
 pub struct Args {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
@@ -40,16 +50,16 @@ pub struct Args {
     /// Only these products, in this order: name or name:profile.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     products: Option<Vec<String>>,
-    /// Profiles to run every product under.
+    /// Profiles (configurations) to run every product under, such as stock,tuned.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     profile: Option<Vec<String>>,
     /// Only cases that match: product=, profile=, workload= or load=, with a comma between values. May be repeated.
     #[arg(long, value_name = "KEY=VALUES")]
     only: Vec<String>,
-    /// How often each case is repeated.
+    /// How often each case is repeated [default: the suite's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
-    /// How much of the suite.
+    /// How much of the suite to run.
     #[arg(long, value_enum, default_value_t = ScaleArg::Fit)]
     scale: ScaleArg,
     /// The run's folder [default: runs/<time>-<suite>].
@@ -61,19 +71,22 @@ pub struct Args {
     /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
-    /// I/O driver of client and origin.
+    /// How client and origin talk to the kernel.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
     /// Seed of the order within blocks and of arrivals [default: drawn and recorded].
-    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
     /// A folder whose products/ and suites/ are laid over those built in. May be repeated.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
     /// Install what is missing without asking.
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Print the summary as JSON.
+    /// Print the trials in order with the time they take, and start nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
     /// Show nothing while it runs.
@@ -107,7 +120,7 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
         "client" => Role::Client,
         "proxy" => Role::Proxy,
         "origin" => Role::Origin,
-        other => return Err(format!("there is no role {other:?}; client, proxy or origin would be right")),
+        other => return Err(format!("there is no role \"{other}\"; client, proxy or origin would be right")),
     };
     Ok((role, parse_cpus(list)?.0))
 }
@@ -119,14 +132,18 @@ pub fn main(args: &Args) -> Done {
         Some(folder) => (recorded_suite(folder, &catalogue)?, Vec::new()),
         None => chosen_suite(args, &catalogue)?,
     };
+    if args.dry_run {
+        return dry::show(&suite, &scaled, args.resume.as_deref(), args.json);
+    }
     preflight::descriptors(&suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
     let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
     let setup = setup(args, suite, scaled, &catalogue, &folder)?;
     let expected = Run::expected(&setup.suite);
+    let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
-        eprintln!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
-        setup.scaled.iter().for_each(|line| eprintln!("  {line}"));
+        remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
+        setup.scaled.iter().for_each(|line| remark!("  {line}"));
         tell_machine(&setup);
     }
     let stop = Stop::new();
@@ -136,15 +153,15 @@ pub fn main(args: &Args) -> Done {
         None => Run::create(&folder, setup),
     }
     .map_err(|error| match error {
-        JournalError::Changed { .. } => Failure::input(error),
+        JournalError::Changed { .. } | JournalError::Exists(_) => Failure::input(error),
         _ => Failure::missing(error),
     })?;
     if args.resume.is_some() && run.complete() {
-        eprintln!("all {} trials of this run are finished; its report is made again", run.planned());
+        remark!("all {} trials of this run are finished; its report is made again", run.planned());
     }
     let folder = run.folder().to_owned();
     let outcome = {
-        let mut progress = RunProgress::new(args.quiet);
+        let mut progress = RunProgress::new(args.quiet, &suite);
         run.carry_out(&stop, &mut progress)
     };
     let outcome = outcome
@@ -155,7 +172,7 @@ pub fn main(args: &Args) -> Done {
 /// The suite as its file says, narrowed by the user's selection, scaled, then overridden by flags: later wins.
 fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
     let name = args.suite.as_deref().unwrap_or_default();
-    let suite = catalogue.suite(name).map_err(Failure::input)?;
+    let suite = crate::library::suite(catalogue, name)?;
     let only =
         args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
     let mut selected =
@@ -254,13 +271,13 @@ fn placement(args: &Args) -> Result<Placement, Failure> {
 /// Where the roles run, and what the doctor found, before the first trial.
 fn tell_machine(setup: &Setup) {
     let p = &setup.placement;
-    eprintln!("CPUs: client {:?}, proxy {:?}, origin {:?}", p.client, p.proxy, p.origin);
+    remark!("CPUs: client {}, proxy {}, origin {}", cpus(&p.client), cpus(&p.proxy), cpus(&p.origin));
     for role in p.sharing_with_proxy() {
-        eprintln!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
+        remark!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
     }
     if !setup.doctor.is_empty() {
         let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.trim_start_matches("doctor-")).collect();
-        eprintln!("doctor: {} (`weir doctor` explains)", names.join(", "));
+        remark!("{}", wrapped(&format!("doctor: {} (`weir doctor` explains)", names.join(", ")), 80, 2));
     }
 }
 
@@ -273,11 +290,11 @@ fn conclude(args: &Args, outcome: &Outcome) -> Done {
         if args.json {
             super::print_json(&summary)?;
         } else {
-            super::report::show(&summary, &made);
+            super::report::show(&summary, &made)?;
         }
     }
     if outcome.stopped {
-        eprintln!(
+        remark!(
             "stopped after {} of {} trials; go on with: weir run --resume {}",
             outcome.finished,
             outcome.planned,
@@ -286,7 +303,7 @@ fn conclude(args: &Args, outcome: &Outcome) -> Done {
         return Ok(Exit::Interrupted);
     }
     if outcome.errors > 0 {
-        eprintln!("{} of {} trials failed; the report says why", outcome.errors, outcome.planned);
+        remark!("{} of {} trials failed; the report says why", outcome.errors, outcome.planned);
         return Ok(Exit::Failed);
     }
     Ok(Exit::Ok)

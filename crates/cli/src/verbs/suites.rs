@@ -23,18 +23,20 @@ pub struct Args {
     #[command(subcommand)]
     what: What,
     /// A folder whose suites/ and products/ are laid over those built in.
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "FOLDER", global = true)]
     library: Vec<PathBuf>,
-    /// Print JSON.
+    /// Print JSON on standard output.
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// One line each
+    /// All of them: trials, time and title
+    #[command(after_help = "Examples:\n  weir suites list\n  weir suites list --json")]
     List,
-    /// The matrix of one, and the time it will take
+    /// What one measures, and how long it takes
+    #[command(after_help = "Examples:\n  weir suites show quick\n  weir suites show my-suite.toml --json")]
     Show {
         /// A suite's name, or the path of a .toml file
         suite: String,
@@ -61,7 +63,7 @@ pub fn main(args: &Args) -> Done {
                     name: name.clone(),
                     title: suite.title.clone(),
                     trials: trials(&suite),
-                    seconds: Run::expected(&suite).as_secs(),
+                    seconds: Run::expected(&suite).as_secs_f64().round() as u64,
                 });
             }
             if args.json {
@@ -69,19 +71,19 @@ pub fn main(args: &Args) -> Done {
             } else {
                 for one in listed {
                     let time = minutes(std::time::Duration::from_secs(one.seconds));
-                    println!("{:<24} {:>4} trials {:>7}  {}", one.name, one.trials, time, one.title);
+                    say!("{:<24} {:>4} trials {:>7}  {}", one.name, one.trials, time, one.title);
                 }
             }
         }
         What::Show { suite } => {
-            let suite = catalogue.suite(suite).map_err(Failure::input)?;
+            let suite = crate::library::suite(&catalogue, suite)?;
             if args.json {
                 super::print_json(&serde_json::json!({
                     "name": suite.name, "title": suite.title, "question": suite.question, "blocks": suite.blocks,
-                    "trials": trials(&suite), "seconds": Run::expected(&suite).as_secs(), "toml": suite.to_toml(),
+                    "trials": trials(&suite), "seconds": Run::expected(&suite).as_secs_f64().round() as u64, "toml": suite.to_toml(),
                 }))?;
             } else {
-                show(&suite);
+                show(&suite)?;
             }
         }
     }
@@ -92,27 +94,28 @@ fn trials(suite: &Suite) -> usize {
     suite.entries.len() * suite.workloads.len() * suite.loads.len() * suite.blocks as usize
 }
 
-fn show(suite: &Suite) {
-    println!("{}: {}\n{}\n", suite.name, suite.title, suite.question);
-    println!("products");
+fn show(suite: &Suite) -> Result<(), Failure> {
+    say!("{}: {}\n{}\n", suite.name, suite.title, suite.question);
+    say!("products");
     for entry in &suite.entries {
-        println!("  {:<22} {}", entry.product, entry.profile);
+        say!("  {:<22} {}", entry.product, entry.profile);
     }
-    println!("workloads");
+    say!("workloads");
     for workload in &suite.workloads {
         let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
-        println!("  {:<22} {request:<36} {}", workload.name, workload.title);
+        say!("  {:<22} {request:<36} {}", workload.name, workload.title);
     }
-    println!("loads");
+    say!("loads");
     for load in &suite.loads {
-        println!("  {:<22} {:<36} {}", load.name, describe(load), load.title);
+        say!("  {:<22} {:<36} {}", load.name, describe(load), load.title);
     }
-    println!();
+    say!();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
         let (scaled, _) = suite.at_scale(scale);
-        let name = format!("--scale {}", format!("{scale:?}").to_lowercase());
-        println!("{name:<16} {} trials, about {}", trials(&scaled), minutes(Run::expected(&scaled)));
+        let name = format!("--scale {}", scale.as_str());
+        say!("{name:<16} {} trials, about {}", trials(&scaled), minutes(Run::expected(&scaled)));
     }
+    Ok(())
 }
 
 fn describe(load: &Load) -> String {

@@ -1,50 +1,80 @@
-//! How a load is shown: a line a second while it runs, one screen at the end.
+//! How a load is shown while it runs: a line a second, and on a terminal one more that says what goes on now.
 
-use std::fmt::Write;
+use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use weir_load::Progress;
-use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Quantiles, Shape};
-use weir_model::units::{human_bytes, human_rate, human_us};
+use weir_model::load::{LoadSecond, LoadSpec, Shape};
+use weir_model::suite::Arrivals;
+use weir_model::units::{human_rate, human_us};
 
-/// Lines on standard error while the load runs.
+use crate::progress::minutes;
+use crate::words::{count, counted, rate, time};
+
+/// Lines on standard error while the load runs, and on a terminal one more that says what goes on now.
 #[derive(Debug)]
 pub struct Live {
     quiet: bool,
-    bar: indicatif::ProgressBar,
+    bar: ProgressBar,
+    shape: Shape,
+    window_s: f64,
+    done: u64,
 }
 
 impl Live {
     /// Says what is going to happen.
     pub fn new(quiet: bool, spec: &LoadSpec, url: &str) -> Live {
-        let bar = if quiet || !console::user_attended_stderr() {
-            indicatif::ProgressBar::hidden()
-        } else {
-            indicatif::ProgressBar::new_spinner()
-        };
-        if !quiet {
-            eprintln!("{} at {url}, {} connections, {} thread(s)", describe(spec), spec.connections, spec.threads);
+        let bar =
+            if quiet || !console::user_attended_stderr() { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style);
         }
-        Live { quiet, bar }
+        if !quiet {
+            remark!("{url}\n{}", describe(spec));
+        }
+        // Only now: a line written beside a bar that is being drawn would tear it.
+        bar.set_message("connecting");
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Live { quiet, bar, shape: spec.shape, window_s: spec.duration_s, done: 0 }
     }
 
     /// Shows one step.
     pub fn see(&mut self, progress: &Progress) {
         match progress {
-            Progress::Connecting { open, of } => self.bar.set_message(format!("connecting {open} of {of}")),
-            Progress::Warmup { row, .. } => self.line(&format!("warm-up  {}", second(row))),
-            Progress::WindowStart { .. } => {}
-            Progress::Second(row) => self.line(&format!("{:>5} s  {}", row.second + 1, second(row))),
-            Progress::WindowEnd => self.bar.set_message("window over"),
-            Progress::Draining { in_flight } => self.bar.set_message(format!("waiting for {in_flight} answers")),
+            Progress::Connecting { open, of } => self.bar.set_message(format!("connecting: {open} of {of}")),
+            Progress::Warmup { row, .. } => {
+                self.bar.set_message("warming up");
+                self.line(&format!("warm-up  {}", second(row)));
+            }
+            Progress::WindowStart { .. } => self.bar.set_message(self.left(0.0)),
+            Progress::Second(row) => {
+                self.done += row.right + row.errors;
+                let end = f64::from(row.second) + row.length_s;
+                self.bar.set_message(self.left(end));
+                self.line(&format!("{:>7}  {}", human_us(end * 1e6), second(row)));
+            }
+            Progress::WindowEnd => self.bar.set_message("the window is over"),
+            Progress::Draining { in_flight } => {
+                self.bar.set_message(format!("the window is over; waiting for {}", counted(*in_flight, "answer")));
+            }
             _ => {}
         }
-        self.bar.tick();
+    }
+
+    fn left(&self, end_s: f64) -> String {
+        match self.shape {
+            Shape::Count { requests } => format!("{} of {} done", count(self.done), counted(requests, "request")),
+            _ => {
+                let left = Duration::try_from_secs_f64(self.window_s - end_s).unwrap_or_default();
+                format!("measuring, {} left; Ctrl-C ends it and keeps what was measured", minutes(left))
+            }
+        }
     }
 
     fn line(&self, text: &str) {
         if self.quiet {
         } else if self.bar.is_hidden() {
-            eprintln!("{text}");
+            remark!("{text}");
         } else {
             self.bar.println(text);
         }
@@ -56,92 +86,67 @@ impl Live {
     }
 }
 
-fn describe(spec: &LoadSpec) -> String {
-    match spec.shape {
-        Shape::Closed => format!("closed load for {} s", spec.duration_s),
-        Shape::Count { requests } => format!("{requests} requests"),
-        Shape::Open { rate, arrivals } => {
-            format!(
-                "open load, {} {} for {} s",
-                human_rate(rate),
-                format!("{arrivals:?}").to_lowercase(),
-                spec.duration_s
-            )
-        }
+/// What was ordered, in a line.
+pub fn describe(spec: &LoadSpec) -> String {
+    let seconds = |s: f64| human_us(s * 1e6);
+    let warmup = if spec.warmup_s > 0.0 { format!(" + {} warm-up", seconds(spec.warmup_s)) } else { String::new() };
+    let (kind, length) = match spec.shape {
+        Shape::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
+        Shape::Count { requests } => (counted(requests, "request"), String::new()),
+        Shape::Open { rate: offered, arrivals } => (
+            format!("open load, {} {}", rate(offered), spacing(arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+    };
+    let connections = counted(spec.connections.into(), "connection");
+    format!("{kind}, {connections}, {}{length}", counted(spec.threads.into(), "thread"))
+}
+
+fn spacing(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "Poisson",
     }
 }
 
 fn second(row: &LoadSecond) -> String {
-    let errors = if row.errors > 0 { format!("  errors {}", row.errors) } else { String::new() };
+    let errors = if row.errors > 0 { format!("  errors {}", count(row.errors)) } else { String::new() };
+    let right = if row.length_s > 0.0 { human_rate(row.right as f64 / row.length_s) } else { "-".to_owned() };
+    // Nothing that was due in the window ended in this second: what came was due in the warm-up.
+    let latency = |us: f64| if row.max_us > 0.0 { time(us) } else { "-".to_owned() };
     format!(
-        "{:>9}  p50 {:>8}  p99 {:>8}  max {:>8}{errors}",
-        human_rate(row.right as f64 / row.length_s.max(1e-3)),
-        human_us(row.p50_us),
-        human_us(row.p99_us),
-        human_us(row.max_us)
+        "{right:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",
+        latency(row.p50_us),
+        latency(row.p99_us),
+        latency(row.max_us)
     )
 }
 
-/// One screen.
-pub fn summary(result: &LoadResult, spec: &LoadSpec) -> String {
-    let mut text = String::new();
-    let mut line = |args: std::fmt::Arguments<'_>| {
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "{args}");
-    };
-    let window = &result.window;
-    let cut = if result.cut_short { ", cut short" } else { "" };
-    line(format_args!("\nrate        {} right answers over {:.2} s{cut}", human_rate(result.rate), result.window_s));
-    if let Some(offered) = result.offered_rate {
-        line(format_args!("offered     {}; {} due, {} never sent", human_rate(offered), window.due, window.unsent));
-    }
-    line(format_args!("bodies      {}/s", human_bytes(result.body_bytes_per_s)));
-    line(format_args!(
-        "requests    {} due, {} sent, {} right, {} failed",
-        window.due,
-        window.sent,
-        window.right,
-        window.error_count()
-    ));
-    if !window.statuses.is_empty() {
-        let all: Vec<String> = window.statuses.iter().map(|(status, n)| format!("{status}: {n}")).collect();
-        line(format_args!("statuses    {}", all.join(", ")));
-    }
-    if !window.errors.is_empty() {
-        let all: Vec<String> = window.errors.iter().map(|(kind, n)| format!("{}: {n}", kind.as_str())).collect();
-        line(format_args!("errors      {}", all.join(", ")));
-    }
-    line(format_args!("\n{:<10} {}", "", HEADINGS));
-    line(format_args!("{:<10} {}", "latency", quantiles(&result.latency)));
-    if result.offered_rate.is_some() {
-        line(format_args!("{:<10} {}", "service", quantiles(&result.service)));
-        line(format_args!("{:<10} {}", "lag", quantiles(&result.lag)));
-    }
-    line(format_args!("{:<10} {}", "connect", quantiles(&result.connect)));
-    let busiest = result.thread_busy.iter().copied().fold(0.0, f64::max);
-    let answers = (result.rate * result.window_s).max(1.0);
-    line(format_args!(
-        "\nclient      {}, {} thread(s), busiest {:.0} % of a CPU, {:.1} us CPU a request",
-        result.driver,
-        result.threads,
-        busiest * 100.0,
-        (result.cpu_us.0 + result.cpu_us.1) as f64 / answers
-    ));
-    if busiest > 0.9 && !matches!(spec.shape, Shape::Open { .. }) {
-        line(format_args!("            the client was the limit, not the target: more threads (-t) on more CPUs"));
-    }
-    text
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
-
-fn quantiles(q: &Quantiles) -> String {
-    if q.count == 0 {
-        return "   (no samples)".to_owned();
+    #[test]
+    fn a_second_without_samples_has_no_latency() {
+        let row = LoadSecond { length_s: 1.0, right: 116_000, ..LoadSecond::default() };
+        assert_eq!(second(&row), "   116k/s  p50       -  p99       -  max       -");
     }
-    [q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.p9999_us, q.max_us, q.mean_us]
-        .iter()
-        .map(|us| format!("{:>8}", human_us(*us)))
-        .collect::<Vec<_>>()
-        .join(" ")
+
+    #[test]
+    fn a_second_fits_eighty_columns() {
+        let row = LoadSecond {
+            length_s: 1.0,
+            right: 1_160_000,
+            errors: 123_456,
+            p50_us: 65.52,
+            p99_us: 9_990.0,
+            max_us: 1e7,
+            ..LoadSecond::default()
+        };
+        assert_eq!(
+            second(&row),
+            "1.16M/s  p50 65.5 us  p99 9.99 ms  max  10.0 s  errors 123,456".replacen("1.16", "  1.16", 1)
+        );
+        assert!(second(&row).len() + 9 <= 80);
+    }
 }

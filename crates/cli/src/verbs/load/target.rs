@@ -38,10 +38,10 @@ pub fn parse(url: &str) -> Result<Target, InputError> {
     let (authority, path) = rest.split_at(at);
     let path = path.split('#').next().unwrap_or_default();
     if authority.is_empty() || authority.contains(['@', ' ']) {
-        return Err(wrong(format!("{url:?} has no usable host"), "http://host:port/path"));
+        return Err(wrong(format!("\"{url}\" has no usable host"), "http://host:port/path"));
     }
     if !url.is_ascii() || url.bytes().any(|b| b.is_ascii_control() || b == b' ') {
-        return Err(wrong(format!("{url:?} has characters that no request line may have"), "percent-encode them"));
+        return Err(wrong(format!("\"{url}\" has characters that no request line may have"), "percent-encode them"));
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let with_port = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };

@@ -1,0 +1,95 @@
+//! `weir run --dry-run`: the trials in their order and how long each takes, and nothing started.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use weir_lab::plan::{Planned, plan};
+use weir_lab::run::Run;
+use weir_model::suite::Suite;
+
+use crate::exit::{Done, Exit, Failure};
+use crate::progress::minutes;
+use crate::words::{columns, counted};
+
+#[derive(Debug, Serialize)]
+struct Dry<'a> {
+    suite: &'a str,
+    title: &'a str,
+    seed: u64,
+    seconds: f64,
+    trials: Vec<Trial>,
+}
+
+#[derive(Debug, Serialize)]
+struct Trial {
+    #[serde(flatten)]
+    planned: Planned,
+    seconds: f64,
+}
+
+/// Prints what a run of `suite` would do; of the run in `resume`, what is left of it.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn show(suite: &Suite, scaled: &[String], resume: Option<&Path>, json: bool) -> Done {
+    let drawn = suite.seed.is_none();
+    let seed = suite.seed.unwrap_or_else(draw);
+    let finished = |planned: &Planned| {
+        resume.is_some_and(|run| run.join("trials").join(planned.folder()).join("measurement.json").is_file())
+    };
+    let planned = plan(suite, seed);
+    let trials: Vec<Trial> = planned
+        .into_iter()
+        .filter(|p| !finished(p))
+        .map(|planned| Trial { seconds: length(suite, &planned.case.load).as_secs_f64(), planned })
+        .collect();
+    let seconds = trials.iter().map(|t| t.seconds).sum();
+    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, trials };
+    if json {
+        super::super::print_json(&dry)?;
+    } else {
+        tell(&dry, scaled, drawn)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
+    say!("{}: {}", dry.suite, dry.title);
+    for line in scaled {
+        say!("  {line}");
+    }
+    let total = minutes(Duration::try_from_secs_f64(dry.seconds).unwrap_or(Duration::MAX));
+    say!("{}, about {total}; nothing was started", counted(dry.trials.len() as u64, "trial"));
+    match drawn {
+        true => say!("order: drawn anew by each run; --seed {} gives this one\n", dry.seed),
+        false => say!("order: of seed {}\n", dry.seed),
+    }
+    let head = ["trial", "block", "product", "profile", "workload", "load", "takes"].map(str::to_owned);
+    let rows = dry.trials.iter().map(|trial| {
+        let Planned { trial: number, block, case } = &trial.planned;
+        let takes = format!("{:.1} s", trial.seconds);
+        let case = [&case.product, &case.profile, &case.workload, &case.load].map(String::clone);
+        [vec![number.to_string(), block.to_string()], case.to_vec(), vec![takes]].concat()
+    });
+    for line in columns(&std::iter::once(head.to_vec()).chain(rows).collect::<Vec<_>>()) {
+        say!("{line}");
+    }
+    Ok(())
+}
+
+/// What one trial of a load is expected to take.
+fn length(suite: &Suite, load: &str) -> Duration {
+    let mut one = suite.clone();
+    one.loads.retain(|l| l.name == load);
+    one.entries.truncate(1);
+    one.workloads.truncate(1);
+    one.blocks = 1;
+    Run::expected(&one)
+}
+
+/// Any seed does: it is shown, and only taken when the user gives it back.
+fn draw() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::from(now.subsec_nanos())
+}
