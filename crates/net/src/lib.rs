@@ -128,7 +128,8 @@ pub trait Driver: Io {
     /// or a signal also returns.
     ///
     /// # Errors
-    /// When the kernel refuses the wait itself; errors of single connections are events.
+    /// When the kernel refuses the wait itself; errors of single connections are events. The driver is of no use then:
+    /// drop it.
     fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()>;
 
     /// Wakes a waiting turn from another thread.

@@ -44,7 +44,7 @@ impl UringDriver {
         // The table is smaller than i32::MAX, and the index inside it.
         let update = opcode::FilesUpdate::new(fd, 1).offset(index as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: the descriptor is read while it is submitted. It is static, or in the table of slots, which does
-        // not grow between preparing and submitting.
+        // not grow between preparing and submitting; after a turn that fails in between nothing is submitted.
         unsafe { self.push(update, Kind::Table, index) };
     }
 

@@ -68,6 +68,9 @@ pub struct UringDriver {
     batch: Vec<Completion>,
     /// The first error of pushing an operation; told by the next turn.
     broken: Option<io::Error>,
+    /// A turn has failed. Operations may be queued that point to memory which changes from now on, so nothing is
+    /// submitted any more.
+    over: bool,
     /// Rings, and timer slack, belong to a thread; so does the driver.
     thread_bound: PhantomData<*const ()>,
 }
@@ -121,6 +124,7 @@ impl UringDriver {
             dead: Vec::new(),
             batch: Vec::new(),
             broken: None,
+            over: false,
             thread_bound: PhantomData,
         };
         driver.watch_waker();
@@ -133,6 +137,9 @@ impl UringDriver {
     /// What the entry points to must live until the operation completes; addresses and message headers until it
     /// is submitted.
     unsafe fn push(&mut self, entry: squeue::Entry, kind: Kind, index: u32) {
+        if self.over {
+            return;
+        }
         let entry = entry.user_data(kind.token(index));
         // SAFETY: passed on to the caller.
         if let Err(error) = unsafe { self.ring.push(&entry) } {
@@ -335,7 +342,10 @@ impl Driver for UringDriver {
     }
 
     fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
-        self.turn_once(handler, until)
+        if self.over {
+            return Err(io::Error::other("the ring has failed before"));
+        }
+        self.turn_once(handler, until).inspect_err(|_| self.over = true)
     }
 
     fn waker(&self) -> Waker {
@@ -349,8 +359,10 @@ impl Driver for UringDriver {
 
 impl Drop for UringDriver {
     fn drop(&mut self) {
-        // Queued closes are done; a ring that refuses is closed below with everything in it.
-        let _ = self.ring.submit_all();
+        if !self.over {
+            // Queued closes are done; a ring that refuses is closed below with everything in it.
+            let _ = self.ring.submit_all();
+        }
         // Ends all operations, so that none keeps a socket open behind its descriptor's back.
         let _ = self
             .ring
@@ -358,5 +370,31 @@ impl Drop for UringDriver {
             .submitter()
             .register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
         self.slots.close_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+
+    struct Deaf;
+
+    impl Handler for Deaf {
+        fn on_event<I: Io>(&mut self, _: &mut I, _: Conn, _: Event<'_>) {}
+    }
+
+    #[test]
+    fn after_a_turn_that_failed_nothing_is_submitted() {
+        let mut driver = UringDriver::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        driver.broken = Some(io::Error::other("made up"));
+        let now = Some(Instant::now());
+        assert_eq!(driver.turn(&mut Deaf, now).unwrap_err().to_string(), "made up");
+        driver.connect(listener.local_addr().unwrap(), None).unwrap();
+        assert!(driver.turn(&mut Deaf, now).is_err());
+        drop(driver);
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "nobody has come");
     }
 }

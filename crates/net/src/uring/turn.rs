@@ -130,7 +130,8 @@ impl UringDriver {
             return false;
         }
         self.flights.push((index, len));
-        // SAFETY: the queue is not touched before `settle`, when the submission is over.
+        // SAFETY: the queue is not touched before `settle`, when the submission is over; after a turn that fails
+        // before that nothing is submitted.
         unsafe {
             self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), Kind::SendNow, index);
         }
