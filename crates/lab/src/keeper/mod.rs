@@ -180,6 +180,9 @@ impl Kept {
                 Ok(Word::Ended(ended)) => self.ended = Some(ended),
                 // The keeper is gone without a word: somebody killed it, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
+                    // Its pipe closes a moment before it is gone, and only then are its children ours.
+                    let _ = self.keeper.kill();
+                    let _ = self.keeper.wait();
                     adopt::end_orphans(self.pid);
                     self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
                 }
