@@ -1,8 +1,10 @@
 //! Room: did client and origin have headroom, or did weir measure itself?
 //!
 //! Sees a worker thread of the client near 100 % of a CPU, and client and origin together filling the CPUs they
-//! share. Threshold: 90 % of a CPU; a queue at that utilisation already doubles the time of what waits (M/D/1 mean
-//! wait is rho / 2(1 - rho) service times: 4.5 at 0.9). For `direct` it is what is wanted, and only noted.
+//! share. Threshold: 90 % of a CPU. By the Pollaczek-Khinchine formula for constant service times (M/D/1) the mean wait
+//! at utilisation rho is rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. From there
+//! on the client's own queue is a part of every latency, and its CPU bounds every rate. For `direct` that is what is
+//! wanted, and only noted.
 
 use weir_model::record::{Finding, Role, Severity};
 
@@ -14,7 +16,7 @@ const FULL: f64 = 0.90;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let busiest = e.load.thread_busy.iter().copied().fold(0.0, f64::max);
     let message = if busiest >= FULL {
-        format!("the client's busiest thread used {:.0} % of its CPU", busiest * 100.0)
+        format!("the client's busiest thread used {:.0} % of a CPU", busiest * 100.0)
     } else {
         shared_full(e)?
     };

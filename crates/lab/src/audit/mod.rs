@@ -5,6 +5,7 @@
 //!
 //! Checks see one trial's [`Evidence`]; they know neither other trials nor how a finding is shown.
 
+mod answers;
 mod client_room;
 mod connections;
 mod cores;
@@ -16,6 +17,8 @@ mod origin_bytes;
 mod origin_requests;
 mod steal;
 mod upstream;
+#[cfg(test)]
+mod wording;
 
 use weir_model::books::Books;
 use weir_model::load::LoadResult;
@@ -59,8 +62,9 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     cut_short::check,
+    answers::check,
     origin_requests::check,
     origin_bytes::check,
     connections::check,

@@ -4,6 +4,7 @@
 //! carried is the length of a queue that grows with the window; it says nothing of the product but that.
 
 use weir_model::record::{Finding, Severity};
+use weir_model::units::human_rate;
 
 use super::{Evidence, finding, percent};
 
@@ -19,8 +20,9 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{share:.1} % of the {offered:.0}/s offered was not answered rightly within the window ({} never sent): \
+        "{share:.1} % of the {} offered was not answered rightly within the window ({} never sent): \
          the latencies are those of a growing queue",
+        human_rate(offered),
         window.unsent
     );
     finding("offered-load", Severity::Warning, message, "offer less, or read this as: cannot carry that rate")

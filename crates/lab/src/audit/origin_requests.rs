@@ -13,8 +13,9 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let share = |n: u64| percent(n as f64, sent as f64);
     if reached + unknown < sent {
         let missing = sent - reached;
+        let answered = if unknown == 0 { "every one" } else { &format!("all but {unknown}") };
         let message = format!(
-            "{missing} of {sent} requests ({:.2} %) never reached the origin, and {unknown} of them had no answer",
+            "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
             share(missing)
         );
         return finding(
@@ -27,7 +28,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if reached > sent {
         let extra = reached - sent;
         let message = format!(
-            "the origin saw {extra} requests more than the {sent} that the client sent ({:.2} %)",
+            "the client sent {sent} requests and the origin saw {reached}, {extra} more ({:.2} %)",
             share(extra)
         );
         // A retry after an upstream connection closed under it is a proxy's duty; a rule of doing everything

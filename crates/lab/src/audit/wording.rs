@@ -1,0 +1,68 @@
+//! The wording of every finding, in one place, so that it is reviewed as one text.
+
+use weir_model::load::ErrorKind;
+use weir_model::record::Severity;
+
+use super::fixture::{Trial, good};
+
+#[test]
+fn every_finding_says_what_was_reviewed() {
+    type Spoil = fn(&mut Trial);
+    let faults: [(&str, Spoil); 20] = [
+        ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
+        ("nothing was answered", |t| t.load.window.right_in_window = 0),
+        ("a cache", |t| t.origin.requests = 12),
+        ("a cache, and requests without an answer", |t| {
+            t.origin.requests = 12;
+            t.load.total.statuses = [(200, 9_900)].into();
+        }),
+        ("a retry", |t| t.origin.requests = 10_001),
+        ("mirroring", |t| t.origin.requests = 20_000),
+        ("compression", |t| t.load.total.body_bytes = 400_000),
+        ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
+        ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
+        ("some errors", |t| t.load.window.errors = [(ErrorKind::Reset, 10), (ErrorKind::Timeout, 5)].into()),
+        ("many errors", |t| t.load.window.errors = [(ErrorKind::BadStatus, 2_500)].into()),
+        ("an open load not carried", |t| {
+            (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);
+        }),
+        ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
+        ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
+        ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),
+        ("full CPUs of client and origin", |t| {
+            (t.placement.client, t.placement.origin) = (vec![0, 2], vec![0, 2]);
+            (t.usage[0].cores_busy, t.usage[2].cores_busy) = (1.0, 0.9);
+        }),
+        ("a late client", |t| (t.load.offered_rate, t.load.lag.p99_us) = (Some(10_000.0), 1_234.0)),
+        ("no free connection", |t| {
+            (t.load.offered_rate, t.load.lag.p99_us, t.load.latency.p99_us) =
+                (Some(10_000.0), 2_400_000.0, 2_500_000.0);
+        }),
+        ("a product beyond its cores", |t| t.usage[1].cores_busy = 1.5),
+        ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
+    ];
+    let mut text = String::new();
+    let mut tell = |name: &str, trial: &Trial| {
+        text.push_str(&format!("{name}\n"));
+        for f in trial.all() {
+            let severity = match f.severity {
+                Severity::Note => "note",
+                Severity::Warning => "warning",
+                Severity::Fatal => "fatal",
+            };
+            text.push_str(&format!("  {severity} {}: {}\n    {}\n", f.check, f.message, f.remedy));
+        }
+    };
+    for (name, spoil) in faults {
+        let mut trial = good();
+        spoil(&mut trial);
+        tell(name, &trial);
+    }
+    let mut trial = good();
+    trial.origin.connections_accepted = 200;
+    tell("some connections upstream", &trial);
+    trial = good();
+    trial.series[0].cpu_steal = Some(0.05);
+    tell("a thief", &trial);
+    assert_eq!(text, include_str!("../../tests/golden/audit/findings.txt"), "\n{text}");
+}
