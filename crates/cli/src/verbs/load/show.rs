@@ -55,7 +55,8 @@ impl Live {
             }
             Progress::WindowEnd => self.bar.set_message("the window is over"),
             Progress::Draining { in_flight } => {
-                self.bar.set_message(format!("the window is over; waiting for {}", counted(*in_flight, "answer")));
+                self.bar
+                    .set_message(format!("waiting for {}; Ctrl-C twice gives them up", counted(*in_flight, "answer")));
             }
             _ => {}
         }

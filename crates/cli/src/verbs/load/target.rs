@@ -1,8 +1,12 @@
 //! A target's URL taken apart and its name resolved.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
 
 use weir_model::InputError;
+
+/// How long each address of a name may take to accept a connection.
+const TRIED: Duration = Duration::from_secs(1);
 
 /// Where requests go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +19,8 @@ pub struct Target {
     pub path: String,
 }
 
-/// Reads `http://host[:port][/path][?query]`. A name is resolved once, here; the first address counts.
+/// Reads `http://host[:port][/path][?query]`. A name is resolved once, here; of several addresses the first that
+/// takes a connection counts.
 ///
 /// # Errors
 /// What was found and what would be right.
@@ -45,14 +50,22 @@ pub fn parse(url: &str) -> Result<Target, InputError> {
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let with_port = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
-    let addr = with_port
+    let addrs: Vec<SocketAddr> = with_port
         .to_socket_addrs()
         .map_err(|e| {
             wrong(format!("{authority} cannot be resolved: {e}"), "a host that exists, and a port below 65536")
         })?
-        .next()
-        .ok_or_else(|| wrong(format!("{authority} has no address"), "a host that has one"))?;
+        .collect();
+    let addr = choose(&addrs).ok_or_else(|| wrong(format!("{authority} has no address"), "a host that has one"))?;
     Ok(Target { addr, authority: authority.to_owned(), path })
+}
+
+/// The first address that takes a connection, where a name has several (`localhost`, of which a server may serve only
+/// one); the first of all where none does, so that the load itself says why.
+fn choose(addrs: &[SocketAddr]) -> Option<SocketAddr> {
+    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, TRIED).is_ok();
+    let taken = if addrs.len() > 1 { addrs.iter().find(answers) } else { None };
+    taken.or(addrs.first()).copied()
 }
 
 fn has_port(authority: &str) -> bool {
@@ -75,6 +88,18 @@ mod tests {
         assert_eq!(parse("127.0.0.1:81/x").expect("right").addr.port(), 81);
         assert_eq!(parse("http://[::1]:82/").expect("right").addr.port(), 82);
         assert_eq!(parse("http://[::1]/").expect("right").addr.port(), 80);
+    }
+
+    #[test]
+    fn of_several_addresses_the_one_that_listens_is_chosen() {
+        let listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let there = listening.local_addr().expect("bound");
+        // Never listens: port 1 of an address of loopback that nobody uses.
+        let not_there: SocketAddr = "127.77.0.1:1".parse().expect("right");
+        assert_eq!(choose(&[not_there, there]), Some(there));
+        assert_eq!(choose(&[not_there]), Some(not_there));
+        assert_eq!(choose(&[not_there, not_there]), Some(not_there));
+        assert_eq!(choose(&[]), None);
     }
 
     #[test]
