@@ -144,6 +144,10 @@ fn folders_that_cannot_be_used_are_refused() {
     assert_eq!(std::fs::read_to_string(full.join("thesis.txt")).expect("still there"), "mine");
     let ended = common::run_within(weir(&[]).args(args(Path::new("/proc/weir"))), std::time::Duration::from_secs(60));
     assert!(ended.expect(3).contains("/proc"), "{}", ended.stderr);
+    let odd = scratch.path().join("50%");
+    let ended = common::run_within(weir(&[]).args(args(&odd)), std::time::Duration::from_secs(60));
+    assert!(ended.expect(2).contains("has '%' in it"), "{}", ended.stderr);
+    assert!(!odd.exists(), "nothing was started");
     refused(&["run", "--resume", scratch.path().to_str().expect("UTF-8")], 2, &["not a run folder"]);
     refused(&["report", scratch.path().to_str().expect("UTF-8")], 2, &[scratch.path().to_str().expect("UTF-8")]);
 }

@@ -141,6 +141,17 @@ fn a_product_that_never_gets_ready_is_given_up() {
     assert_says(&library.error(), "ready", &["did not get ready within 1.5 s", "dozing"]);
 }
 
+/// One that takes connections and says nothing is given up as soon as one that takes none.
+#[test]
+fn a_product_that_accepts_and_never_answers_is_given_up() {
+    let deaf = "exec python3 -u -c 'import socket, sys, time; s = socket.create_server((\"127.0.0.1\", int(sys.argv[1]))); print(\"deaf\"); time.sleep(1000)' \"$@\"";
+    let library = Library::new("deaf", deaf, "", "300ms");
+    assert_says(&library.error(), "ready", &["did not get ready within 1.5 s", "deaf"]);
+    let all = measurements(&library.out());
+    let took = all.iter().filter_map(|(_, m)| m["error"].is_object().then(|| m["took_s"].as_f64())?).next();
+    assert!(took.expect("it took time") < 3.0, "{took:?}: no try outlasts `ready_within` by much");
+}
+
 #[test]
 fn a_product_that_refuses_its_configuration_is_quoted() {
     let check = r#"check = ["{{ binary }}", "--check", "{{ dir }}/bad.conf"]"#;

@@ -143,3 +143,33 @@ fn a_killed_keeper_takes_its_product_with_it() {
     assert_eq!(errors.len(), 1, "{errors:#?}");
     assert_eq!(measurements(&out).len(), TRIALS);
 }
+
+/// A finished run is not run again, and one that is not what it was is not gone on with.
+#[test]
+fn resume_of_a_finished_run_reports_again_and_of_a_changed_one_is_refused() {
+    let scratch = scratch();
+    let out = scratch.path().join("run");
+    let folder = out.to_str().expect("UTF-8");
+    let only = ["--only", "workload=tiny", "--only", "load=capacity"];
+    let args =
+        [&["run", "quick", "--scale", "smoke", "--products", "direct", "--yes", "-q", "--out", folder][..], &only]
+            .concat();
+    run_within(&mut weir(&args), Duration::from_secs(60)).expect(0);
+    let before = whole(&out);
+    std::fs::remove_file(out.join("report/report.html")).expect("removed");
+    let resume = || run_within(&mut weir(&["run", "--resume", folder, "--yes"]), Duration::from_secs(60));
+    let ended = resume();
+    let said = ended.expect(0);
+    assert!(said.contains("of this run are finished; its report is made again"), "{said}");
+    assert!(out.join("report/report.html").is_file());
+    assert_eq!(whole(&out), before);
+
+    let suite = out.join("run.toml");
+    let text = std::fs::read_to_string(&suite).expect("read");
+    std::fs::write(&suite, text.replace("connections = ", "connections = 1")).expect("edited");
+    let ended = resume();
+    let said = ended.expect(2);
+    assert!(said.contains("not as it was when the run began") && said.contains("undo the change"), "{said}");
+    std::fs::write(&suite, text).expect("undone");
+    resume().expect(0);
+}
