@@ -94,7 +94,7 @@ impl Verdict {
 /// Why a trial failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialError {
-    /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `load`, `settle`, `stop`, `disk`.
+    /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `rate`, `load`, `settle`, `not-tried`.
     pub stage: String,
     /// What happened, one sentence.
     pub message: String,
