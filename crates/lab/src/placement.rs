@@ -89,7 +89,8 @@ pub fn restrict_to(cpus: &[u32]) -> std::io::Result<()> {
         return Ok(());
     }
     let mut set = rustix::thread::CpuSet::new();
-    for cpu in cpus {
+    // The set panics beyond its end; no such CPU can be among those a process may use.
+    for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < rustix::thread::CpuSet::MAX_CPU) {
         set.set(*cpu as usize);
     }
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
@@ -138,6 +139,11 @@ mod tests {
             assert!(!p.client.is_empty() && !p.proxy.is_empty() && !p.origin.is_empty());
             assert!(p.client.len() >= p.origin.len());
         }
+    }
+
+    #[test]
+    fn cpus_that_cannot_exist_are_an_error_and_no_panic() {
+        assert!(restrict_to(&[1_000_000]).is_err());
     }
 
     #[test]

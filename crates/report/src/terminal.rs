@@ -1,6 +1,8 @@
 //! What stands in the terminal after a run: the answer, the tables, what went wrong. Knows the summary and a width.
 
-use crate::summary::Summary;
+use weir_model::record::Severity;
+
+use crate::summary::{Found, Summary};
 use crate::tables::text::{draw, wrap};
 use crate::tables::{self, one_line};
 
@@ -26,7 +28,6 @@ pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
         text.push_str(&draw(&tables::ranking(section), width, colour));
     }
     let more = [
-        (summary.findings.is_empty(), tables::findings(&summary.findings)),
         (summary.errors.is_empty(), tables::errors(&summary.errors)),
         (summary.broken.is_empty(), tables::broken_files(&summary.broken)),
     ];
@@ -34,5 +35,38 @@ pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
         text.push('\n');
         text.push_str(&draw(table, width, colour));
     }
+    if !summary.findings.is_empty() {
+        text.push('\n');
+        for line in findings(&summary.findings).iter().flat_map(|words| wrap(words, width.max(20))) {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
     text
+}
+
+/// What the checks noticed, in few lines, so that the ranking stays on the screen: what makes a trial invalid in full,
+/// the rest by name. The report has the whole.
+fn findings(found: &[Found]) -> Vec<String> {
+    let (fatal, others): (Vec<&Found>, Vec<&Found>) = found.iter().partition(|f| f.severity == Severity::Fatal);
+    let mut lines: Vec<String> =
+        fatal.iter().map(|f| one_line(&format!("{}: {}. What to do: {}.", named(f), f.message, f.remedy))).collect();
+    if !others.is_empty() {
+        let names: Vec<String> = others.iter().map(|f| named(f)).collect();
+        lines.push(one_line(&format!("Findings: {}. The report says what was seen and what to do.", names.join(", "))));
+    }
+    lines
+}
+
+/// `steal (warning, 2 trials)`, `doctor-cpus (warning)`.
+fn named(found: &Found) -> String {
+    let severity = match found.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Fatal => "fatal",
+    };
+    match found.trials.len() {
+        0 => format!("{} ({severity})", found.check),
+        1 => format!("{} ({severity}, 1 trial)", found.check),
+        n => format!("{} ({severity}, {n} trials)", found.check),
+    }
 }

@@ -14,6 +14,7 @@ mod errors;
 mod lag;
 mod offered;
 mod origin_bytes;
+mod origin_connections;
 mod origin_requests;
 mod steal;
 mod upstream;
@@ -62,11 +63,12 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     cut_short::check,
     answers::check,
     origin_requests::check,
     origin_bytes::check,
+    origin_connections::check,
     connections::check,
     errors::check,
     offered::check,

@@ -8,7 +8,7 @@ use super::fixture::{Trial, good};
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 20] = [
+    let faults: [(&str, Spoil); 21] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("a cache", |t| t.origin.requests = 12),
@@ -18,6 +18,7 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("a retry", |t| t.origin.requests = 10_001),
         ("mirroring", |t| t.origin.requests = 20_000),
+        ("a stranger at the origin", |t| (t.proxied, t.origin.connections_used) = (false, 70)),
         ("compression", |t| t.load.total.body_bytes = 400_000),
         ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
         ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
