@@ -1,0 +1,18 @@
+//! Load generators and origins run in turn, and what they cost compared.
+//!
+//! The client is pinned to one CPU and the server to another. Every round runs every case once, in random order. CPU
+//! is what the kernel says that exactly that process used; requests are what the client says it did.
+//!
+//! It does not know how to install anything.
+
+pub mod busy;
+pub mod capture;
+pub mod cases;
+pub mod output;
+pub mod process;
+pub mod ratio;
+pub mod results;
+pub mod run;
+pub mod server;
+pub mod targets;
+pub mod tool;
