@@ -57,6 +57,7 @@ fn a_shortened_quick_measures_real_products() {
     }
     latency_is_offered_alike(&measured);
     files_are_complete(&out);
+    everything_written_is_described(&out, &measured[0].0);
 }
 
 /// The open load's rate is one for all, and was carried.
@@ -84,6 +85,36 @@ fn files_are_complete(out: &std::path::Path) {
     for product in environment["products"].as_array().expect("products") {
         assert_eq!(product["sha256"].as_str().map(str::len), Some(64), "{product}");
         assert!(product["version"].as_str().is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit())), "{product}");
+    }
+}
+
+/// docs/records.md names every file of the run and of a trial, and every key of the records.
+fn everything_written_is_described(out: &std::path::Path, trial: &std::path::Path) {
+    let page = include_str!("../docs/records.md");
+    let named = |name: &str| page.contains(name);
+    for folder in [out, trial] {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let name = entry.file_name().to_string_lossy().replace("rates-latency", "rates-<load>");
+            assert!(named(&name), "docs/records.md does not name {name}");
+        }
+    }
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(trial.join("measurement.json")).expect("read")).expect("JSON");
+    let load = &record["load"];
+    for object in [&record, load, &load["window"], &load["latency"], &load["series"][0], &record["origin"]] {
+        for key in object.as_object().expect("an object").keys() {
+            assert!(
+                named(&format!("`{key}`")) || named(&format!("{key},")) || named(&format!(" {key}`")),
+                "docs/records.md does not name {key}"
+            );
+        }
+    }
+    for key in record["usage"][0].as_object().expect("usage").keys().filter(|key| *key != "role") {
+        assert!(named(&format!("`{key}`")), "docs/records.md does not name {key}");
+    }
+    let header = std::fs::read_to_string(trial.join("resources.csv")).expect("read");
+    for column in header.lines().next().expect("a header").split(',') {
+        assert!(named(&format!("`{column}`")), "docs/records.md does not name {column}");
     }
 }
 
