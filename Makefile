@@ -6,15 +6,17 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 TEST_APT := nginx-light haproxy chromium chromium-driver python3-pip
+BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema
+.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the table (about 6 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
+	@echo "make bench       compare what weir costs with wrk, hey, ab, h2load and nginx (about 15 minutes, quiet machine)"
 	@echo "make schema      write the JSON schemas of suite.toml and product.toml anew"
 
 build:
@@ -50,3 +52,9 @@ fuzz:
 
 schema:
 	cargo run -q -p weir-model --example schema
+
+# Which peers are installed is said first. It refuses on a busy machine: BENCH=--anyway measures nevertheless.
+bench:
+	@scripts/test-setup $(BENCH_APT)
+	cargo build --release --locked -p weir -p weir-bench
+	target/release/peers $(BENCH)

@@ -64,12 +64,8 @@ fn main() -> anyhow::Result<()> {
         bail!("the machine is busy: {}. Wait, or say --anyway; nothing was measured or written", reasons.join("; "));
     }
     let (plan, missing) = plan(&args)?;
-    let trials = count_trials(&plan);
-    println!(
-        "{trials} trials of {} s: about {} minutes",
-        plan.seconds,
-        trials * (plan.seconds as usize * 10 + 4) / 600 + 1
-    );
+    let (trials, seconds) = trials(&plan);
+    println!("{trials} trials: about {} minutes", seconds / 60 + 1);
     let mut setting = Setting { busy: reasons, missing, ..Setting::default() };
     setting.facts = facts(&plan, &args);
     setting.requests = requests(&plan)?;
@@ -162,11 +158,18 @@ fn tools(args: &Args, weir: &Path, null: &Path, missing: &mut Vec<String>) -> an
     Ok(tools)
 }
 
-fn count_trials(plan: &Plan) -> usize {
+/// How many trials, and how long they take, s.
+fn trials(plan: &Plan) -> (u64, u64) {
     let tools: Vec<Kind> = plan.tools.iter().map(|tool| tool.kind).collect();
     let servers = weir_bench::peers::server::KINDS;
-    let in_round: usize = plan.cells.iter().map(|cell| cell.subjects(&tools, &servers, plan.all).len()).sum();
-    in_round * plan.rounds as usize
+    let (mut trials, mut millis) = (0, 0);
+    for cell in &plan.cells {
+        let in_round = cell.subjects(&tools, &servers, plan.all).len() as u64;
+        trials += in_round * u64::from(plan.rounds);
+        // Starting and ending both takes about a third of a second.
+        millis += in_round * u64::from(plan.rounds) * (1_000 * u64::from(plan.length(cell)) + 350);
+    }
+    (trials, millis / 1_000)
 }
 
 /// Machine, programs and run.
@@ -240,12 +243,12 @@ fn requests(plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
     Ok(told)
 }
 
-fn tell(done: usize, trials: usize, sample: &Sample, cell: &Cell) {
+fn tell(done: u64, trials: u64, sample: &Sample, cell: &Cell) {
     let what = format!("{done:>4}/{trials} {}: {}", cell.title(), sample.subject.name());
     match &sample.got {
         Ok(got) => {
             let requests = got.requests as f64;
-            let rate = cases::grouped((requests / got.wall_s) as u64);
+            let rate = cases::grouped((requests / got.seconds) as u64);
             println!(
                 "{what}: {rate}/s, client {:.2} us, server {:.2} us",
                 got.client_us / requests,

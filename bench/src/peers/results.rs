@@ -65,13 +65,14 @@ pub fn markdown(setting: &Setting, plan: &Plan, samples: &[Sample]) -> String {
 const READING: &str = "
 CPU is what the kernel says that the process used, user and system, from its start to its end: connecting and its
 own start are in it. A ratio is weir's CPU a request over the peer's, taken within each round; the value is the median of
-rounds, the brackets its 95 % interval. *Not surely* means that the interval reaches over the target.
+rounds, the brackets its 95 % interval. *Not surely* means that the interval reaches over the target. *null* is the
+floor: what it costs beside a peer (null / it) is about the least that any client or origin over the same kernel can.
 ";
 
 /// Raw samples as CSV, in the order in which they were run.
 pub fn csv(plan: &Plan, samples: &[Sample]) -> String {
     let mut out = String::from(
-        "round,place,part,connections,size,subject,requests,client_cpu_us,server_cpu_us,wall_s,others_share,stolen_share,error\n",
+        "round,place,part,connections,size,subject,requests,client_cpu_us,server_cpu_us,load_s,wall_s,others_share,stolen_share,error\n",
     );
     for sample in samples {
         let cell = &plan.cells[sample.cell];
@@ -80,10 +81,10 @@ pub fn csv(plan: &Plan, samples: &[Sample]) -> String {
         let _ = match &sample.got {
             Ok(got) => writeln!(
                 out,
-                "{},{:.0},{:.0},{:.3},{:.3},{:.3},",
-                got.requests, got.client_us, got.server_us, got.wall_s, got.others, got.stolen
+                "{},{:.0},{:.0},{},{:.3},{:.3},{:.3},",
+                got.requests, got.client_us, got.server_us, got.seconds, got.wall_s, got.others, got.stolen
             ),
-            Err(error) => writeln!(out, ",,,,,,\"{}\"", error.replace('"', "'").replace('\n', " ")),
+            Err(error) => writeln!(out, ",,,,,,,\"{}\"", error.replace('"', "'").replace('\n', " ")),
         };
     }
     out
@@ -124,12 +125,16 @@ fn cost_table(out: &mut String, cell: &Cell, of_cell: &OfCell<'_>) {
     let weir = if origins { Subject::Origin(server::Kind::Weir) } else { Subject::Client(tool::Kind::Weir) };
     let weirs = of_cell.by_round(weir, cost);
     let who = if origins { "origin" } else { "client" };
-    let _ = writeln!(out, "| {who} | requests/s | CPU us/request | weir / it | target | | differs from weir |");
-    out.push_str("|---|---|---|---|---|---|---|\n");
+    let floor = if origins { Subject::Origin(server::Kind::Null) } else { Subject::Client(tool::Kind::Null) };
+    let floors = of_cell.by_round(floor, cost);
+    let _ =
+        writeln!(out, "| {who} | requests/s | CPU us/request | weir / it | target | | null / it | differs from weir |");
+    out.push_str("|---|---|---|---|---|---|---|---|\n");
     for subject in of_cell.subjects() {
-        let rate = middle(&of_cell.by_round(subject, |got| got.requests as f64 / got.wall_s));
+        let rate = middle(&of_cell.by_round(subject, |got| got.requests as f64 / got.seconds));
         let costs = of_cell.by_round(subject, cost);
         let compared = (subject != weir).then(|| ratio(&weirs, &costs)).flatten();
+        let above = (subject != floor).then(|| ratio(&floors, &costs)).flatten();
         let (target, differs) = match subject {
             Subject::Client(kind) => (targets::client(cell, kind), kind.differs()),
             Subject::Origin(kind) => (targets::origin(cell, kind), kind.differs()),
@@ -138,12 +143,13 @@ fn cost_table(out: &mut String, cell: &Cell, of_cell: &OfCell<'_>) {
         let judged = compared.as_ref().zip(target).map_or("", |(ratio, most)| verdict(ratio, most));
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {judged} | {differs} |",
+            "| {} | {} | {} | {} | {} | {judged} | {} | {differs} |",
             subject.name(),
             rate.map_or_else(|| "failed".to_owned(), |rate| grouped(rate.value as u64)),
             middle(&costs).map_or_else(String::new, |cost| format!("{:.2}", cost.value)),
             compared.map_or_else(String::new, |ratio| interval(&ratio, 2)),
             target.map_or_else(String::new, |most| format!("<= {most:.2}")),
+            above.map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
         );
     }
 }
@@ -179,7 +185,7 @@ fn ends(out: &mut String, plan: &Plan, samples: &[Sample]) {
         .filter(|sample| matches!(sample.subject, Subject::Client(tool::Kind::Weir)))
         .filter(|sample| plan.cells[sample.cell].connections <= 64)
         .filter_map(|sample| sample.got.as_ref().ok())
-        .map(|got| got.wall_s - f64::from(plan.seconds))
+        .map(|got| got.wall_s - got.seconds)
         .collect();
     let Some(most) = late.iter().copied().reduce(f64::max) else { return };
     let judged = if most <= targets::ENDS_WITHIN_S { "reached" } else { "**not reached**" };
@@ -244,6 +250,7 @@ mod tests {
             client_us: cost * 1_000.0,
             server_us: 0.0,
             wall_s: 2.1,
+            seconds: 2.0,
             others: 0.01,
             stolen: 0.0,
             load: None,
@@ -269,7 +276,7 @@ mod tests {
         let (weir, wrk) = (Subject::Client(tool::Kind::Weir), Subject::Client(tool::Kind::Wrk));
         let mut samples = vec![sample(0, weir, 5.0), sample(0, wrk, 10.0), sample(1, weir, 5.0), sample(1, wrk, 10.0)];
         let whole = markdown(&Setting::default(), &plan(), &samples);
-        assert!(whole.contains("| wrk | 476 | 10.00 | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
+        assert!(whole.contains("| wrk | 500 | 10.00 | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
         assert!(whole.contains("100 ms. Target: within 500 ms: reached"), "{whole}");
         assert!(!whole.contains("failed") && !whole.contains("busy"), "{whole}");
         samples[1].got = Err("no \"socket\"\nleft".to_owned());
@@ -282,7 +289,7 @@ mod tests {
         );
         let raw = csv(&plan(), &samples);
         assert_eq!(raw.lines().count(), 5);
-        assert!(raw.contains("0,0,clients,64,128,wrk,,,,,,,\"no 'socket' left\""), "{raw}");
+        assert!(raw.contains("0,0,clients,64,128,wrk,,,,,,,,\"no 'socket' left\""), "{raw}");
     }
 
     #[test]
@@ -291,6 +298,6 @@ mod tests {
         let failed = Sample { got: Err("x".to_owned()), ..sample(1, weir, 1.0) };
         let raw = csv(&plan(), &[sample(0, weir, 1.0), failed]);
         let columns: Vec<usize> = raw.lines().map(|line| line.split(',').count()).collect();
-        assert_eq!(columns, [13, 13, 13]);
+        assert_eq!(columns, [14, 14, 14]);
     }
 }

@@ -36,6 +36,13 @@ pub struct Plan {
     pub all: bool,
 }
 
+impl Plan {
+    /// Length of a trial, s. With very many connections it is three times as long, so that connecting weighs less.
+    pub fn length(&self, cell: &Cell) -> u32 {
+        if cell.connections >= 5_000 { 3 * self.seconds } else { self.seconds }
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone)]
 pub struct Sample {
@@ -60,6 +67,8 @@ pub struct Got {
     pub client_us: f64,
     /// CPU of the server, us.
     pub server_us: f64,
+    /// Length of the load as ordered, s.
+    pub seconds: f64,
     /// From the client's start to its end, s.
     pub wall_s: f64,
     /// Share of one CPU that neither of them used.
@@ -115,7 +124,7 @@ fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -
     let before = (busy::cpu_time()?, server.cpu_us()?, Instant::now());
     let mut command = Command::new(program);
     command.args(arguments);
-    let most = Duration::from_secs(u64::from(plan.seconds) + 60);
+    let most = Duration::from_secs(u64::from(plan.length(cell)) + 60);
     let ended = process::run_on(plan.cpus[0], &mut command, folder, most)?;
     // The server is still closing connections.
     std::thread::sleep(Duration::from_millis(20));
@@ -133,6 +142,7 @@ fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -
         requests,
         client_us: ended.cpu_us,
         server_us,
+        seconds: plan.length(cell).into(),
         wall_s: ended.wall.as_secs_f64(),
         others: ((after.busy_us - before.0.busy_us - ended.cpu_us - server_us) / elapsed_us).max(0.0),
         stolen: (after.stolen_us - before.0.stolen_us) / elapsed_us,
@@ -153,9 +163,9 @@ fn client<'a>(
     };
     let tool = plan.tools.iter().find(|tool| tool.kind == kind).context("a tool that is not there")?;
     let arguments = match subject {
-        Subject::One => kind.arguments(&Load { url, connections: 1, seconds: plan.seconds }),
-        Subject::Open => open_arguments(plan.seconds, url),
-        _ => kind.arguments(&Load { url, connections: cell.connections, seconds: plan.seconds }),
+        Subject::One => kind.arguments(&Load { url, connections: 1, seconds: plan.length(cell) }),
+        Subject::Open => open_arguments(plan.length(cell), url),
+        _ => kind.arguments(&Load { url, connections: cell.connections, seconds: plan.length(cell) }),
     };
     Ok((&tool.program, arguments))
 }
