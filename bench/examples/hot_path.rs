@@ -2,12 +2,12 @@
 //! them COUNT times. `bench/instructions` runs it under a counter with two counts, so that what is done once cancels.
 //!
 //! Schedule and recorder are private to weir-load; their source is compiled in from there, so that what is counted is the
-//! engine's own code.
+//! engine's own code. (An example and not a binary, because those are also compiled as tests, and theirs belong there.)
 
-#[path = "../../../crates/load/src/recorder.rs"]
+#[path = "../../crates/load/src/recorder.rs"]
 #[allow(dead_code, reason = "only the recording of a sample is counted")]
 mod recorder;
-#[path = "../../../crates/load/src/schedule.rs"]
+#[path = "../../crates/load/src/schedule.rs"]
 mod schedule;
 
 use std::hint::black_box;
