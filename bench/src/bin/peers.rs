@@ -51,6 +51,9 @@ struct Args {
     /// Where to write; the raw samples go beside it
     #[arg(long, default_value = "bench/RESULTS.md")]
     out: PathBuf,
+    /// How often a trial that others disturb is tried again
+    #[arg(long, default_value_t = 3)]
+    patience: u32,
     /// Measure even when the machine is busy, and say so in the file
     #[arg(long)]
     anyway: bool,
@@ -125,6 +128,8 @@ fn plan(args: &Args) -> anyhow::Result<(Plan, Vec<String>)> {
         tools,
         servers,
         all: args.all,
+        patience: args.patience,
+        keep_disturbed: args.anyway,
     };
     Ok((plan, missing))
 }

@@ -268,6 +268,8 @@ mod tests {
             tools: Vec::new(),
             servers: Programs { weir: "w".into(), null: "n".into(), nginx: None },
             all: false,
+            patience: 0,
+            keep_disturbed: false,
         }
     }
 
