@@ -1,4 +1,4 @@
-//! The CPU time of the calling thread.
+//! The CPU time of the calling thread, by two clocks: one that tells user from system, one that is cheap and exact.
 
 /// User and system time of a thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +36,14 @@ impl CpuTime {
     pub(crate) fn total_us(self) -> u64 {
         self.user_us + self.system_us
     }
+}
+
+/// CPU time of the calling thread so far, nanoseconds, exact.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec. The clock is every thread's own and cannot be missing.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]

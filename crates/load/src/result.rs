@@ -61,6 +61,7 @@ pub(crate) fn result(plan: &Plan, driver: Kind, span: &Span, ledger: Ledger, out
         series: ledger.series,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
+        vigil_us: sum(|o| o.vigil_us),
         cut_short: span.cut_short,
     }
 }

@@ -138,6 +138,8 @@ pub(crate) struct Outcome {
     pub connect: Histo,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
-    /// Share of the window on the CPU.
+    /// Of it, spent awake and waiting for due times.
+    pub vigil_us: u64,
+    /// Share of the window on the CPU, vigils not counted.
     pub busy: f64,
 }

@@ -152,10 +152,14 @@ pub struct LoadResult {
     pub connect: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
-    /// Share of the window that each worker thread spent on the CPU (1.0 = saturated).
+    /// Share of the window that each worker thread spent at work on the CPU (1.0 = saturated).
     pub thread_busy: Vec<f64>,
     /// The window's CPU time of all worker threads, microseconds: user, system.
     pub cpu_us: (u64, u64),
+    /// Of `cpu_us`, spent awake and waiting for due times, so as not to be late (open loads only): microseconds.
+    /// `thread_busy` does not count it. Records from before it was told apart have none.
+    #[serde(default)]
+    pub vigil_us: u64,
     /// True when the user or the lab cut the load short.
     pub cut_short: bool,
 }

@@ -182,6 +182,7 @@ pub(crate) mod fixture {
                 series: Vec::new(),
                 thread_busy: vec![0.3],
                 cpu_us: (0, 0),
+                vigil_us: 0,
                 cut_short: false,
             },
             origin: Books {

@@ -63,7 +63,7 @@ pub struct Row {
     pub service_p99_us: Option<f64>,
     /// Due to sent, 99th percentile.
     pub lag_p99_us: Option<f64>,
-    /// CPU of the client per answer of the window.
+    /// CPU of the client per answer of the window, without what it spent awake and waiting for due times.
     pub client_cpu_us_per_request: Option<f64>,
     /// CPU of the product per answer of the window.
     pub proxy_cpu_us_per_request: Option<f64>,
@@ -140,8 +140,10 @@ fn with_usage(row: Row, m: &Measurement) -> Row {
     let answers = m.load.as_ref().map(|l| l.rate * l.window_s).filter(|n| *n > 0.0);
     let usage = |role| m.usage.iter().find(|u| u.role == role);
     let per_request = |role| Some((usage(role)?.cpu_user_us + usage(role)?.cpu_system_us) as f64 / answers?);
+    let vigil = m.load.as_ref().map_or(0, |l| l.vigil_us) as f64;
+    let client = || Some((per_request(Role::Client)? - vigil / answers?).max(0.0));
     Row {
-        client_cpu_us_per_request: per_request(Role::Client),
+        client_cpu_us_per_request: client(),
         proxy_cpu_us_per_request: per_request(Role::Proxy),
         origin_cpu_us_per_request: per_request(Role::Origin),
         proxy_cores_busy: usage(Role::Proxy).map(|u| u.cores_busy),

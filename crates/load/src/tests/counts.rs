@@ -102,6 +102,24 @@ fn a_closed_load_balances_with_the_server() {
     });
 }
 
+/// 10,000 due in the second, each with up to 50 us awake before it: about half of it. The work is little beside.
+#[test]
+fn what_is_spent_awake_and_waiting_is_told_apart_from_work() {
+    at_once(&DRIVERS, |driver| {
+        let server = Server::start(|_| Do::Send(ok("hello")));
+        let mut spec = order(&server, constant(10_000.0));
+        spec.driver = driver;
+        let open = load(&spec).unwrap();
+        let cpu_us = open.cpu_us.0 + open.cpu_us.1;
+        assert!(open.vigil_us > 0, "{open:?}");
+        assert!(open.vigil_us <= cpu_us, "{} of {cpu_us} us", open.vigil_us);
+        let work = (cpu_us - open.vigil_us) as f64 / 1e6 / open.window_s;
+        assert!((open.thread_busy[0] - work).abs() < 0.01, "{:?}, {work}", open.thread_busy);
+        spec.shape = Shape::Closed;
+        assert_eq!(load(&spec).unwrap().vigil_us, 0, "nothing falls due in a closed load");
+    });
+}
+
 #[test]
 fn an_open_load_is_due_exactly_as_often_as_ordered() {
     at_once(&DRIVERS, |driver| {

@@ -7,11 +7,13 @@
 //! - [`connect`]: making connections, and what follows when one is lost.
 //! - [`exchange`]: requests out, answers in, samples and counts.
 //! - [`timeline`]: phases, seconds, due times, timeouts.
+//! - [`vigil`]: being awake when a request falls due.
 
 mod connect;
 mod exchange;
 mod seat;
 mod timeline;
+mod vigil;
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,6 +33,7 @@ use crate::schedule::Schedule;
 use crate::shared::{Message, Outcome, Ready, Shared};
 use crate::tally::Tally;
 use seat::{Seat, State};
+use vigil::Vigil;
 
 /// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
 const SWEEP: u64 = 10 * MILLI;
@@ -104,7 +107,9 @@ pub(crate) struct Worker {
     before: Tally,
     inside: Tally,
     connect_times: Histo,
-    cpu: [Option<(CpuTime, u64)>; 2],
+    vigil: Vigil,
+    /// At the window's start and its end: CPU, when, and what of the CPU was spent on vigils.
+    cpu: [Option<(CpuTime, u64, u64)>; 2],
     connect_failure: Option<(ErrorKind, String)>,
     /// Every failure to connect so far was a refusal.
     only_refused: bool,
@@ -156,6 +161,7 @@ impl Worker {
             before: Tally::new(),
             inside: Tally::new(),
             connect_times: histo(),
+            vigil: Vigil::default(),
             cpu: [None; 2],
             connect_failure: None,
             only_refused: true,
@@ -172,8 +178,7 @@ impl Worker {
             return Ok(());
         }
         while !self.is_over() {
-            let until = self.clock.instant(self.next_look());
-            driver.turn(&mut self, Some(until))?;
+            self.wait(driver)?;
             self.look(driver);
         }
         self.give_up(driver);
@@ -283,13 +288,14 @@ impl Worker {
     }
 
     fn report(mut self) {
-        let (cpu_us, busy) = match self.cpu {
-            [Some((from, start)), Some((to, end))] if end > start => {
+        let (cpu_us, vigil_us, busy) = match self.cpu {
+            [Some((from, start, awake)), Some((to, end, awake_after))] if end > start => {
                 let used = to.since(from);
-                let busy = used.total_us() as f64 * 1e3 / (end - start) as f64;
-                ((used.user_us, used.system_us), busy)
+                let vigil_us = ((awake_after - awake) / 1_000).min(used.total_us());
+                let busy = (used.total_us() - vigil_us) as f64 * 1e3 / (end - start) as f64;
+                ((used.user_us, used.system_us), vigil_us, busy)
             }
-            _ => ((0, 0), 0.0),
+            _ => ((0, 0), 0, 0.0),
         };
         let outcome = Outcome {
             thread: self.share.thread,
@@ -297,6 +303,7 @@ impl Worker {
             window: std::mem::replace(&mut self.inside, Tally::new()),
             connect: std::mem::replace(&mut self.connect_times, histo()),
             cpu_us,
+            vigil_us,
             busy,
         };
         self.send(Message::Done(Box::new(outcome)));
@@ -336,6 +343,7 @@ impl Handler for Worker {
         if self.seats[id as usize].conn != Some(conn) {
             return;
         }
+        self.vigil.disturb();
         let now = self.clock.now();
         if now >= self.edge {
             self.turn_pages(now);

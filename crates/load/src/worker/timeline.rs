@@ -65,12 +65,16 @@ impl Worker {
 
     /// When to look next, at the latest.
     pub(super) fn next_look(&self) -> u64 {
-        let due = match &self.pace {
+        self.next_due().min(self.edge).min(self.next_sweep)
+    }
+
+    /// When the next request falls due that could be sent then; [`NEVER`] when there is none.
+    pub(super) fn next_due(&self) -> u64 {
+        match &self.pace {
             // With no seat free, what becomes due can wait to be counted.
             Pace::Open(backlog) if !self.free.is_empty() => backlog.next_due(),
             _ => NEVER,
-        };
-        due.min(self.edge).min(self.next_sweep)
+        }
     }
 
     /// The load is over and nothing is left to wait for.
@@ -154,7 +158,7 @@ impl Worker {
     }
 
     fn read_cpu(&mut self, was: Phase, phase: Phase) {
-        let reading = || Some((CpuTime::of_this_thread(), self.clock.now()));
+        let reading = || Some((CpuTime::of_this_thread(), self.clock.now(), self.vigil.spent()));
         if phase == Phase::Window {
             self.cpu[0] = reading();
         } else if was == Phase::Window {

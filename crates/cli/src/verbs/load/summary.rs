@@ -100,7 +100,11 @@ fn client(result: &LoadResult) -> String {
     let ended: u64 = result.series.iter().map(|row| row.right + row.errors).sum();
     let each = match ended {
         0 => String::new(),
-        n => format!(", {} of CPU a request", time((result.cpu_us.0 + result.cpu_us.1) as f64 / n as f64)),
+        n => {
+            // What it spends awake and waiting for due times is not the price of a request.
+            let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.vigil_us);
+            format!(", {} of CPU a request", time(work as f64 / n as f64))
+        }
     };
     let which = if result.threads == 1 { "" } else { "the busiest " };
     format!(
