@@ -193,7 +193,10 @@ fn facts(plan: &Plan, args: &Args) -> Vec<(String, String)> {
             "run".to_owned(),
             format!("{} rounds of {} s a trial, order shuffled from seed {}", plan.rounds, plan.seconds, plan.seed),
         ),
-        ("command".to_owned(), format!("`peers {}`", std::env::args().skip(1).collect::<Vec<_>>().join(" "))),
+        (
+            "command".to_owned(),
+            format!("`peers {}`", std::env::args().skip(1).map(without_folder).collect::<Vec<_>>().join(" ")),
+        ),
     ];
     let commit = first_line(Command::new("git").args(["describe", "--always", "--dirty"]));
     let version = first_line(Command::new(&plan.servers.weir).arg("--version"));
@@ -218,6 +221,13 @@ fn facts(plan: &Plan, args: &Args) -> Vec<(String, String)> {
         ));
     }
     facts
+}
+
+/// An argument without the folder of a path in it, which says something about one machine only.
+fn without_folder(argument: String) -> String {
+    let (name, value) = argument.split_once('=').map_or(("", &argument[..]), |(name, value)| (name, value));
+    let file = Path::new(value).file_name().map_or(value.into(), |file| file.to_string_lossy());
+    if name.is_empty() { file.into_owned() } else { format!("{name}={file}") }
 }
 
 fn apt_version(package: &str) -> String {
@@ -269,4 +279,18 @@ fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_left_out() {
+        let shown = |argument: &str| without_folder(argument.to_owned());
+        assert_eq!(shown("h1load=/a/b/h1load"), "h1load=h1load");
+        assert_eq!(shown("/a/b/weir"), "weir");
+        assert_eq!(shown("clients,open"), "clients,open");
+        assert_eq!(shown("--only=open"), "--only=open");
+    }
 }

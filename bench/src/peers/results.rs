@@ -222,10 +222,12 @@ fn neither(samples: &[Sample]) -> String {
     };
     let (others, stolen) = (shares(|got| got.others), shares(|got| got.stolen));
     let most = others.iter().copied().fold(0.0, f64::max);
+    let disturbed = others.iter().filter(|share| **share > super::run::DISTURBED).count();
     format!(
-        "{:.1} % of one CPU (median of trials), at most {:.1} %; stolen by the host {:.1} %",
+        "{:.1} % of one CPU (median of trials), at most {:.1} %; {disturbed} of {} trials disturbed and kept; stolen by the host {:.1} %",
         100.0 * middle(&others).map_or(f64::NAN, |share| share.value),
         100.0 * most,
+        others.len(),
         100.0 * middle(&stolen).map_or(f64::NAN, |share| share.value),
     )
 }
