@@ -30,7 +30,7 @@ demo: build
 test: test-setup lint deny unit e2e
 
 test-setup:
-	@scripts/test-setup $(TEST_APT)
+	@scripts/apt-packages $(TEST_APT)
 
 lint:
 	cargo fmt --all --check
@@ -55,6 +55,6 @@ schema:
 
 # Which peers are installed is said first. It refuses on a busy machine: BENCH=--anyway measures nevertheless.
 bench:
-	@scripts/test-setup $(BENCH_APT)
+	@scripts/apt-packages $(BENCH_APT)
 	cargo build --release --locked -p weir -p weir-bench
 	target/release/peers $(BENCH)

@@ -41,7 +41,8 @@ pub struct Plan {
 }
 
 /// Share of one CPU used by others from which on a trial is disturbed. On a CPU that others want, the kernel's
-/// network work moves from the client's account to ksoftirqd's, so a disturbed trial is wrong and not only noisy.
+/// network work seems to move from the client's account to another (ksoftirqd's, we believe; impossibly low costs were
+/// seen), so a disturbed trial is wrong and not only noisy.
 pub const DISTURBED: f64 = 0.15;
 
 impl Plan {
