@@ -1,5 +1,6 @@
 //! `weir products`: what can be measured, whether it is here, and how it gets here.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -190,19 +191,22 @@ fn describe(way: &weir_model::product::Install) -> String {
     }
 }
 
-/// Sees to it that products are installed: says what is missing and what will be done, asks, does it.
+/// Sees to it that products are installed: says what is missing and what will be done, asks, does it. What was got, by
+/// product name; each product is looked for once, and once more when it had to be installed.
 ///
 /// # Errors
-/// When something cannot be installed, or the user says no.
-pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
+/// When something cannot be installed, is not found afterwards, or the user says no.
+pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<String, Installed>, Failure> {
+    let mut here = BTreeMap::new();
     let mut missing = Vec::new();
-    for product in products {
-        if product.kind != ProductKind::Direct && found(product, home)?.is_none() {
-            missing.push(*product);
+    for product in products.iter().filter(|p| p.kind != ProductKind::Direct) {
+        match found(product, home)? {
+            Some(installed) => drop(here.insert(product.name.clone(), installed)),
+            None => missing.push(*product),
         }
     }
     if missing.is_empty() {
-        return Ok(());
+        return Ok(here);
     }
     let steps = install::plan(&missing, home).map_err(Failure::missing)?;
     let names: Vec<&str> = missing.iter().map(|p| p.title.as_str()).collect();
@@ -216,7 +220,15 @@ pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failu
     for step in &steps {
         install::carry_out(step, home, &mut |line| remark!("    {line}")).map_err(Failure::missing)?;
     }
-    Ok(())
+    for product in missing {
+        match install::find(product, home).map_err(Failure::missing)? {
+            Found::Yes(installed) => drop(here.insert(product.name.clone(), installed)),
+            Found::No { tried } => {
+                return Err(Failure::missing(format!("{} is not installed:\n  {}", product.title, tried.join("\n  "))));
+            }
+        }
+    }
+    Ok(here)
 }
 
 fn agreed() -> Result<bool, Failure> {

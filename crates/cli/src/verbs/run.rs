@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
-use weir_lab::install::{self, Found};
 use weir_lab::journal::JournalError;
 use weir_lab::placement::{Placement, allowed_cpus};
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_lab::stop::Stop;
 use weir_model::Filter;
-use weir_model::product::ProductKind;
 use weir_model::record::Role;
 use weir_model::suite::{Scale, Suite};
 
@@ -221,18 +219,7 @@ fn setup(
     }
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
-    super::products::ensure(&products.values().collect::<Vec<_>>(), &home, args.yes)?;
-    let mut installed = std::collections::BTreeMap::new();
-    for product in products.values().filter(|p| p.kind != ProductKind::Direct) {
-        match install::find(product, &home).map_err(Failure::missing)? {
-            Found::Yes(found) => {
-                installed.insert(product.name.clone(), found);
-            }
-            Found::No { tried } => {
-                return Err(Failure::missing(format!("{} is not installed:\n  {}", product.title, tried.join("\n  "))));
-            }
-        }
-    }
+    let installed = super::products::ensure(&products.values().collect::<Vec<_>>(), &home, args.yes)?;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
     preflight::disk(parent).map_err(Failure::missing)?;
     Ok(Setup {

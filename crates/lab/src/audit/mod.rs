@@ -165,25 +165,14 @@ pub(crate) mod fixture {
         let micros = |p99_us| Quantiles { count: 10_000, p99_us, ..Quantiles::default() };
         Trial {
             load: LoadResult {
-                schema: 1,
-                driver: "epoll".into(),
-                threads: 1,
-                window_start_ms: 0,
-                window_s: 1.0,
-                offered_rate: None,
                 window: counts.clone(),
                 total: counts,
-                rate: 10_000.0,
                 body_bytes_per_s: 1_280_000.0,
                 latency: micros(1_000.0),
                 service: micros(1_000.0),
                 lag: micros(5.0),
-                connect: Quantiles::default(),
-                series: Vec::new(),
                 thread_busy: vec![0.3],
-                cpu_us: (0, 0),
-                vigil_us: 0,
-                cut_short: false,
+                ..crate::fixture::load_result(10_000.0)
             },
             origin: Books {
                 connections_accepted: 64,
