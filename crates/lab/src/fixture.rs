@@ -74,6 +74,7 @@ pub fn load_result(rate: f64) -> LoadResult {
         cpu_us: (0, 0),
         vigil_us: 0,
         cut_short: false,
+        ..LoadResult::default()
     }
 }
 

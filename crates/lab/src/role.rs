@@ -380,23 +380,10 @@ mod tests {
     }
 
     fn spec() -> LoadSpec {
-        use weir_model::load::Shape;
+        use weir_model::load::Target;
         use weir_model::suite::{Expect, Request};
-        LoadSpec {
-            target: SocketAddr::from(([127, 0, 0, 1], 9)),
-            authority: "a".into(),
-            request: Request { method: "GET".into(), path: "/".into(), headers: Vec::new(), body: Vec::new() },
-            expect: Expect::default(),
-            shape: Shape::Closed,
-            connections: 1,
-            threads: 1,
-            cpus: Vec::new(),
-            warmup_s: 0.0,
-            duration_s: 1.0,
-            timeout_s: 1.0,
-            seed: 0,
-            driver: DriverChoice::Auto,
-            connection_close: false,
-        }
+        let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 9)), "a");
+        let request = Request { method: "GET".into(), path: "/".into(), headers: Vec::new(), body: Vec::new() };
+        LoadSpec::new(target, request, Expect::default())
     }
 }

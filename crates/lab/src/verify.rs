@@ -38,7 +38,8 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Answer),
     {
         return Err(format!("the origin's body hashes to {:016x}, the suite expects {hash:016x}", answer.hash));
     }
-    let complete = Expect { status: Some(answer.status), size: Some(answer.size), hash: Some(answer.hash) };
+    let complete =
+        Expect { status: Some(answer.status), size: Some(answer.size), hash: Some(answer.hash), headers: Vec::new() };
     Ok((complete, answer))
 }
 

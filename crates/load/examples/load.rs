@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 
 use weir_load::{Outputs, Progress, StopFlag, run};
-use weir_model::load::{DriverChoice, LoadSpec, Shape};
+use weir_model::load::{DriverChoice, LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};
 
 const USAGE: &str =
@@ -25,11 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "any" => vec![],
         list => list.split(',').map(str::parse).collect::<Result<_, _>>()?,
     };
+    let request = Request { method: "GET".into(), path: get(1, "/").into(), headers: vec![], body: vec![] };
     let spec = LoadSpec {
-        target,
-        authority: target.to_string(),
-        request: Request { method: "GET".into(), path: get(1, "/").into(), headers: vec![], body: vec![] },
-        expect: Expect::default(),
         shape,
         connections: get(2, "64").parse()?,
         threads: get(7, "1").parse()?,
@@ -44,6 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => DriverChoice::Auto,
         },
         connection_close: std::env::var_os("WEIR_CLOSE").is_some(),
+        ..LoadSpec::new(Target::tcp(target, target.to_string()), request, Expect::default())
     };
     let outputs = Outputs::default();
     let result = run(&spec, &outputs, &StopFlag::new(), &mut |progress| {

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn check(status: Option<u16>, size: Option<u64>, hash: Option<u64>) -> Check {
-        Check::new(&Expect { status, size, hash }, false)
+        Check::new(&Expect { status, size, hash, headers: vec![] }, false)
     }
 
     fn judge(
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn size_is_checked_and_head_answers_are_not() {
-        let expect = Expect { status: None, size: Some(3), hash: Some(1) };
+        let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
         let mut answer = Answer::default();
         let get = Check::new(&expect, false);
         assert_eq!(judge(&get, &mut answer, 200, Framing::Length(2), &[b"ab"]), Err(ErrorKind::WrongBody));

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use weir_model::load::{LoadSpec, Shape};
+use weir_model::load::{Ask, Endpoint, LoadSpec, Shape, Target};
 use weir_wire::h1::encode;
 
 use crate::check::Check;
@@ -66,18 +66,19 @@ impl Plan {
             n => n,
         };
         let threads = wished.min(spec.connections);
+        let (target, ask) = only(spec)?;
         place::descriptors(spec.connections, threads, spec.connection_close)?;
-        let sources = place::sources(spec.target, spec.connections, spec.connection_close, ports)?;
-        let (bytes, body) = request(spec)?;
-        let head = spec.request.method == "HEAD";
+        let sources = place::sources(target, spec.connections, spec.connection_close, ports)?;
+        let (bytes, body) = request(spec, ask)?;
+        let head = ask.request.method == "HEAD";
         let counted = matches!(spec.shape, Shape::Count { .. });
         Ok(Plan {
-            target: spec.target,
+            target,
             bytes,
             body,
             head,
-            check: Check::new(&spec.expect, head),
-            shape: spec.shape,
+            check: Check::new(&ask.expect, head),
+            shape: spec.shape.clone(),
             connections: spec.connections,
             threads,
             warmup: if counted { 0 } else { from_secs(spec.warmup_s) },
@@ -94,7 +95,7 @@ impl Plan {
     pub(crate) fn shares(&self) -> Vec<Share> {
         let requests = match self.shape {
             Shape::Count { requests } => requests,
-            Shape::Closed | Shape::Open { .. } => 0,
+            _ => 0,
         };
         let threads = u64::from(self.threads);
         let part = |all: u64, i: u64| all / threads + u64::from(i < all % threads);
@@ -138,16 +139,24 @@ fn check_numbers(spec: &LoadSpec) -> Result<(), LoadError> {
     }
 }
 
+/// The one target and the one request.
+fn only(spec: &LoadSpec) -> Result<(SocketAddr, &Ask), LoadError> {
+    match (&spec.targets[..], &spec.requests[..]) {
+        ([Target { address: Endpoint::Tcp(address), .. }], [ask]) => Ok((*address, ask)),
+        _ => Err(LoadError::Order("one TCP target and one request are what is understood as yet".into())),
+    }
+}
+
 /// The request's bytes, whole or as head and body.
-fn request(spec: &LoadSpec) -> Result<(Vec<u8>, Option<&'static [u8]>), LoadError> {
-    let given = |name: &str| spec.request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+fn request(spec: &LoadSpec, ask: &Ask) -> Result<(Vec<u8>, Option<&'static [u8]>), LoadError> {
+    let given = |name: &str| ask.request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
     let mut headers: Vec<(&str, &str)> = Vec::new();
     if !given("host") {
-        headers.push(("Host", &spec.authority));
+        headers.push(("Host", &spec.targets[0].authority));
     }
-    let length = spec.request.body.len().to_string();
+    let length = ask.request.body.len().to_string();
     headers.extend(
-        spec.request
+        ask.request
             .headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -157,9 +166,9 @@ fn request(spec: &LoadSpec) -> Result<(Vec<u8>, Option<&'static [u8]>), LoadErro
     if spec.connection_close && !given("connection") {
         headers.push(("Connection", "close"));
     }
-    let body = &spec.request.body;
+    let body = &ask.request.body;
     let mut bytes = Vec::new();
-    encode::request(&mut bytes, &spec.request.method, &spec.request.path, &headers, body)
+    encode::request(&mut bytes, &ask.request.method, &ask.request.path, &headers, body)
         .map_err(|error| LoadError::Order(format!("the request cannot be sent: {error}")))?;
     if body.len() < BODY_IN_PLACE {
         return Ok((bytes, None));
@@ -173,26 +182,12 @@ fn request(spec: &LoadSpec) -> Result<(Vec<u8>, Option<&'static [u8]>), LoadErro
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use weir_model::load::DriverChoice;
     use weir_model::suite::{Arrivals, Expect, Request};
 
     pub(crate) fn spec() -> LoadSpec {
-        LoadSpec {
-            target: "127.0.0.1:1".parse().unwrap(),
-            authority: "origin.test".into(),
-            request: Request { method: "GET".into(), path: "/x?y=1".into(), headers: vec![], body: vec![] },
-            expect: Expect::default(),
-            shape: Shape::Closed,
-            connections: 1,
-            threads: 1,
-            cpus: vec![],
-            warmup_s: 0.0,
-            duration_s: 1.0,
-            timeout_s: 1.0,
-            seed: 1,
-            driver: DriverChoice::Auto,
-            connection_close: false,
-        }
+        let target = Target::tcp("127.0.0.1:1".parse().unwrap(), "origin.test");
+        let request = Request { method: "GET".into(), path: "/x?y=1".into(), headers: vec![], body: vec![] };
+        LoadSpec::new(target, request, Expect::default())
     }
 
     const PORTS: (u16, u16) = (32768, 60999);
@@ -231,7 +226,7 @@ pub(crate) mod tests {
         let mut spec = spec();
         let text = |spec: &LoadSpec| String::from_utf8(plan(spec).bytes).unwrap();
         assert_eq!(text(&spec), "GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\n\r\n");
-        spec.request.headers = vec![("HOST".into(), "other".into())];
+        spec.requests[0].request.headers = vec![("HOST".into(), "other".into())];
         spec.connection_close = true;
         let with = text(&spec);
         assert!(with.contains("HOST: other\r\nConnection: close\r\n"), "{with}");
@@ -241,11 +236,11 @@ pub(crate) mod tests {
     #[test]
     fn large_bodies_are_not_copied() {
         let mut spec = spec();
-        spec.request.method = "POST".into();
-        spec.request.body = b"small".to_vec();
+        spec.requests[0].request.method = "POST".into();
+        spec.requests[0].request.body = b"small".to_vec();
         assert!(plan(&spec).bytes.ends_with(b"\r\n\r\nsmall"));
         assert!(plan(&spec).body.is_none());
-        spec.request.body = vec![7; 100_000];
+        spec.requests[0].request.body = vec![7; 100_000];
         let plan = plan(&spec);
         assert!(plan.bytes.ends_with(b"\r\n\r\n"));
         assert_eq!(plan.body.map(<[u8]>::len), Some(100_000));
@@ -261,7 +256,7 @@ pub(crate) mod tests {
             (|s| s.timeout_s = f64::NAN, "timeout of NaN s"),
             (|s| s.warmup_s = -1.0, "warm-up of -1 s"),
             (|s| s.shape = Shape::Count { requests: 0 }, "0 requests"),
-            (|s| s.request.method = "G T".into(), "cannot be sent"),
+            (|s| s.requests[0].request.method = "G T".into(), "cannot be sent"),
         ];
         for (change, text) in cases {
             let mut spec = spec();

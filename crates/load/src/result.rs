@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Shape};
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, Shape};
 use weir_net::Kind;
 
 use crate::ledger::Ledger;
@@ -44,11 +44,19 @@ pub(crate) fn result(plan: &Plan, driver: Kind, span: &Span, ledger: Ledger, out
         schema: LOAD_SCHEMA,
         driver: driver.to_string(),
         threads: plan.threads,
+        protocol: "http/1.1".to_owned(),
+        lanes: 1,
+        tls: None,
+        by_request: Vec::new(),
+        most_open: 0,
+        connections_used: 0,
+        handshake: Quantiles::default(),
+        first_byte: Quantiles::default(),
         window_start_ms: unix_ms(span.unix),
         window_s,
         offered_rate: match plan.shape {
             Shape::Open { rate, .. } => Some(rate),
-            Shape::Closed | Shape::Count { .. } => None,
+            _ => None,
         },
         rate: each_second(ledger.window.right),
         body_bytes_per_s: each_second(ledger.window.right_body_bytes),

@@ -178,7 +178,7 @@ impl Load {
         };
         self.shared.begin(start, span.end);
         self.watch(&mut span, stop, progress)?;
-        if let (Shape::Count { .. }, Some(last)) = (self.plan.shape, self.shared.all_finished()) {
+        if let (Shape::Count { .. }, Some(last)) = (&self.plan.shape, self.shared.all_finished()) {
             span.end = span.end.min(last);
         }
         span.window = span.window.min(span.end);

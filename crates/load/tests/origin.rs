@@ -2,18 +2,18 @@
 
 use weir_load::{Outputs, StopFlag, run};
 use weir_model::books::Books;
-use weir_model::load::{DriverChoice, LoadResult, LoadSpec, Shape};
+use weir_model::load::{DriverChoice, LoadResult, LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_origin::{Options, Origin, payload_hash};
 
 fn load(driver: DriverChoice, shape: Shape, close: bool) -> (LoadResult, Books) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let origin = Origin::start(Options { listen, threads: 1, cpus: vec![], driver }).unwrap();
+    let target = Target::tcp(origin.addr(), "origin.test");
+    let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
+    let hash = Some(payload_hash(11_268));
+    let expect = Expect { status: Some(200), size: Some(11_268), hash, headers: vec![] };
     let spec = LoadSpec {
-        target: origin.addr(),
-        authority: "origin.test".into(),
-        request: Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] },
-        expect: Expect { status: Some(200), size: Some(11_268), hash: Some(payload_hash(11_268)) },
         shape,
         connections: 16,
         threads: 2,
@@ -24,6 +24,7 @@ fn load(driver: DriverChoice, shape: Shape, close: bool) -> (LoadResult, Books) 
         seed: 1,
         driver,
         connection_close: close,
+        ..LoadSpec::new(target, request, expect)
     };
     let result = run(&spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}).unwrap();
     (result, origin.stop())
@@ -33,9 +34,9 @@ fn load(driver: DriverChoice, shape: Shape, close: bool) -> (LoadResult, Books) 
 fn what_the_client_sent_is_what_the_origin_received() {
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         let poisson = Shape::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
-        for shape in [Shape::Closed, Shape::Count { requests: 5_000 }, poisson] {
+        for shape in &[Shape::Closed, Shape::Count { requests: 5_000 }, poisson] {
             for close in [false, true] {
-                let (result, books) = load(driver, shape, close);
+                let (result, books) = load(driver, shape.clone(), close);
                 let name = format!("{driver:?} {shape:?} close: {close}");
                 let total = &result.total;
                 assert_eq!(total.right, total.due, "{name}: {total:?}");

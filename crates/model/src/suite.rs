@@ -132,6 +132,9 @@ pub struct Expect {
     pub size: Option<u64>,
     /// XXH3-64 of the whole body (see `docs/records.md`).
     pub hash: Option<u64>,
+    /// Headers that must be there; a value of `None` accepts any. Names in lower case.
+    #[serde(default)]
+    pub headers: Vec<(String, Option<String>)>,
 }
 
 /// How requests arrive, and for how long.

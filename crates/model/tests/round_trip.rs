@@ -93,7 +93,7 @@ prop_compose! {
             title,
             protocol: Protocol::Http11,
             request: Request { method: method.to_owned(), path, headers, body },
-            expect: Expect { status, size, hash },
+            expect: Expect { status, size, hash, headers: vec![] },
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use weir_load::{LoadError, Outputs, StopFlag};
-use weir_model::load::{LoadSpec, Shape};
+use weir_model::load::{LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_model::units::{HumanDuration, Rate};
 
@@ -177,16 +177,14 @@ fn spec(args: &Args) -> Result<LoadSpec, Failure> {
         (None, None) => Shape::Closed,
     };
     let seconds = |time: HumanDuration| time.0.as_secs_f64();
+    let request = Request {
+        method: args.method.to_uppercase(),
+        path: target.path,
+        headers: args.header.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
+        body: body(args)?,
+    };
+    let expect = Expect { status: args.expect_status, size: args.expect_size, ..Expect::default() };
     Ok(LoadSpec {
-        target: target.addr,
-        authority: target.authority,
-        request: Request {
-            method: args.method.to_uppercase(),
-            path: target.path,
-            headers: args.header.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
-            body: body(args)?,
-        },
-        expect: Expect { status: args.expect_status, size: args.expect_size, hash: None },
         shape,
         connections: args.connections,
         threads: args.threads.min(args.connections),
@@ -198,6 +196,7 @@ fn spec(args: &Args) -> Result<LoadSpec, Failure> {
         seed: args.seed,
         driver: args.driver.into(),
         connection_close: args.close,
+        ..LoadSpec::new(Target::tcp(target.addr, target.authority), request, expect)
     })
 }
 

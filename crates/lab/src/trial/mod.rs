@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Shape};
+use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Shape, Target};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
 use weir_model::suite::{Expect, Load, LoadKind, Workload};
@@ -251,10 +251,6 @@ fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, exp
         _ => Shape::Closed,
     };
     LoadSpec {
-        target,
-        authority: target.to_string(),
-        request: order.workload.request.clone(),
-        expect,
         shape,
         connections: order.load.connections,
         threads: (bench.placement.client.len() as u32).min(order.load.connections),
@@ -265,7 +261,7 @@ fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, exp
         // The same arrivals for every product of a block: what is compared is offered alike.
         seed: bench.seed ^ u64::from(order.planned.block),
         driver: bench.driver,
-        connection_close: false,
+        ..LoadSpec::new(Target::tcp(target, target.to_string()), order.workload.request.clone(), expect)
     }
 }
 

@@ -224,7 +224,7 @@ fn a_peer_may_close_between_answers_and_answers_may_end_with_the_connection() {
         });
         let mut spec = order(&server, Shape::Count { requests: 60 });
         spec.driver = driver;
-        spec.expect.size = Some(2);
+        spec.requests[0].expect.size = Some(2);
         let result = load(&spec).unwrap();
         assert_eq!(result.total.right, 60);
         assert_eq!(result.total.closed_by_peer, 60);
@@ -263,8 +263,8 @@ fn bodies_and_statuses_are_checked() {
     });
     let mut spec = order(&server, Shape::Count { requests: 80 });
     spec.connections = 1;
-    spec.expect.size = Some(5);
-    spec.expect.hash = Some(xxh3_64(b"right"));
+    spec.requests[0].expect.size = Some(5);
+    spec.requests[0].expect.hash = Some(xxh3_64(b"right"));
     let result = load(&spec).unwrap();
     assert_eq!(result.total.right, 20);
     assert_eq!(errors(&result.total), [("bad_status", 20), ("wrong_body", 40)]);
@@ -291,7 +291,7 @@ fn bodies_in_pieces_and_in_chunks_are_right_too() {
     });
     let mut spec = order(&server, Shape::Count { requests: 40 });
     spec.connections = 1;
-    spec.expect.hash = Some(xxh3_64(b"0123456789"));
+    spec.requests[0].expect.hash = Some(xxh3_64(b"0123456789"));
     assert_eq!(load(&spec).unwrap().total.right, 40);
 }
 
@@ -305,8 +305,8 @@ fn small_and_large_request_bodies_arrive_whole() {
                 Server::start(move |asked| Do::Send(if asked.body == wanted { ok("yes") } else { answer(400, "no") }));
             let mut spec = order(&server, Shape::Count { requests: 20 });
             spec.driver = driver;
-            spec.request.method = "POST".into();
-            spec.request.body = body;
+            spec.requests[0].request.method = "POST".into();
+            spec.requests[0].request.body = body;
             let result = load(&spec).unwrap();
             assert_eq!(result.total.right, 20, "{:?}", errors(&result.total));
             assert!(result.total.bytes_out > 20 * size as u64);
@@ -318,8 +318,8 @@ fn small_and_large_request_bodies_arrive_whole() {
 fn head_requests_have_no_body_to_check() {
     let server = Server::start(|_| Do::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_vec()));
     let mut spec = order(&server, Shape::Count { requests: 10 });
-    spec.request.method = "HEAD".into();
-    spec.expect.size = Some(1_000);
+    spec.requests[0].request.method = "HEAD".into();
+    spec.requests[0].expect.size = Some(1_000);
     assert_eq!(load(&spec).unwrap().total.right, 10);
 }
 

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use weir_model::load::{ErrorKind, Shape};
+use weir_model::load::{Endpoint, ErrorKind, Shape};
 
 use super::server::{Do, Server, ok};
 use super::*;
@@ -101,7 +101,7 @@ fn nobody_listening_is_an_error_with_its_kind_and_no_hang() {
         let addr = nobody();
         let mut spec = plan::tests::spec();
         spec.driver = driver;
-        spec.target = addr;
+        spec.targets[0].address = Endpoint::Tcp(addr);
         spec.connections = 10;
         spec.threads = 2;
         spec.timeout_s = 30.0;
@@ -124,7 +124,7 @@ fn nobody_listening_is_an_error_with_its_kind_and_no_hang() {
 fn a_server_that_starts_late_is_waited_for() {
     let addr = nobody();
     let mut spec = plan::tests::spec();
-    spec.target = addr;
+    spec.targets[0].address = Endpoint::Tcp(addr);
     spec.connections = 3;
     spec.shape = Shape::Count { requests: 3 };
     spec.timeout_s = 10.0;
@@ -174,9 +174,9 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
             }
         });
         let mut spec = plan::tests::spec();
-        spec.target = addr;
+        spec.targets[0].address = Endpoint::Tcp(addr);
         spec.connections = 4;
-        spec.shape = shape;
+        spec.shape = shape.clone();
         spec.timeout_s = 1.0;
         let result = load(&spec).unwrap();
         server.join().unwrap();
@@ -196,7 +196,7 @@ fn a_connection_that_nobody_accepts_is_a_connect_timeout() {
     let listener = weir_net::listen_socket("127.0.0.1:0".parse().unwrap(), 1, false).unwrap();
     let addr = listener.local_addr().unwrap();
     let mut spec = plan::tests::spec();
-    spec.target = addr;
+    spec.targets[0].address = Endpoint::Tcp(addr);
     spec.connections = 30;
     spec.timeout_s = 0.5;
     spec.duration_s = 0.2;

@@ -6,7 +6,7 @@ mod freeze;
 mod server;
 mod stopping;
 
-use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape};
+use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};
 
 use crate::{LoadError, Outputs, StopFlag, run};
@@ -16,32 +16,19 @@ use server::Server;
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
 
 /// For tests that mostly wait: all cases at once.
-fn at_once<T: Copy + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
+fn at_once<T: Clone + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
     std::thread::scope(|scope| {
-        for &case in cases {
+        for case in cases {
             let test = &test;
-            scope.spawn(move || test(case));
+            scope.spawn(move || test(case.clone()));
         }
     });
 }
 
 fn order(server: &Server, shape: Shape) -> LoadSpec {
-    LoadSpec {
-        target: server.addr,
-        authority: server.addr.to_string(),
-        request: Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] },
-        expect: Expect::default(),
-        shape,
-        connections: 4,
-        threads: 1,
-        cpus: vec![],
-        warmup_s: 0.0,
-        duration_s: 1.0,
-        timeout_s: 2.0,
-        seed: 1,
-        driver: DriverChoice::Auto,
-        connection_close: false,
-    }
+    let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
+    let target = Target::tcp(server.addr, server.addr.to_string());
+    LoadSpec { shape, connections: 4, timeout_s: 2.0, ..LoadSpec::new(target, request, Expect::default()) }
 }
 
 fn constant(rate: f64) -> Shape {

@@ -128,6 +128,8 @@ impl Worker {
         let pace = match plan.shape {
             Shape::Closed => Pace::Closed,
             Shape::Count { .. } => Pace::Counted(share.requests),
+            // Others the plan has refused.
+            Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Replay { .. } => Pace::Closed,
             Shape::Open { rate, arrivals } => {
                 Pace::Open(Backlog::new(Schedule::new(rate, arrivals, plan.seed, share.thread, plan.threads)))
             }

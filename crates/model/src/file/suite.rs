@@ -318,6 +318,7 @@ fn expect(table: &ExpectTable) -> Expect {
         size: table.size.map(|size| size.0),
         // The schema's pattern lets only 16 hexadecimal digits through.
         hash: table.hash.as_deref().and_then(|hex| u64::from_str_radix(hex, 16).ok()),
+        headers: Vec::new(),
     }
 }
 

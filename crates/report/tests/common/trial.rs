@@ -233,6 +233,7 @@ fn measurement(
             cpu_us: (1, 1),
             vigil_us: 0,
             cut_short: false,
+            ..LoadResult::default()
         }),
         origin: None,
         usage: if proxied { vec![usage] } else { Vec::new() },

@@ -35,7 +35,7 @@ impl Live {
         // Only now: a line written beside a bar that is being drawn would tear it.
         bar.set_message("connecting");
         bar.enable_steady_tick(Duration::from_millis(250));
-        Live { quiet, bar, shape: spec.shape, window_s: spec.duration_s, done: 0 }
+        Live { quiet, bar, shape: spec.shape.clone(), window_s: spec.duration_s, done: 0 }
     }
 
     /// Shows one step.
@@ -91,13 +91,24 @@ impl Live {
 pub fn describe(spec: &LoadSpec) -> String {
     let seconds = |s: f64| human_us(s * 1e6);
     let warmup = if spec.warmup_s > 0.0 { format!(" + {} warm-up", seconds(spec.warmup_s)) } else { String::new() };
-    let (kind, length) = match spec.shape {
+    let (kind, length) = match &spec.shape {
         Shape::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
-        Shape::Count { requests } => (counted(requests, "request"), String::new()),
+        Shape::Count { requests } => (counted(*requests, "request"), String::new()),
         Shape::Open { rate: offered, arrivals } => (
-            format!("open load, {} {}", rate(offered), spacing(arrivals)),
+            format!("open load, {} {}", rate(*offered), spacing(*arrivals)),
             format!(", {}{warmup}", seconds(spec.duration_s)),
         ),
+        Shape::Ramp { from, to, arrivals } => (
+            format!("open load, {} to {} {}", rate(*from), rate(*to), spacing(*arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+        Shape::Steps { steps, arrivals } => (
+            format!("open load in {} {}", counted(steps.len() as u64, "step"), spacing(*arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+        Shape::Replay { due_s } => {
+            (format!("replay of {}", counted(due_s.len() as u64, "request")), format!(", {}", seconds(spec.duration_s)))
+        }
     };
     let connections = counted(spec.connections.into(), "connection");
     format!("{kind}, {connections}, {}{length}", counted(spec.threads.into(), "thread"))

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::suite::{Arrivals, Expect, Request};
+mod order;
+
+pub use order::{Ask, Endpoint, Http, LoadSpec, Shape, Spread, Step, Target, TlsSpec, TlsVersion};
 
 /// Which I/O driver a client or an origin uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,59 +23,6 @@ pub enum DriverChoice {
     /// epoll.
     #[serde(rename = "epoll")]
     Epoll,
-}
-
-/// An order to the load generator. Complete: running the same order again repeats the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LoadSpec {
-    /// `host:port` of the target; the host is an IP address (names are resolved by the caller).
-    pub target: std::net::SocketAddr,
-    /// What goes into `Host`.
-    pub authority: String,
-    /// What is sent.
-    pub request: Request,
-    /// What must come back.
-    pub expect: Expect,
-    /// Closed, open, fixed count.
-    pub shape: Shape,
-    /// Connections in all, over all threads.
-    pub connections: u32,
-    /// Worker threads; 0 = as many as CPUs in `cpus`, else 1.
-    pub threads: u32,
-    /// CPUs to pin the worker threads to, in turn; empty = not pinned.
-    pub cpus: Vec<u32>,
-    /// Seconds not measured, before the window.
-    pub warmup_s: f64,
-    /// Seconds measured. For `Shape::Count` the upper bound.
-    pub duration_s: f64,
-    /// Seconds an answer, or a connection, may take.
-    pub timeout_s: f64,
-    /// Seed of the arrivals.
-    pub seed: u64,
-    /// Driver.
-    pub driver: DriverChoice,
-    /// Ask for a new connection for every request.
-    pub connection_close: bool,
-}
-
-/// How requests arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Shape {
-    /// Each connection sends when its last answer came.
-    Closed,
-    /// Each connection sends when its last answer came, until `requests` were sent in all. No warm-up.
-    Count {
-        /// Requests in all.
-        requests: u64,
-    },
-    /// Requests are due at fixed times.
-    Open {
-        /// Requests a second, over all threads.
-        rate: f64,
-        /// Spacing.
-        arrivals: Arrivals,
-    },
 }
 
 /// Why a request got no right answer.
@@ -96,6 +45,12 @@ pub enum ErrorKind {
     BadStatus,
     /// The answer's body is not the expected one.
     WrongBody,
+    /// A header of the answer is not the expected one.
+    WrongHeader,
+    /// The peer ended the request's HTTP/2 stream and kept the connection.
+    StreamReset,
+    /// The TLS handshake failed, or what came is not TLS.
+    Tls,
     /// The answer is not HTTP, or breaks weir's limits.
     Protocol,
 }
@@ -112,13 +67,16 @@ impl ErrorKind {
             ErrorKind::Timeout => "timeout",
             ErrorKind::BadStatus => "bad_status",
             ErrorKind::WrongBody => "wrong_body",
+            ErrorKind::WrongHeader => "wrong_header",
+            ErrorKind::StreamReset => "stream_reset",
+            ErrorKind::Tls => "tls",
             ErrorKind::Protocol => "protocol",
         }
     }
 }
 
-/// What the client says it did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What the client says it did. The default is a load in which nothing happened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
     /// Version of this shape.
     pub schema: u32,
@@ -126,6 +84,24 @@ pub struct LoadResult {
     pub driver: String,
     /// Worker threads that ran.
     pub threads: u32,
+    /// The HTTP version spoken: `http/1.1` or `h2`.
+    #[serde(default = "http11")]
+    pub protocol: String,
+    /// Requests that each connection could have in flight: pipelined ones of HTTP/1.1, streams of HTTP/2.
+    #[serde(default = "one")]
+    pub lanes: u32,
+    /// What TLS came to, if it was spoken.
+    #[serde(default)]
+    pub tls: Option<TlsResult>,
+    /// What became of each kind of request, in the order's order; empty when there is one kind.
+    #[serde(default)]
+    pub by_request: Vec<RequestResult>,
+    /// Most connections that were open at a time, of all threads together.
+    #[serde(default)]
+    pub most_open: u32,
+    /// Connections that brought at least one answer, over the client's whole life.
+    #[serde(default)]
+    pub connections_used: u64,
     /// Unix time of the window's start, milliseconds.
     pub window_start_ms: u64,
     /// Length of the measured window in seconds (as it was, not as ordered).
@@ -150,6 +126,12 @@ pub struct LoadResult {
     pub lag: Quantiles,
     /// Time to connect, all connections of the client's life.
     pub connect: Quantiles,
+    /// Time from connected to the end of the TLS handshake, all connections of the client's life.
+    #[serde(default)]
+    pub handshake: Quantiles,
+    /// Sent to the answer's first byte (of an informational answer too), of requests due in the window of which a byte came.
+    #[serde(default)]
+    pub first_byte: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
     /// Share of the window that each worker thread spent at work on the CPU (1.0 = saturated).
@@ -164,8 +146,48 @@ pub struct LoadResult {
     pub cut_short: bool,
 }
 
-/// Version of [`LoadResult`].
-pub const LOAD_SCHEMA: u32 = 1;
+/// Version of [`LoadResult`]. 2 added `protocol`, `lanes`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
+/// and `first_byte`.
+pub const LOAD_SCHEMA: u32 = 2;
+
+fn http11() -> String {
+    "http/1.1".to_owned()
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What TLS came to. What a connection negotiated is counted by its names; more than one means that the peer was not
+/// consistent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsResult {
+    /// Handshakes completed.
+    pub handshakes: u64,
+    /// Of them, resumed from a ticket of an earlier connection.
+    pub resumed: u64,
+    /// Handshakes that failed.
+    pub failed: u64,
+    /// Connections by version (`TLS 1.3`).
+    pub versions: BTreeMap<String, u64>,
+    /// Connections by cipher suite (`TLS_AES_128_GCM_SHA256`).
+    pub suites: BTreeMap<String, u64>,
+    /// Connections by key exchange group (`X25519`).
+    pub groups: BTreeMap<String, u64>,
+}
+
+/// What became of one kind of request: of those due in the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestResult {
+    /// Method and path, as ordered.
+    pub name: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Right answers.
+    pub right: u64,
+    /// Requests that were sent and got no right answer.
+    pub errors: u64,
+}
 
 /// What happened to requests. Every due request ends as exactly one of three: `due = right + errors + unsent`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
