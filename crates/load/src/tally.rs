@@ -3,7 +3,7 @@
 use weir_model::load::{Counts, ErrorKind};
 
 /// All kinds, in the order of their discriminants.
-const KINDS: [ErrorKind; 9] = [
+const KINDS: [ErrorKind; 12] = [
     ErrorKind::ConnectRefused,
     ErrorKind::ConnectFailed,
     ErrorKind::ConnectTimeout,
@@ -12,6 +12,9 @@ const KINDS: [ErrorKind; 9] = [
     ErrorKind::Timeout,
     ErrorKind::BadStatus,
     ErrorKind::WrongBody,
+    ErrorKind::WrongHeader,
+    ErrorKind::StreamReset,
+    ErrorKind::Tls,
     ErrorKind::Protocol,
 ];
 
