@@ -9,6 +9,7 @@
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 
 pub mod books;
+pub mod condition;
 pub mod error;
 pub mod file;
 pub mod filter;
@@ -22,6 +23,7 @@ mod select;
 pub mod suite;
 pub mod units;
 
+pub use condition::Condition;
 pub use error::InputError;
 pub use file::Catalogue;
 pub use filter::Filter;

@@ -1,0 +1,305 @@
+//! Statements about a load's result, such as `p99<5ms`: what `--fail-if` fails on and `--find-max` searches for.
+//!
+//! One condition is a metric, a comparison and a bound, without blanks or with them:
+//!
+//! ```text
+//! condition  = metric ("<" | "<=" | ">" | ">=") bound
+//! metric     = [of "."] time | "rate" | "errors" | "unsent"
+//! of         = "latency" | "service" | "lag" | "first-byte" | "connect" | "handshake"
+//! time       = "min" | "mean" | "stdev" | "max" | "p50" | "p75" | "p90" | "p95" | "p99" | "p99.9" | "p99.99"
+//! ```
+//!
+//! A time of nothing in particular is of the latency (due to answered): `p99<5ms` is `latency.p99<5ms`. Times are
+//! compared with a time (`5ms`), the rate of right answers with a rate (`5000`, `20k/s`), and `errors` (sent and without a
+//! right answer) and `unsent` (due and never sent) with a number (`errors>10`) or with a share of what was due
+//! (`errors<0.1%`). Several conditions are written with commas between: `p99<5ms, errors<0.1%`.
+//!
+//! Only percentiles that the record holds can be asked for, so that what was judged can be read in it.
+//!
+//! This module knows results, and neither how a load is run nor what follows when a condition holds.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{Counts, LoadResult, Quantiles};
+use crate::units::{human_rate, human_us};
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+/// A statement about a load's result that holds or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Condition {
+    /// What is compared.
+    pub metric: Metric,
+    /// How.
+    pub is: Comparison,
+    /// With what, in the metric's unit (see [`Metric`]).
+    pub bound: f64,
+}
+
+/// Something that a result has one number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// A time: microseconds.
+    Time(Of, Statistic),
+    /// Right answers a second.
+    Rate,
+    /// How many requests became that.
+    Count(Became),
+    /// How many in a hundred of those due became that: per cent.
+    Share(Became),
+}
+
+/// Which time of a request or a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Of {
+    /// Due to answered.
+    Latency,
+    /// Sent to answered.
+    Service,
+    /// Due to sent.
+    Lag,
+    /// Sent to the answer's first byte.
+    FirstByte,
+    /// Time to connect.
+    Connect,
+    /// Connected to the end of the TLS handshake.
+    Handshake,
+}
+
+/// A number that describes a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// The smallest.
+    Min,
+    /// The arithmetic mean.
+    Mean,
+    /// The standard deviation.
+    Stdev,
+    /// The largest.
+    Max,
+    /// The median.
+    P50,
+    /// The 75th percentile.
+    P75,
+    /// The 90th percentile.
+    P90,
+    /// The 95th percentile.
+    P95,
+    /// The 99th percentile.
+    P99,
+    /// The 99.9th percentile.
+    P999,
+    /// The 99.99th percentile.
+    P9999,
+}
+
+/// What became of requests that were due in the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Became {
+    /// Sent, or meant for a connection that could not be made, and without a right answer.
+    Errors,
+    /// Never sent.
+    Unsent,
+}
+
+/// How a value is compared with the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+}
+
+impl Condition {
+    /// Reads several, with commas between; at least one.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is wrong, and what would be right.
+    pub fn list(text: &str) -> Result<Vec<Condition>, crate::units::UnitError> {
+        text.split(',').map(str::parse).collect()
+    }
+
+    /// The value that is compared; `None` when the result has none, because nothing was measured.
+    pub fn value_of(&self, result: &LoadResult) -> Option<f64> {
+        self.metric.value_of(result)
+    }
+
+    /// Whether it holds. What was not measured holds nothing: neither `p99<5ms` nor `p99>5ms` holds of a load in which
+    /// nothing was due.
+    pub fn holds(&self, result: &LoadResult) -> bool {
+        self.value_of(result).is_some_and(|value| self.is.holds(value, self.bound))
+    }
+
+    /// For people, what was measured: `p99 is 6.2 ms`, `errors are 0.4 %`, `p99 was not measured`.
+    pub fn finding(&self, result: &LoadResult) -> String {
+        let verb = match self.metric {
+            Metric::Count(_) | Metric::Share(_) => "are",
+            Metric::Time(..) | Metric::Rate => "is",
+        };
+        let Some(value) = self.value_of(result) else {
+            return format!("{} was not measured", self.metric);
+        };
+        let mut shown = self.metric.human(value);
+        // "p99 is 5 ms" is no answer to whether p99<5ms.
+        if value != self.bound && shown == self.metric.human(self.bound) {
+            shown = Condition { bound: value, ..*self }.bound_text();
+        }
+        format!("{} {verb} {shown}", self.metric)
+    }
+}
+
+impl Metric {
+    /// The value in a result, in the metric's unit; `None` when nothing was measured.
+    pub fn value_of(self, result: &LoadResult) -> Option<f64> {
+        match self {
+            Metric::Time(of, statistic) => {
+                let times = of.in_result(result);
+                (times.count > 0).then(|| statistic.of(times))
+            }
+            Metric::Rate => (result.window_s > 0.0).then_some(result.rate),
+            Metric::Count(became) => Some(became.count(&result.window) as f64),
+            Metric::Share(became) => {
+                let due = result.window.due;
+                (due > 0).then(|| became.count(&result.window) as f64 / due as f64 * 100.0)
+            }
+        }
+    }
+
+    /// A value of this metric for people, in three digits: `6.2 ms`, `62.3k/s`, `0.4 %`; counts in full.
+    pub fn human(self, value: f64) -> String {
+        match self {
+            Metric::Time(..) => human_us(value),
+            Metric::Rate => human_rate(value),
+            Metric::Count(_) => format!("{value}"),
+            Metric::Share(_) => {
+                // Shares are often far below 1: three places, and two digits of what is smaller.
+                let places = if value > 0.0 { (1.0 - value.log10().floor()).clamp(3.0, 12.0) } else { 3.0 };
+                let unit = 10f64.powf(places);
+                format!("{} %", (value * unit).round() / unit)
+            }
+        }
+    }
+}
+
+impl Of {
+    /// All, as they are named.
+    pub const ALL: [(Of, &str); 6] = [
+        (Of::Latency, "latency"),
+        (Of::Service, "service"),
+        (Of::Lag, "lag"),
+        (Of::FirstByte, "first-byte"),
+        (Of::Connect, "connect"),
+        (Of::Handshake, "handshake"),
+    ];
+
+    /// The distribution in a result.
+    pub fn in_result(self, result: &LoadResult) -> &Quantiles {
+        match self {
+            Of::Latency => &result.latency,
+            Of::Service => &result.service,
+            Of::Lag => &result.lag,
+            Of::FirstByte => &result.first_byte,
+            Of::Connect => &result.connect,
+            Of::Handshake => &result.handshake,
+        }
+    }
+}
+
+impl Statistic {
+    /// All, as they are named.
+    pub const ALL: [(Statistic, &str); 11] = [
+        (Statistic::Min, "min"),
+        (Statistic::Mean, "mean"),
+        (Statistic::Stdev, "stdev"),
+        (Statistic::Max, "max"),
+        (Statistic::P50, "p50"),
+        (Statistic::P75, "p75"),
+        (Statistic::P90, "p90"),
+        (Statistic::P95, "p95"),
+        (Statistic::P99, "p99"),
+        (Statistic::P999, "p99.9"),
+        (Statistic::P9999, "p99.99"),
+    ];
+
+    /// The number of a distribution: microseconds.
+    pub fn of(self, times: &Quantiles) -> f64 {
+        match self {
+            Statistic::Min => times.min_us,
+            Statistic::Mean => times.mean_us,
+            Statistic::Stdev => times.stdev_us,
+            Statistic::Max => times.max_us,
+            Statistic::P50 => times.p50_us,
+            Statistic::P75 => times.p75_us,
+            Statistic::P90 => times.p90_us,
+            Statistic::P95 => times.p95_us,
+            Statistic::P99 => times.p99_us,
+            Statistic::P999 => times.p999_us,
+            Statistic::P9999 => times.p9999_us,
+        }
+    }
+}
+
+impl Became {
+    /// All, as they are named.
+    pub const ALL: [(Became, &str); 2] = [(Became::Errors, "errors"), (Became::Unsent, "unsent")];
+
+    fn count(self, counts: &Counts) -> u64 {
+        match self {
+            Became::Errors => counts.error_count(),
+            Became::Unsent => counts.unsent,
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether `value` compares so with `bound`.
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Comparison::Less => value < bound,
+            Comparison::AtMost => value <= bound,
+            Comparison::More => value > bound,
+            Comparison::AtLeast => value >= bound,
+        }
+    }
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Comparison::Less => "<",
+            Comparison::AtMost => "<=",
+            Comparison::More => ">",
+            Comparison::AtLeast => ">=",
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    /// As it is written: `p99`, `lag.p99.9`, `errors`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Metric::Time(of, statistic) => {
+                if *of != Of::Latency {
+                    write!(f, "{}.", name(&Of::ALL, of))?;
+                }
+                f.write_str(name(&Statistic::ALL, statistic))
+            }
+            Metric::Rate => f.write_str("rate"),
+            Metric::Count(became) | Metric::Share(became) => f.write_str(name(&Became::ALL, became)),
+        }
+    }
+}
+
+/// The name of a value in its table; every table lists all values.
+fn name<T: PartialEq>(table: &[(T, &'static str)], wanted: &T) -> &'static str {
+    table.iter().find(|(value, _)| value == wanted).map_or("", |(_, name)| *name)
+}
