@@ -141,7 +141,11 @@ impl weir_model::file::Catalogue for Catalogue {
     }
 
     fn profiles(&self, product: &str) -> Option<Vec<String>> {
-        Some(self.products.get(product)?.profiles.keys().cloned().collect())
+        Some(self.products.get(product)?.proxy_profiles().cloned().collect())
+    }
+
+    fn origins(&self) -> Vec<String> {
+        self.products.values().filter(|product| product.can_be_origin()).map(|product| product.name.clone()).collect()
     }
 }
 

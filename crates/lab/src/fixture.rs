@@ -19,6 +19,7 @@ pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
         question: "Which?".into(),
         blocks,
         seed: Some(1),
+        origin: None,
         entries: (0..products).map(entry).collect(),
         workloads: (0..workloads).map(|n| workload(&format!("w{n}"))).collect(),
         loads: vec![capacity, load_share("half", RateBase::Slowest, 0.5, "capacity")],

@@ -289,6 +289,7 @@ fn entry_of(planned: &Planned) -> Entry {
 
 fn bench(setup: Setup, seed: u64) -> Bench {
     Bench {
+        origin: setup.suite.origin,
         weir: setup.weir,
         placement: setup.placement,
         driver: setup.driver,

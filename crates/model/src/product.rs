@@ -27,6 +27,22 @@ pub struct Product {
     pub templates: BTreeMap<String, String>,
 }
 
+/// The profile in which a product is no proxy but the origin: it serves files from the folder `files` beside its
+/// configuration, and answers `/_weir/ready` with 204. Suites cannot run it as a product.
+pub const ORIGIN_PROFILE: &str = "origin";
+
+impl Product {
+    /// Profiles that it can be measured with.
+    pub fn proxy_profiles(&self) -> impl Iterator<Item = &String> {
+        self.profiles.keys().filter(|name| *name != ORIGIN_PROFILE)
+    }
+
+    /// Whether it can be the origin.
+    pub fn can_be_origin(&self) -> bool {
+        self.profiles.contains_key(ORIGIN_PROFILE)
+    }
+}
+
 /// A proxy, or no proxy at all.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProductKind {

@@ -21,6 +21,8 @@ pub struct Suite {
     pub blocks: u32,
     /// Seed of the order within blocks; `None` draws one and records it.
     pub seed: Option<u64>,
+    /// The product that is the origin, instead of weir's own. It keeps no books.
+    pub origin: Option<String>,
     /// What runs, in the order written: product names with the profile each runs with.
     pub entries: Vec<Entry>,
     /// What is asked for.

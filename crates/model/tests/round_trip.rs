@@ -23,6 +23,10 @@ impl Catalogue for Everything {
     fn profiles(&self, _: &str) -> Option<Vec<String>> {
         Some(vec!["stock".to_owned(), "tuned".to_owned()])
     }
+
+    fn origins(&self) -> Vec<String> {
+        vec!["a-server".to_owned()]
+    }
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -173,12 +177,13 @@ fn suite() -> impl Strategy<Value = Suite> {
         );
         let workloads: Vec<_> = workload_names.into_iter().map(workload).collect();
         let head = (name(), line(), line(), 1u32.., any::<Option<u64>>());
-        (head, Just(products), any::<bool>(), workloads, loads(), scales).prop_map(
-            |((name, title, question, blocks, seed), products, tuned, workloads, loads, scales)| {
+        (head, Just(products), any::<(bool, bool)>(), workloads, loads(), scales).prop_map(
+            |((name, title, question, blocks, seed), products, (tuned, other_origin), workloads, loads, scales)| {
+                let origin = other_origin.then(|| "a-server".to_owned());
                 let profile = if tuned { "tuned" } else { "stock" };
                 let entry = |product| Entry { product, profile: profile.to_owned() };
                 let entries = products.into_iter().map(entry).collect();
-                Suite { name, title, question, blocks, seed, entries, workloads, loads, scales }
+                Suite { name, title, question, blocks, seed, origin, entries, workloads, loads, scales }
             },
         )
     })

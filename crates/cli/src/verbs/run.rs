@@ -34,6 +34,8 @@ Examples:
     weir run quick --dry-run
   A part of it, in two configurations, repeated five times:
     weir run quick --profile stock,tuned --only workload=tiny --blocks 5
+  With nginx as the origin, as in many published benchmarks:
+    weir run quick --origin nginx
   Go on where it was cut off:
     weir run --resume runs/20260102-101500-quick
   The same run again:
@@ -64,8 +66,11 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Go on with the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "cpus", "driver", "scale"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale"])]
     resume: Option<PathBuf>,
+    /// A product that is the origin instead of weir's own, such as a benchmark was published with. It keeps no books.
+    #[arg(long, value_name = "PRODUCT")]
+    origin: Option<String>,
     /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
@@ -186,7 +191,23 @@ fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String
     if args.seed.is_some() {
         suite.seed = args.seed;
     }
+    if let Some(name) = &args.origin {
+        suite.origin = Some(origin(name, catalogue)?);
+    }
     Ok((suite, scaled))
+}
+
+fn origin(name: &str, catalogue: &Catalogue) -> Result<String, Failure> {
+    let known = weir_model::Catalogue::origins(catalogue);
+    if known.iter().any(|origin| origin == name) {
+        return Ok(name.to_owned());
+    }
+    let names = || known.iter().map(String::as_str);
+    Err(Failure::input(format!(
+        "--origin: \"{name}\" is no product that can be the origin{}\n  would be right: {}; without --origin it is weir's own",
+        weir_model::file::suggestion(name, names()),
+        weir_model::file::listed(names())
+    )))
 }
 
 fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure> {
@@ -213,9 +234,9 @@ fn setup(
     folder: &Path,
 ) -> Result<Setup, Failure> {
     let mut products = std::collections::BTreeMap::new();
-    for entry in &suite.entries {
-        let product = catalogue.product(&entry.product, "--products").map_err(Failure::input)?;
-        products.insert(entry.product.clone(), product.clone());
+    for name in suite.entries.iter().map(|entry| &entry.product).chain(&suite.origin) {
+        let product = catalogue.product(name, "--products").map_err(Failure::input)?;
+        products.insert(name.clone(), product.clone());
     }
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;

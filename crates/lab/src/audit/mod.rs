@@ -12,6 +12,7 @@ mod cores;
 mod cut_short;
 mod errors;
 mod lag;
+mod no_books;
 mod offered;
 mod origin_bytes;
 mod origin_connections;
@@ -32,8 +33,8 @@ use crate::placement::Placement;
 pub struct Evidence<'a> {
     /// The client's account.
     pub load: &'a LoadResult,
-    /// The origin's account of the same load.
-    pub origin: &'a Books,
+    /// The origin's account of the same load; `None` when a product is the origin, which keeps none.
+    pub origin: Option<&'a Books>,
     /// What the roles used during the window.
     pub usage: &'a [RoleUsage],
     /// Per second, roles and host.
@@ -63,8 +64,9 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     cut_short::check,
+    no_books::check,
     answers::check,
     origin_requests::check,
     origin_bytes::check,
@@ -115,13 +117,14 @@ pub(crate) mod fixture {
         pub series: Vec<ResourceSecond>,
         pub placement: Placement,
         pub proxied: bool,
+        pub keeps_books: bool,
     }
 
     impl Trial {
         pub fn check(&self, check: Check) -> Option<Finding> {
             check(&Evidence {
                 load: &self.load,
-                origin: &self.origin,
+                origin: self.keeps_books.then_some(&self.origin),
                 usage: &self.usage,
                 series: &self.series,
                 placement: &self.placement,
@@ -185,6 +188,7 @@ pub(crate) mod fixture {
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             proxied: true,
+            keeps_books: true,
         }
     }
 

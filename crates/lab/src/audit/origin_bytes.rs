@@ -8,8 +8,9 @@ use weir_model::record::{Finding, Severity};
 use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let clean = e.load.total.error_count() == 0 && e.unanswered() == 0 && e.origin.requests == e.load.total.sent;
-    let (received, sent) = (e.load.total.body_bytes, e.origin.body_bytes_out);
+    let origin = e.origin?;
+    let clean = e.load.total.error_count() == 0 && e.unanswered() == 0 && origin.requests == e.load.total.sent;
+    let (received, sent) = (e.load.total.body_bytes, origin.body_bytes_out);
     if !clean || received == sent {
         return None;
     }

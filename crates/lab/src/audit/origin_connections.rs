@@ -10,7 +10,7 @@ use weir_model::record::{Finding, Severity};
 use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (opened, used) = (e.load.total.connections, e.origin.connections_used);
+    let (opened, used) = (e.load.total.connections, e.origin?.connections_used);
     if e.proxied || used <= opened {
         return None;
     }

@@ -9,7 +9,7 @@ use weir_model::record::{Finding, Severity};
 use super::{Evidence, finding, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (sent, reached, unknown) = (e.load.total.sent, e.origin.requests, e.unanswered());
+    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.unanswered());
     let share = |n: u64| percent(n as f64, sent as f64);
     if reached + unknown < sent {
         let missing = sent - reached;

@@ -9,7 +9,8 @@ use weir_model::record::{Finding, Severity};
 use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (requests, opened) = (e.origin.requests, e.origin.connections_accepted);
+    let origin = e.origin?;
+    let (requests, opened) = (origin.requests, origin.connections_accepted);
     if !e.proxied || requests == 0 || opened <= u64::from(e.connections) {
         return None;
     }

@@ -8,9 +8,10 @@ use super::fixture::{Trial, good};
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 21] = [
+    let faults: [(&str, Spoil); 22] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
+        ("another origin", |t| t.keeps_books = false),
         ("a cache", |t| t.origin.requests = 12),
         ("a cache, and requests without an answer", |t| {
             t.origin.requests = 12;

@@ -8,8 +8,9 @@ use weir_vitals::{Watch, Watched, Window};
 
 use super::failure::Failure;
 use super::product::Running;
+use super::serving::Serving;
 use super::{Bench, Order, Step};
-use crate::role::{ClientProcess, ClientWord, OriginProcess};
+use crate::role::{ClientProcess, ClientWord};
 use crate::stop::Stop;
 use crate::tail::last_lines;
 
@@ -27,7 +28,7 @@ pub fn measure(
     bench: &Bench,
     order: &Order<'_>,
     spec: &LoadSpec,
-    origin: &mut OriginProcess,
+    origin: &mut Serving,
     running: &mut Option<Running>,
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
@@ -37,10 +38,7 @@ pub fn measure(
     let failed = |message: String| Failure::at("load", message, evidence(), "see client.log in the trial's folder");
     tell(Step::Stage("connecting"));
     let client = ClientProcess::start(&bench.weir, spec, order.folder, &output).map_err(|e| failed(e.to_string()))?;
-    let mut watched = vec![
-        Watched { role: Role::Client, root: client.pid(), include_root: true },
-        Watched { role: Role::Origin, root: origin.pid(), include_root: true },
-    ];
+    let mut watched = vec![Watched { role: Role::Client, root: client.pid(), include_root: true }, origin.watched()];
     if let Some(running) = running {
         watched.push(Watched { role: Role::Proxy, root: running.root(), include_root: false });
     }
@@ -87,15 +85,8 @@ pub fn measure(
     Ok(Measured { load, window })
 }
 
-fn all_alive(origin: &mut OriginProcess, running: &mut Option<Running>) -> Result<(), Failure> {
-    if !origin.alive() {
-        return Err(Failure::at(
-            "load",
-            "the origin went away in mid-trial",
-            origin.last_words(),
-            "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
-        ));
-    }
+fn all_alive(origin: &mut Serving, running: &mut Option<Running>) -> Result<(), Failure> {
+    origin.still_runs()?;
     running.as_mut().map_or(Ok(()), |running| running.still_runs("load"))
 }
 

@@ -8,6 +8,7 @@
 mod failure;
 mod measure;
 mod product;
+mod serving;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,13 @@ use crate::journal::{JournalError, pretty};
 use crate::placement::Placement;
 use crate::plan::Planned;
 use crate::ports;
-use crate::role::OriginProcess;
 use crate::stop::Stop;
 use crate::verify;
 
 use failure::Failure;
 use measure::Measured;
 use product::Running;
+use serving::Serving;
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Bench {
     pub products: BTreeMap<String, Product>,
     /// What is installed, by product name; none for `direct`.
     pub installed: BTreeMap<String, Installed>,
+    /// The product that is the origin; `None` for weir's own.
+    pub origin: Option<String>,
     /// Seed of the run.
     pub seed: u64,
 }
@@ -140,9 +143,9 @@ fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
 /// What an attempt that went through has to say.
 struct Yielded {
     load: LoadResult,
-    origin: weir_model::books::Books,
+    origin: Option<weir_model::books::Books>,
     measured: weir_vitals::Window,
-    stopped: Option<Finding>,
+    stopped: Vec<Finding>,
     proxied: bool,
 }
 
@@ -150,7 +153,7 @@ impl Yielded {
     fn into_measurement(self, bench: &Bench, order: &Order<'_>, m: &mut Measurement) {
         m.findings = audit::audit(&Evidence {
             load: &self.load,
-            origin: &self.origin,
+            origin: self.origin.as_ref(),
             usage: &self.measured.usage,
             series: &self.measured.series,
             placement: &bench.placement,
@@ -160,7 +163,7 @@ impl Yielded {
         m.findings.extend(self.stopped);
         m.verdict = audit::verdict(&m.findings);
         m.load = Some(self.load);
-        m.origin = Some(self.origin);
+        m.origin = self.origin;
         m.usage = self.measured.usage;
     }
 }
@@ -173,39 +176,28 @@ fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(S
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
 
     tell(Step::Stage("starting"));
-    let mut origin = OriginProcess::start(
-        &bench.weir,
-        origin_addr,
-        &bench.placement.origin,
-        bench.driver,
-        &order.folder.join("origin.log"),
-    )
-    .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))?;
-    let to_origin = Http::new(origin.addr, patience(order.load));
+    let mut origin = serving::start(bench, order, origin_addr, stop)?;
     let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
     tell(Step::Stage("verifying"));
-    let expect = verified(order, product, &to_origin, target, &mut running)?;
-    let books_before = books(&to_origin, &origin)?;
+    let expect = verified(order, product, &origin.http, target, &mut running)?;
+    let books_before = origin.books()?;
 
     let spec = load_spec(bench, order, target, expect);
     let measured = measure::measure(bench, order, &spec, &mut origin, &mut running, stop, tell)?;
 
     tell(Step::Stage("settling"));
-    let books_after = settled_books(&to_origin, &origin)?;
+    let books = match books_before {
+        Some(before) => settled_books(&origin)?.map(|after| after.since(&before)),
+        None => None,
+    };
     let proxied = running.is_some();
-    let stopped = running.and_then(|r| r.stop(product));
-    drop(origin);
+    let mut stopped: Vec<Finding> = running.and_then(|r| r.stop(product)).into_iter().collect();
+    stopped.extend(origin.stop());
     write_files(order.folder, &measured)?;
-    Ok(Yielded {
-        load: measured.load,
-        origin: books_after.since(&books_before),
-        measured: measured.window,
-        stopped,
-        proxied,
-    })
+    Ok(Yielded { load: measured.load, origin: books, measured: measured.window, stopped, proxied })
 }
 
 /// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
@@ -265,18 +257,13 @@ fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, exp
     }
 }
 
-fn books(to_origin: &Http, origin: &OriginProcess) -> Result<weir_model::books::Books, Failure> {
-    to_origin.books().map_err(|e| {
-        Failure::at("settle", format!("the origin's books cannot be read: {e}"), origin.last_words(), "see origin.log")
-    })
-}
-
 /// Reads the books when everything that reached the origin is answered, or after a second.
-fn settled_books(to_origin: &Http, origin: &OriginProcess) -> Result<weir_model::books::Books, Failure> {
+fn settled_books(origin: &Serving) -> Result<Option<weir_model::books::Books>, Failure> {
     let deadline = Instant::now() + Duration::from_secs(1);
     loop {
-        let books = books(to_origin, origin)?;
-        if books.answered >= books.requests || Instant::now() >= deadline {
+        let books = origin.books()?;
+        let settled = books.as_ref().is_none_or(|books| books.answered >= books.requests);
+        if settled || Instant::now() >= deadline {
             return Ok(books);
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! The product's part of a trial: render, check, start, ready, stop.
+//! A product's part of a trial, be it the proxy or the origin: render, check, start, ready, stop.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub struct Running {
     folder: PathBuf,
 }
 
-/// Renders, checks and starts the product; `None` for `direct`.
+/// Starts the product of a case between client and origin; `None` for `direct`.
 pub fn start(
     bench: &Bench,
     order: &Order<'_>,
@@ -55,6 +55,37 @@ pub fn start(
     let ProductKind::Proxy(_) = &product.kind else {
         return Ok(None);
     };
+    let place = Place {
+        profile: &order.planned.case.profile,
+        folder: order.folder.join("product"),
+        listen,
+        origin,
+        cpus: &bench.placement.proxy,
+        connections: order.load.connections,
+    };
+    launch(bench, product, place, stop).map(Some)
+}
+
+/// Where and as what a product runs.
+#[derive(Debug)]
+pub struct Place<'a> {
+    /// Name of the profile.
+    pub profile: &'a str,
+    /// Its folder, for its configuration and its output.
+    pub folder: PathBuf,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where it sends requests on to.
+    pub origin: SocketAddr,
+    /// Its CPUs.
+    pub cpus: &'a [u32],
+    /// Connections that the load opens.
+    pub connections: u32,
+}
+
+/// Renders, checks and starts a product.
+pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -> Result<Running, Failure> {
+    let Place { profile, folder, listen, origin, cpus, connections } = place;
     let installed = bench.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -63,19 +94,18 @@ pub fn start(
             format!("weir products install {}", product.name),
         )
     })?;
-    let folder = order.folder.join("product");
     let vars = Vars {
         binary: installed.binary.clone(),
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
         origin_host: origin.ip().to_string(),
         origin_port: origin.port(),
-        cores: bench.placement.proxy.len().max(1) as u32,
-        connections: order.load.connections,
+        cores: cpus.len().max(1) as u32,
+        connections,
     };
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error }))?;
-    let rendered = render::render(product, &order.planned.case.profile, &vars, &folder)
+    let rendered = render::render(product, profile, &vars, &folder)
         .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
     if let Some(check) = &rendered.check {
         run_check(bench, product, check, &rendered, &folder, stop)?;
@@ -90,13 +120,13 @@ pub fn start(
             env: environment(&rendered.env),
             dir: folder.clone(),
             output: folder.join(OUTPUT),
-            cpus: bench.placement.proxy.clone(),
+            cpus: cpus.to_vec(),
         },
     )
     .map_err(|e| {
         Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
     })?;
-    Ok(Some(Running { kept, addr: listen, title: product.title.clone(), folder }))
+    Ok(Running { kept, addr: listen, title: product.title.clone(), folder })
 }
 
 impl Running {

@@ -38,8 +38,13 @@ pub trait Catalogue {
     /// Names of all products, in the order in which they should be listed to people.
     fn products(&self) -> Vec<String>;
 
-    /// Names of a product's profiles; `None` when there is no such product.
+    /// Names of the profiles with which a product can be measured; `None` when there is no such product.
     fn profiles(&self, product: &str) -> Option<Vec<String>>;
+
+    /// Names of the products that can be the origin.
+    fn origins(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Profile names by product name.
@@ -60,8 +65,11 @@ impl Catalogue for BTreeMap<String, Product> {
     }
 
     fn profiles(&self, product: &str) -> Option<Vec<String>> {
-        let product = self.get(product)?;
-        Some(product.profiles.keys().cloned().collect())
+        Some(self.get(product)?.proxy_profiles().cloned().collect())
+    }
+
+    fn origins(&self) -> Vec<String> {
+        self.values().filter(|product| product.can_be_origin()).map(|product| product.name.clone()).collect()
     }
 }
 

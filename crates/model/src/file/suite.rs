@@ -64,6 +64,7 @@ impl Reader<'_, '_> {
             question: head.question,
             blocks: head.blocks,
             seed: head.seed.and_then(|seed| self.seed(&seed)),
+            origin: head.origin.filter(|name| self.can_be_origin(name)),
             entries,
             workloads,
             loads,
@@ -89,6 +90,17 @@ impl Reader<'_, '_> {
             self.errors.add("suite.seed", "the number is too large", "a whole number of at most 18446744073709551615");
         }
         read
+    }
+
+    fn can_be_origin(&mut self, name: &str) -> bool {
+        let known = self.catalogue.origins();
+        let can = known.iter().any(|origin| origin == name);
+        if !can {
+            let names = || known.iter().map(String::as_str);
+            let found = format!("{name:?} is no product that can be the origin{}", suggestion(name, names()));
+            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", listed(names())));
+        }
+        can
     }
 
     /// Names of the `what` tables must differ: cases, folders and references go by them.

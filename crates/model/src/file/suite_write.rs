@@ -42,6 +42,7 @@ fn head(suite: &Suite) -> Head {
             Ok(number) => Seed::Number(number),
             Err(_) => Seed::Text(seed.to_string()),
         }),
+        origin: suite.origin.clone(),
         products: suite.entries.iter().map(product).collect(),
         profile: None,
     }

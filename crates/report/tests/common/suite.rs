@@ -19,6 +19,7 @@ pub fn suite() -> Suite {
         question: "Which of these proxies carries most, and at what latency?".to_string(),
         blocks: BLOCKS,
         seed: Some(7),
+        origin: None,
         entries: PRODUCTS.iter().map(entry).collect(),
         workloads: vec![workload("plain", "Small answers", 64), workload("json", "JSON of 10 KiB", 10_240)],
         loads: vec![

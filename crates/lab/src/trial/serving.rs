@@ -1,0 +1,180 @@
+//! The origin's part of a trial: weir's own, or a product that serves the same bytes from files.
+//!
+//! Published benchmarks had a web server behind the proxy; with one of weir's products in that place they can be
+//! carried out as published. Such an origin keeps no books, so that the audit can check less, and says so.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use weir_model::books::Books;
+use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
+use weir_model::record::Finding;
+use weir_model::suite::Workload;
+use weir_vitals::Watched;
+
+use super::failure::Failure;
+use super::product::{self, Place, Running};
+use super::{Bench, Order, patience};
+use crate::http::Http;
+use crate::role::OriginProcess;
+use crate::stop::Stop;
+
+/// The folder, beside the configuration, that a product serves as the origin.
+const FILES: &str = "files";
+
+/// An origin that serves.
+#[derive(Debug)]
+pub struct Serving {
+    kind: Kind,
+    /// Where.
+    pub addr: SocketAddr,
+    /// The lab's own way to it.
+    pub http: Http,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// weir's own.
+    Own(OriginProcess),
+    /// A product.
+    Product { running: Box<Running>, product: Box<Product> },
+}
+
+/// Starts the origin that the suite asks for, and waits until it serves.
+pub fn start(bench: &Bench, order: &Order<'_>, listen: SocketAddr, stop: &Stop) -> Result<Serving, Failure> {
+    let own = own(bench, order, listen)?;
+    let Some(name) = &bench.origin else {
+        let http = Http::new(own.addr, patience(order.load));
+        return Ok(Serving { addr: own.addr, kind: Kind::Own(own), http });
+    };
+    let product = bench
+        .products
+        .get(name)
+        .ok_or_else(|| Failure::at("origin", format!("no product {name}"), "", "run `weir products list`"))?;
+    let folder = order.folder.join("origin");
+    write_answer(order.workload, &Http::new(own.addr, patience(order.load)), &folder.join(FILES))?;
+    // It has served its purpose, and its port is the product's.
+    drop(own);
+    let place = Place {
+        profile: ORIGIN_PROFILE,
+        folder,
+        listen,
+        origin: listen,
+        cpus: &bench.placement.origin,
+        connections: order.load.connections,
+    };
+    let mut running = product::launch(bench, product, place, stop)?;
+    if let ProductKind::Proxy(program) = &product.kind {
+        running.wait_ready(program.process.ready_within, stop)?;
+    }
+    running.verify_listener()?;
+    let http = Http::new(listen, patience(order.load));
+    let kind = Kind::Product { running: Box::new(running), product: Box::new(product.clone()) };
+    Ok(Serving { kind, addr: listen, http })
+}
+
+fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr) -> Result<OriginProcess, Failure> {
+    let log = order.folder.join("origin.log");
+    OriginProcess::start(&bench.weir, listen, &bench.placement.origin, bench.driver, &log)
+        .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
+}
+
+/// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.
+fn write_answer(workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
+    let cannot = |why: &str| {
+        Failure::at(
+            "origin",
+            format!("the workload {} cannot be served from a file: {why}", workload.name),
+            format!("{} {}", workload.request.method, workload.request.path),
+            "leave the workload out (--only), or take weir's own origin (no --origin)",
+        )
+    };
+    let request = &workload.request;
+    if request.method != "GET" || !request.body.is_empty() {
+        return Err(cannot("only GET without a body can"));
+    }
+    let path = file_of(&request.path).ok_or_else(|| cannot("its path is no plain path, such as /bytes/128"))?;
+    let answer = own.send(request).map_err(|e| cannot(&format!("weir's own origin did not answer it: {e}")))?;
+    if answer.status != 200 {
+        return Err(cannot(&format!("its answer has the status {}", answer.status)));
+    }
+    let path = files.join(path);
+    let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: path.clone(), error });
+    std::fs::create_dir_all(path.parent().unwrap_or(files)).map_err(io)?;
+    std::fs::write(&path, &answer.body).map_err(io)
+}
+
+/// The file, relative, that a web server takes for a request path; `None` where it would take none, or another.
+fn file_of(path: &str) -> Option<PathBuf> {
+    let relative = path.strip_prefix('/')?;
+    let plain = relative.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._/".contains(&b));
+    let named = relative.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    (plain && named).then(|| PathBuf::from(relative))
+}
+
+impl Serving {
+    /// Its process tree, for vitals.
+    pub fn watched(&self) -> Watched {
+        use weir_model::record::Role::Origin;
+        match &self.kind {
+            Kind::Own(own) => Watched { role: Origin, root: own.pid(), include_root: true },
+            Kind::Product { running, .. } => Watched { role: Origin, root: running.root(), include_root: false },
+        }
+    }
+
+    /// Fails when it has ended.
+    pub fn still_runs(&mut self) -> Result<(), Failure> {
+        match &mut self.kind {
+            Kind::Own(own) => match own.alive() {
+                true => Ok(()),
+                false => Err(Failure::at(
+                    "load",
+                    "the origin went away in mid-trial",
+                    own.last_words(),
+                    "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
+                )),
+            },
+            Kind::Product { running, .. } => running.still_runs("load"),
+        }
+    }
+
+    /// Its accounts as they are now; `None` of one that keeps none.
+    pub fn books(&self) -> Result<Option<Books>, Failure> {
+        let Kind::Own(own) = &self.kind else {
+            return Ok(None);
+        };
+        self.http.books().map(Some).map_err(|e| {
+            Failure::at(
+                "settle",
+                format!("the origin's books cannot be read: {e}"),
+                own.last_words(),
+                "see origin.log in the trial's folder",
+            )
+        })
+    }
+
+    /// Ends it; a finding when it did not end as asked.
+    pub fn stop(self) -> Option<Finding> {
+        match self.kind {
+            Kind::Own(own) => {
+                drop(own);
+                None
+            }
+            Kind::Product { running, product } => running.stop(&product),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_paths_become_files() {
+        assert_eq!(file_of("/bytes/128"), Some(PathBuf::from("bytes/128")));
+        assert_eq!(file_of("/a.b-c_d"), Some(PathBuf::from("a.b-c_d")));
+        for path in ["", "/", "/a/", "//a", "/a//b", "/../a", "/a/./b", "/a?b=c", "/a%2fb", "/echo#x", "a"] {
+            assert_eq!(file_of(path), None, "{path}");
+        }
+    }
+}
