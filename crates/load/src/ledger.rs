@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use weir_model::load::LoadSecond;
+use weir_model::load::{LoadSecond, Quantiles};
 
 use crate::clock::to_secs;
+use crate::detail::Detail;
 use crate::output::Interval;
 use crate::recorder::{Merged, Moments, Phase, Slab, quantiles};
 
@@ -34,6 +35,8 @@ pub(crate) struct Ledger {
     pub total: Moments,
     /// The window's rows.
     pub series: Vec<LoadSecond>,
+    /// Of the last second that was completed.
+    pub last: Quantiles,
     /// Serialised histograms of the window and of what followed it, if a log is wanted.
     pub log: Option<Vec<Interval>>,
 }
@@ -48,6 +51,7 @@ impl Ledger {
             window: Moments::default(),
             total: Moments::default(),
             series: Vec::new(),
+            last: Quantiles::default(),
             log: log.then(Vec::new),
         }
     }
@@ -92,8 +96,14 @@ impl Ledger {
         }
     }
 
+    /// More of how it stands than a row says.
+    pub(crate) fn detail(&self, open: u32, in_flight: u64) -> Detail {
+        Detail::new(&self.last, &self.samples.latency, &self.window.by_kind, open, in_flight)
+    }
+
     fn finish(&mut self, (phase, second): (Phase, u32), mut page: Page) -> Option<(Phase, LoadSecond)> {
-        let row = row(second, &page);
+        self.last = quantiles(&page.merged.latency);
+        let row = row(second, &page, &self.last);
         if matches!(phase, Phase::Window | Phase::Drain) {
             self.samples.add(&page.merged);
             if let Some(log) = &mut self.log {
@@ -111,8 +121,7 @@ impl Ledger {
     }
 }
 
-fn row(second: u32, page: &Page) -> LoadSecond {
-    let latency = quantiles(&page.merged.latency);
+fn row(second: u32, page: &Page, latency: &Quantiles) -> LoadSecond {
     LoadSecond {
         second,
         length_s: to_secs(page.end.saturating_sub(page.start)),

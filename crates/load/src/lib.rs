@@ -44,6 +44,7 @@ mod backlog;
 mod check;
 mod clock;
 mod cpu;
+mod detail;
 mod drivers;
 mod error;
 mod ledger;
@@ -61,6 +62,7 @@ mod tally;
 mod tests;
 mod worker;
 
+pub use detail::{Detail, Distributions};
 pub use error::LoadError;
 pub use output::Outputs;
 pub use run::{Progress, run};

@@ -10,7 +10,9 @@
 //! recorded once, in [`Slab::prompt`]; [`Merged`] puts them where they belong.
 
 use hdrhistogram::Histogram;
-use weir_model::load::Quantiles;
+use weir_model::load::{ErrorKind, Quantiles};
+
+use crate::tally::KINDS;
 
 /// A histogram of nanoseconds.
 pub(crate) type Histo = Histogram<u64>;
@@ -81,6 +83,8 @@ pub(crate) struct Moments {
     pub sent: u64,
     pub right: u64,
     pub errors: u64,
+    /// The same by kind, in the order of the kinds' discriminants.
+    pub by_kind: [u64; KINDS.len()],
     pub right_body_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -90,11 +94,18 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
+    /// A request failed.
+    pub(crate) fn error(&mut self, kind: ErrorKind) {
+        self.errors += 1;
+        self.by_kind[kind as usize] += 1;
+    }
+
     pub(crate) fn add(&mut self, other: &Moments) {
         self.due += other.due;
         self.sent += other.sent;
         self.right += other.right;
         self.errors += other.errors;
+        self.by_kind.iter_mut().zip(other.by_kind).for_each(|(sum, n)| *sum += n);
         self.right_body_bytes += other.right_body_bytes;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;

@@ -10,6 +10,7 @@ use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
 use weir_net::{Kind, pin_to_cpu};
 
 use crate::clock::{Clock, MILLI, NEVER};
+use crate::detail::{Detail, Distributions};
 use crate::drivers;
 use crate::error::LoadError;
 use crate::ledger::Ledger;
@@ -54,6 +55,8 @@ pub enum Progress {
     },
     /// A second of the window is over.
     Second(LoadSecond),
+    /// More of how it stands after that second; comes right behind [`Progress::Second`].
+    Detail(Box<Detail>),
     /// The measured window is over.
     WindowEnd,
     /// What is in flight is waited for; comes about every 50 ms.
@@ -61,6 +64,8 @@ pub enum Progress {
         /// Requests due that have not ended, sent or not.
         in_flight: u64,
     },
+    /// All is over; the whole distributions of which the result has percentiles. Comes once, last.
+    Distributions(Box<Distributions>),
 }
 
 /// Runs a load. Blocks until it is over; worker threads do the load, this one merges what they see and calls
@@ -105,6 +110,7 @@ pub(crate) fn run_with_ports(
         output::write_series(sink, &load.ledger.series)?;
     }
     load.outcomes.sort_by_key(|outcome| outcome.thread);
+    progress(Progress::Distributions(Box::new(Distributions::of(&load.ledger.samples))));
     Ok(result::result(&plan, kind, &span, load.ledger, &load.outcomes))
 }
 
@@ -280,7 +286,11 @@ impl Load {
     fn take_slab(&mut self, worker: u32, mut slab: Box<Slab>, progress: &mut dyn FnMut(Progress)) {
         match self.ledger.take(&slab) {
             Some((Phase::Warmup, row)) => progress(Progress::Warmup { second: row.second, row }),
-            Some((Phase::Window, row)) => progress(Progress::Second(row)),
+            Some((Phase::Window, row)) => {
+                progress(Progress::Second(row));
+                let detail = self.ledger.detail(self.shared.open(), self.shared.waiting());
+                progress(Progress::Detail(Box::new(detail)));
+            }
             Some((Phase::Connect | Phase::Drain, _)) | None => {}
         }
         slab.clear();

@@ -3,7 +3,7 @@
 use weir_model::load::{Counts, ErrorKind};
 
 /// All kinds, in the order of their discriminants.
-const KINDS: [ErrorKind; 12] = [
+pub(crate) const KINDS: [ErrorKind; 12] = [
     ErrorKind::ConnectRefused,
     ErrorKind::ConnectFailed,
     ErrorKind::ConnectTimeout,

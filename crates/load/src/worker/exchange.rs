@@ -215,7 +215,7 @@ impl Worker {
     pub(super) fn fail(&mut self, due: u64, sent: Option<u64>, kind: ErrorKind, now: u64) {
         self.sample(due, sent, now);
         self.tally(due).error(kind);
-        self.slab.counts.errors += 1;
+        self.slab.counts.error(kind);
         self.last = now;
     }
 

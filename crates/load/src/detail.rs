@@ -1,0 +1,62 @@
+//! What a load shows beyond its rows and its result: how it stands, second by second, for a live view, and the whole
+//! distributions for files and formats that need every bucket. It does not know who looks.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use weir_model::load::{ErrorKind, Quantiles};
+
+use crate::recorder::{Histo, Merged, quantiles};
+use crate::tally::KINDS;
+
+/// How a load stands at the end of a second of its window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Detail {
+    /// Latency of what was due in the window and ended in this second.
+    pub second: Quantiles,
+    /// Latency of what was due in the window and has ended so far.
+    pub so_far: Quantiles,
+    /// Requests that failed in the window so far, by kind.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Connections open now.
+    pub open: u32,
+    /// Requests due and not ended now.
+    pub in_flight: u64,
+}
+
+impl Detail {
+    pub(crate) fn new(
+        second: &Quantiles,
+        so_far: &Histo,
+        by_kind: &[u64; KINDS.len()],
+        open: u32,
+        in_flight: u64,
+    ) -> Detail {
+        let kinds = KINDS.iter().zip(by_kind).filter(|(_, n)| **n > 0);
+        Detail {
+            second: second.clone(),
+            so_far: quantiles(so_far),
+            errors: kinds.map(|(kind, n)| (*kind, *n)).collect(),
+            open,
+            in_flight,
+        }
+    }
+}
+
+/// The distributions of requests due in the window. **Values are nanoseconds**, from 1 us (what is shorter than about
+/// half of it counts as 0) to 1 h, with 3 significant digits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distributions {
+    /// Due to answered.
+    pub latency: Histogram<u64>,
+    /// Sent to answered.
+    pub service: Histogram<u64>,
+    /// Due to sent.
+    pub lag: Histogram<u64>,
+}
+
+impl Distributions {
+    pub(crate) fn of(merged: &Merged) -> Distributions {
+        Distributions { latency: merged.latency.clone(), service: merged.service.clone(), lag: merged.lag.clone() }
+    }
+}
