@@ -320,6 +320,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         products,
         seed,
         scaled: setup.scaled.clone(),
+        origin: setup.suite.origin.clone(),
         doctor: setup.doctor.clone(),
         ..weir_vitals::environment()
     }

@@ -274,6 +274,9 @@ pub struct Environment {
     pub seed: u64,
     /// What was scaled, in words, for the report.
     pub scaled: Vec<String>,
+    /// The product that was the origin; `None`: weir's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// What `weir doctor` said when the run began: findings about the machine.
     pub doctor: Vec<Finding>,
 }

@@ -12,7 +12,9 @@ use weir_model::suite::Suite;
 
 fn catalogue() -> BTreeMap<String, Vec<String>> {
     let both = || vec!["stock".to_owned(), "tuned".to_owned()];
-    ["direct", "haproxy", "nginx"].map(|name| (name.to_owned(), both())).into()
+    let mut catalogue: BTreeMap<_, _> = ["direct", "haproxy", "nginx"].map(|name| (name.to_owned(), both())).into();
+    catalogue.entry("nginx".to_owned()).or_default().push("origin".to_owned());
+    catalogue
 }
 
 fn templates() -> BTreeMap<String, String> {

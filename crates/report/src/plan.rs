@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use weir_model::product::ORIGIN_PROFILE;
 use weir_model::suite::{Entry, LoadKind, RateBase, RateSpec, Suite};
 
 use crate::run::{BASELINE, Broken, Trial};
@@ -114,6 +115,10 @@ fn read_suite(file: &Path) -> Result<Suite, String> {
     for entry in products.into_iter().flatten().filter_map(|entry| entry.as_str()) {
         let (product, profile) = entry.split_once(':').unwrap_or((entry, "stock"));
         catalogue.entry(product.to_string()).or_default().push(profile.to_string());
+    }
+    let origin = table.get("suite").and_then(|suite| suite.get("origin")).and_then(|origin| origin.as_str());
+    if let Some(origin) = origin {
+        catalogue.entry(origin.to_string()).or_default().push(ORIGIN_PROFILE.to_string());
     }
     Suite::parse("run.toml", &text, &catalogue).map_err(|errors| {
         let first = errors.first().map(|error| named(error));

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 pub use errors::{listed, suggestion};
 pub use schema::{product_schema, suite_schema};
 
-use crate::product::Product;
+use crate::product::{ORIGIN_PROFILE, Product};
 
 /// Which products exist, and which profiles each has: what a suite's names are checked against.
 pub trait Catalogue {
@@ -54,7 +54,12 @@ impl Catalogue for BTreeMap<String, Vec<String>> {
     }
 
     fn profiles(&self, product: &str) -> Option<Vec<String>> {
-        self.get(product).cloned()
+        Some(self.get(product)?.iter().filter(|profile| *profile != ORIGIN_PROFILE).cloned().collect())
+    }
+
+    fn origins(&self) -> Vec<String> {
+        let can = |profiles: &Vec<String>| profiles.iter().any(|profile| profile == ORIGIN_PROFILE);
+        self.iter().filter(|(_, profiles)| can(profiles)).map(|(name, _)| name.clone()).collect()
     }
 }
 

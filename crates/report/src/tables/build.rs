@@ -297,6 +297,9 @@ fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
     ];
     let scaled = if environment.scaled.is_empty() { "nothing".to_string() } else { environment.scaled.join("; ") };
     facts.push(("Scaled", scaled));
+    if let Some(origin) = &environment.origin {
+        facts.push(("Origin", format!("{origin}, instead of weir's own: it keeps no books")));
+    }
     let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
     for (role, cpus) in &environment.placement {
         let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();

@@ -116,6 +116,7 @@ fn environment() -> Environment {
         from: if *name == "direct" { String::new() } else { "system".to_string() },
     };
     Environment {
+        origin: None,
         schema: 1,
         weir_version: "0.1.0".to_string(),
         weir_sha256: "ab".repeat(32),
