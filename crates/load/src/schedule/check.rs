@@ -1,0 +1,105 @@
+//! Whether an order's shape is one that can be followed.
+
+use weir_model::load::Shape;
+
+/// A rate above this is no order but a slip.
+const HIGHEST: f64 = 1e9;
+
+/// Says what is wrong with a shape's numbers, and what would be right.
+///
+/// # Errors
+/// The first thing that is wrong, for people.
+pub(crate) fn check(shape: &Shape) -> Result<(), String> {
+    match shape {
+        Shape::Closed => Ok(()),
+        Shape::Count { requests: 0 } => Err("0 requests; at least 1 is needed".into()),
+        Shape::Count { .. } => Ok(()),
+        Shape::Open { rate, .. } if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
+        Shape::Open { rate, .. } => Err(format!("rate of {rate} requests/s; above 0 and at most 1e9 would be right")),
+        Shape::Ramp { from, to, .. } => {
+            rate_or_pause("the ramp's first rate", *from)?;
+            rate_or_pause("the ramp's last rate", *to)?;
+            some_rate("the ramp sends", from.max(*to))
+        }
+        Shape::Steps { steps, .. } => {
+            for (index, step) in steps.iter().enumerate() {
+                let number = index + 1;
+                rate_or_pause(&format!("step {number}'s rate"), step.rate)?;
+                if !(step.for_s > 0.0 && step.for_s.is_finite()) {
+                    return Err(format!("step {number} of {} s; more than 0 s would be right", step.for_s));
+                }
+            }
+            some_rate("the steps send", steps.iter().fold(0.0, |highest, step| step.rate.max(highest)))
+        }
+        Shape::Replay { due_s } => replay(due_s),
+    }
+}
+
+fn rate_or_pause(what: &str, rate: f64) -> Result<(), String> {
+    if (0.0..=HIGHEST).contains(&rate) {
+        return Ok(());
+    }
+    Err(format!("{what} is {rate} requests/s; 0 (a pause) to 1e9 would be right"))
+}
+
+fn some_rate(what: &str, highest: f64) -> Result<(), String> {
+    if highest > 0.0 { Ok(()) } else { Err(format!("{what} nothing; a rate above 0 is needed")) }
+}
+
+fn replay(due_s: &[f64]) -> Result<(), String> {
+    if due_s.is_empty() {
+        return Err("a replay of no times; at least 1 is needed".into());
+    }
+    if let Some(wrong) = due_s.iter().find(|due| !(due.is_finite() && **due >= 0.0)) {
+        return Err(format!("a replay with a request due at {wrong} s; 0 s or later would be right"));
+    }
+    match due_s.windows(2).position(|pair| pair[0] > pair[1]) {
+        Some(at) => Err(format!(
+            "a replay whose times go back, from {} s to {} s; ascending times would be right",
+            due_s[at],
+            due_s[at + 1]
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_model::load::Step;
+    use weir_model::suite::Arrivals::Constant;
+
+    #[test]
+    fn wrong_shapes_say_what_would_be_right() {
+        let ramp = |from, to| Shape::Ramp { from, to, arrivals: Constant };
+        let steps = |all: &[(f64, f64)]| Shape::Steps {
+            steps: all.iter().map(|&(rate, for_s)| Step { rate, for_s }).collect(),
+            arrivals: Constant,
+        };
+        let replay = |due_s: &[f64]| Shape::Replay { due_s: due_s.to_vec() };
+        for (shape, text) in [
+            (Shape::Count { requests: 0 }, "0 requests; at least 1"),
+            (Shape::Open { rate: 0.0, arrivals: Constant }, "rate of 0 requests/s"),
+            (Shape::Open { rate: f64::NAN, arrivals: Constant }, "rate of NaN"),
+            (Shape::Open { rate: f64::INFINITY, arrivals: Constant }, "rate of inf"),
+            (ramp(-1.0, 5.0), "first rate is -1"),
+            (ramp(5.0, f64::NAN), "last rate is NaN"),
+            (ramp(0.0, 0.0), "the ramp sends nothing"),
+            (steps(&[]), "the steps send nothing"),
+            (steps(&[(0.0, 1.0)]), "the steps send nothing"),
+            (steps(&[(10.0, 1.0), (2e9, 1.0)]), "step 2's rate is 2000000000"),
+            (steps(&[(10.0, 0.0)]), "step 1 of 0 s"),
+            (replay(&[]), "no times"),
+            (replay(&[0.0, -1.0]), "due at -1 s"),
+            (replay(&[0.5, 1.0, 0.7]), "from 1 s to 0.7 s"),
+        ] {
+            let error = check(&shape).unwrap_err();
+            assert!(error.contains(text), "{shape:?}: {error}");
+        }
+        for right in
+            [ramp(0.0, 5.0), ramp(5.0, 0.0), steps(&[(0.0, 1.0), (1e9, 0.5)]), replay(&[0.0, 0.0, 1.0]), Shape::Closed]
+        {
+            assert_eq!(check(&right), Ok(()));
+        }
+    }
+}
