@@ -20,8 +20,8 @@ use crate::recorder::{Histo, Merged};
 /// Which files to write.
 #[derive(Debug, Clone, Default)]
 pub struct Outputs {
-    /// Interval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`
-    /// and `lag`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
+    /// Interval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`,
+    /// `lag` and `first_byte`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
     /// ended, and one last interval has those that ended after the window. All intervals of a tag together are the
     /// histogram of the result.
     pub hlog: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Outputs {
 pub(crate) struct Interval {
     start: u64,
     end: u64,
-    histos: [(&'static str, Vec<u8>); 3],
+    histos: [(&'static str, Vec<u8>); 4],
 }
 
 impl Interval {
@@ -46,6 +46,7 @@ impl Interval {
                 ("latency", serialised(&merged.latency)),
                 ("service", serialised(&merged.service)),
                 ("lag", serialised(&merged.lag)),
+                ("first_byte", serialised(&merged.first_byte)),
             ],
         }
     }
@@ -139,7 +140,8 @@ fn log_to(out: &mut impl Write, intervals: &[Interval], window: u64, unix: Syste
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
         .add_comment("Written by weir. Values are nanoseconds; the maximum in each line is in milliseconds.")
-        .add_comment("Tags: latency (due to answered), service (sent to answered), lag (due to sent).")
+        .add_comment("Tags: latency (due to answered), service (sent to answered), lag (due to sent),")
+        .add_comment("first_byte (sent to the answer's first byte).")
         .add_comment("Requests due in the measured window, in the second in which they ended; the last")
         .add_comment("interval has those that ended after the window. Times are since the window's start.")
         .with_start_time(unix)
@@ -243,9 +245,9 @@ mod tests {
             }
             tags.push((tag, interval.start_timestamp().as_secs()));
         }
-        assert_eq!(tags.len(), 9);
+        assert_eq!(tags.len(), 12);
         assert_eq!(tags[0], ("latency".to_owned(), 0));
-        assert_eq!(tags[8], ("lag".to_owned(), 2));
+        assert_eq!(tags[11], ("first_byte".to_owned(), 2));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use weir_model::load::{Ask, Endpoint, LoadSpec, Shape, Target};
+use weir_model::load::{Ask, Endpoint, LoadSpec, Shape, Spread, Target};
+use weir_net::Address;
 use weir_wire::h1::encode;
 
 use crate::check::Check;
@@ -14,6 +15,10 @@ use crate::place;
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
 const BODY_IN_PLACE: usize = 4096;
 
+/// Connections that one thread makes at a time, and all together: few enough for any listen queue that is not tiny.
+const CONNECTING_AT_ONCE: u32 = 512;
+const CONNECTING_IN_ALL: u32 = 2048;
+
 /// A day: longer than any load, and short enough that sums of times cannot overflow.
 const LONGEST_S: f64 = 86_400.0;
 
@@ -21,6 +26,7 @@ const LONGEST_S: f64 = 86_400.0;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub target: SocketAddr,
+    pub address: Address,
     /// The request, or its head when `body` has the rest.
     pub bytes: Vec<u8>,
     pub body: Option<&'static [u8]>,
@@ -37,6 +43,17 @@ pub(crate) struct Plan {
     pub seed: u64,
     /// A new connection for every request.
     pub close: bool,
+    /// Requests that a connection may have in flight.
+    pub lanes: u32,
+    /// Requests that a connection may carry in its life.
+    pub room: u64,
+    pub think: Option<Spread>,
+    /// Whether there are think times.
+    pub thinks: bool,
+    /// Connections that one thread makes at a time.
+    pub connecting_at_once: u32,
+    /// Nanoseconds between one thread's attempts to connect, while the first connections are made.
+    pub connect_gap: Option<f64>,
     /// Source addresses, used in turn.
     pub sources: Vec<Option<IpAddr>>,
     /// CPUs, used in turn; empty for any.
@@ -74,6 +91,7 @@ impl Plan {
         let counted = matches!(spec.shape, Shape::Count { .. });
         Ok(Plan {
             target,
+            address: target.into(),
             bytes,
             body,
             head,
@@ -86,6 +104,12 @@ impl Plan {
             timeout: from_secs(spec.timeout_s),
             seed: spec.seed,
             close: spec.connection_close,
+            lanes: spec.http.lanes(),
+            room: if spec.connection_close { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) },
+            think: spec.think,
+            thinks: spec.think.is_some(),
+            connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),
+            connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(threads) / rate),
             sources,
             cpus: spec.cpus.clone(),
         })
@@ -108,6 +132,11 @@ impl Plan {
                 share
             })
             .collect()
+    }
+
+    /// Where a connection goes, by its number among all.
+    pub(crate) fn address(&self, _connection: u32) -> &Address {
+        &self.address
     }
 
     /// Source address of a connection, by its number among all, and how many its thread made before. Connections that

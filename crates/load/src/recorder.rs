@@ -8,6 +8,10 @@
 //! **Three times, few records.** When a request is sent at the moment it is due - which is always so in a closed
 //! load, unless a connection was lost - its latency equals its service time and its lag is 0. Such requests are
 //! recorded once, in [`Slab::prompt`]; [`Merged`] puts them where they belong.
+//!
+//! In the same way the time to the first byte is recorded only where it is not the time to the last: for an answer that
+//! came at once, the service time is both. [`Slab::first_byte`] records the others, and with them the service time
+//! that [`Merged`] then takes away from the distribution of first bytes.
 
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
@@ -130,6 +134,10 @@ pub(crate) struct Slab {
     latency: Histo,
     service: Histo,
     lag: Histo,
+    /// Times to the first byte of answers that did not come at once, and the service times of those and of requests of
+    /// whose answer no byte came.
+    first: Histo,
+    apart: Histo,
 }
 
 impl Slab {
@@ -144,13 +152,17 @@ impl Slab {
             latency: histo(),
             service: histo(),
             lag: histo(),
+            first: histo(),
+            apart: histo(),
         })
     }
 
     /// Makes a slab that was read ready for use. Done by the thread that read it.
     pub(crate) fn clear(&mut self) {
         self.counts = Moments::default();
-        for histo in [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag] {
+        let all =
+            [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.apart];
+        for histo in all {
             if !histo.is_empty() {
                 histo.reset();
             }
@@ -176,19 +188,31 @@ impl Slab {
             }
         }
     }
+
+    /// Records that of a request which ended at `now` - and was recorded with [`Slab::sample`] - the first byte did not
+    /// come then but at `first`, or not at all (0).
+    #[inline(never)]
+    pub(crate) fn first_byte(&mut self, sent: u64, first: u64, now: u64) {
+        self.apart.saturating_record(now.saturating_sub(sent));
+        if first != 0 {
+            self.first.saturating_record(first.saturating_sub(sent));
+        }
+    }
 }
 
-/// The three histograms, whole, of any number of slabs.
+/// The histograms, whole, of any number of slabs.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub latency: Histo,
     pub service: Histo,
     pub lag: Histo,
+    /// Sent to the answer's first byte, of requests of whose answer one came.
+    pub first_byte: Histo,
 }
 
 impl Merged {
     pub(crate) fn new() -> Merged {
-        Merged { latency: histo(), service: histo(), lag: histo() }
+        Merged { latency: histo(), service: histo(), lag: histo(), first_byte: histo() }
     }
 
     /// Adds a slab.
@@ -196,11 +220,17 @@ impl Merged {
         add(&mut self.latency, &slab.latency);
         add(&mut self.service, &slab.service);
         add(&mut self.lag, &slab.lag);
-        add(&mut self.latency, &slab.prompt);
-        add(&mut self.service, &slab.prompt);
+        add(&mut self.first_byte, &slab.service);
         let prompt = slab.prompt.len();
         if prompt > 0 {
+            add(&mut self.latency, &slab.prompt);
+            add(&mut self.service, &slab.prompt);
+            add(&mut self.first_byte, &slab.prompt);
             self.lag.saturating_record_n(0, prompt);
+        }
+        if !slab.apart.is_empty() {
+            self.first_byte.subtract(&slab.apart).expect("what is in `apart` is in `service` or `prompt` too");
+            add(&mut self.first_byte, &slab.first);
         }
     }
 
@@ -209,6 +239,7 @@ impl Merged {
         add(&mut self.latency, &other.latency);
         add(&mut self.service, &other.service);
         add(&mut self.lag, &other.lag);
+        add(&mut self.first_byte, &other.first_byte);
     }
 
     /// Empties.
@@ -216,6 +247,7 @@ impl Merged {
         self.latency.reset();
         self.service.reset();
         self.lag.reset();
+        self.first_byte.reset();
     }
 }
 
@@ -242,6 +274,26 @@ mod tests {
         near(quantiles(&merged.lag).min_us, 0.0);
         near(quantiles(&merged.lag).p50_us, 1_000.0);
         near(quantiles(&merged.lag).max_us, 5_000.0);
+    }
+
+    #[test]
+    fn first_bytes_are_those_of_the_service_unless_told_apart() {
+        let mut slab = Slab::new();
+        // At once; in pieces, sent when due and late; and not at all.
+        slab.sample(0, Some(0), 1_000_000);
+        slab.sample(0, Some(0), 9_000_000);
+        slab.first_byte(0, 2_000_000, 9_000_000);
+        slab.sample(0, Some(1), 9_000_001);
+        slab.first_byte(1, 3_000_001, 9_000_001);
+        slab.sample(0, Some(0), 9_000_000);
+        slab.first_byte(0, 0, 9_000_000);
+        let mut merged = Merged::new();
+        merged.take(&slab);
+        let first = quantiles(&merged.first_byte);
+        assert_eq!((first.count, merged.service.len()), (3, 4));
+        for (got, ms) in [(first.min_us, 1.0), (first.p50_us, 2.0), (first.max_us, 3.0), (first.mean_us, 2.0)] {
+            assert!((got - ms * 1e3).abs() < 2.0, "{first:?}");
+        }
     }
 
     #[test]

@@ -23,7 +23,14 @@ pub(crate) struct Span {
 }
 
 /// Puts the record together.
-pub(crate) fn result(plan: &Plan, driver: Kind, span: &Span, ledger: Ledger, outcomes: &[Outcome]) -> LoadResult {
+pub(crate) fn result(
+    plan: &Plan,
+    driver: Kind,
+    span: &Span,
+    ledger: Ledger,
+    outcomes: &[Outcome],
+    most_open: u32,
+) -> LoadResult {
     let mut window = moments(&ledger.window);
     let mut total = moments(&ledger.total);
     let mut connect = histo();
@@ -45,13 +52,13 @@ pub(crate) fn result(plan: &Plan, driver: Kind, span: &Span, ledger: Ledger, out
         driver: driver.to_string(),
         threads: plan.threads,
         protocol: "http/1.1".to_owned(),
-        lanes: 1,
+        lanes: plan.lanes,
         tls: None,
         by_request: Vec::new(),
-        most_open: 0,
-        connections_used: 0,
+        most_open,
+        connections_used: sum(|o| o.used),
         handshake: Quantiles::default(),
-        first_byte: Quantiles::default(),
+        first_byte: quantiles(&ledger.samples.first_byte),
         window_start_ms: unix_ms(span.unix),
         window_s,
         offered_rate: match plan.shape {

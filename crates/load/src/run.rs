@@ -111,7 +111,7 @@ pub(crate) fn run_with_ports(
     }
     load.outcomes.sort_by_key(|outcome| outcome.thread);
     progress(Progress::Distributions(Box::new(Distributions::of(&load.ledger.samples))));
-    Ok(result::result(&plan, kind, &span, load.ledger, &load.outcomes))
+    Ok(result::result(&plan, kind, &span, load.ledger, &load.outcomes, load.shared.most_open()))
 }
 
 /// A load that is going on.

@@ -1,6 +1,6 @@
 //! What passes between the calling thread and the workers: a few numbers, and slabs through channels.
 //!
-//! Nothing in here is touched for single requests. Workers read the numbers once a turn and write their own a
+//! Nothing in here is touched for single requests, unless each has a connection of its own. Workers read the numbers once a turn and write their own a
 //! hundred times a second; slabs move once a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -19,6 +19,9 @@ pub(crate) struct Shared {
     abandon: AtomicBool,
     finished: AtomicU32,
     last: AtomicU64,
+    /// Connections open, of all workers, and the most there were.
+    open_now: AtomicU32,
+    most_open: AtomicU32,
     /// One a worker.
     pub gauges: Vec<Gauge>,
 }
@@ -26,7 +29,7 @@ pub(crate) struct Shared {
 /// What a worker shows of itself while it works.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge {
-    /// Connections established.
+    /// Connections ready for requests.
     pub open: AtomicU32,
     /// Requests due that have not ended.
     pub waiting: AtomicU64,
@@ -40,6 +43,8 @@ impl Shared {
             abandon: AtomicBool::new(false),
             finished: AtomicU32::new(0),
             last: AtomicU64::new(0),
+            open_now: AtomicU32::new(0),
+            most_open: AtomicU32::new(0),
             gauges: (0..workers).map(|_| Gauge::default()).collect(),
         }
     }
@@ -89,7 +94,23 @@ impl Shared {
         all.then(|| self.last.load(Ordering::Relaxed))
     }
 
-    /// Sum of the workers' gauges: connections open.
+    /// A connection was made.
+    pub(crate) fn opened(&self) {
+        let open = self.open_now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_open.fetch_max(open, Ordering::Relaxed);
+    }
+
+    /// One was closed or lost.
+    pub(crate) fn closed(&self) {
+        self.open_now.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Most connections that were open at a time.
+    pub(crate) fn most_open(&self) -> u32 {
+        self.most_open.load(Ordering::Relaxed)
+    }
+
+    /// Sum of the workers' gauges: connections ready for requests.
     pub(crate) fn open(&self) -> u32 {
         let load = |gauge: &Gauge| gauge.open.load(Ordering::Relaxed);
         self.gauges.iter().map(load).sum()
@@ -136,6 +157,8 @@ pub(crate) struct Outcome {
     pub window: Tally,
     /// Times to connect.
     pub connect: Histo,
+    /// Connections that brought an answer.
+    pub used: u64,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// Of it, spent awake and waiting for due times.

@@ -332,8 +332,8 @@ fn the_files_hold_what_the_result_says() {
     let outputs = Outputs { hlog: Some(dir.path().join("latency.hlog")), series: Some(dir.path().join("load.csv")) };
     let result = run(&spec, &outputs, &StopFlag::new(), &mut |_| {}).unwrap();
     let log = std::fs::read_to_string(dir.path().join("latency.hlog")).unwrap();
-    // Two seconds and the drain, three tags each.
-    assert_eq!(log.lines().filter(|line| line.starts_with("Tag=")).count(), 9);
+    // Two seconds and the drain, four tags each.
+    assert_eq!(log.lines().filter(|line| line.starts_with("Tag=")).count(), 12);
     let mut csv = csv::Reader::from_path(dir.path().join("load.csv")).unwrap();
     let rows: Vec<LoadSecond> = csv.deserialize().collect::<Result<_, _>>().unwrap();
     assert_eq!(rows.len(), 2);

@@ -7,15 +7,16 @@
 //! A failed attempt ends the request that was waiting for this connection, if there was one. In an open load
 //! requests wait for any connection, so only when no connection is up does a failed attempt end one: the oldest.
 
+use std::cmp::Reverse;
 use std::io;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
 use weir_wire::h1::{Answers, Limits};
 
-use super::seat::State;
-use super::{CONNECTING_AT_ONCE, Pace, SeatId, Worker};
-use crate::clock::{MILLI, NEVER};
+use super::seat::{Does, State};
+use super::{Pace, SeatId, Worker};
+use crate::clock::MILLI;
 use crate::recorder::Phase;
 
 /// The first pause, and the longest.
@@ -25,128 +26,237 @@ const LONGEST_PAUSE: u64 = 500 * MILLI;
 impl Worker {
     /// Puts a seat in the line of those that want to connect.
     pub(super) fn enqueue(&mut self, id: SeatId) {
-        self.seats[id as usize].state = State::Queued;
-        self.wake_at[id as usize] = NEVER;
+        self.pool.seat(id).state = State::Queued;
         self.queue.push_back(id);
     }
 
     /// Begins as many connections as may be made at a time.
     pub(super) fn connect_some<I: Io>(&mut self, io: &mut I) {
-        while self.connecting < CONNECTING_AT_ONCE {
+        while self.connecting < self.plan.connecting_at_once && !self.queue.is_empty() {
+            let now = self.clock.now();
+            if now < self.next_attempt() {
+                return;
+            }
             let Some(id) = self.queue.pop_front() else {
                 return;
             };
-            let now = self.clock.now();
-            let source = self.plan.source(self.share.first + id, self.made);
-            self.made += 1;
-            match io.connect(self.plan.target, source) {
-                Ok(conn) => {
-                    let slot = conn.slot();
-                    if self.by_slot.len() <= slot {
-                        self.by_slot.resize(slot + 1, 0);
-                    }
-                    self.by_slot[slot] = id;
-                    let seat = &mut self.seats[id as usize];
-                    seat.conn = Some(conn);
-                    seat.state = State::Connecting;
-                    seat.begun = now;
-                    self.wake_at[id as usize] = now + self.plan.timeout;
-                    self.connecting += 1;
+            self.connect(io, id, now);
+        }
+    }
+
+    /// When the next attempt to connect may be made: while the first connections are made, the order may set a rate.
+    pub(super) fn next_attempt(&self) -> u64 {
+        match self.plan.connect_gap {
+            Some(gap) if self.phase() == Phase::Connect => self.slab.start + (self.made as f64 * gap) as u64,
+            _ => 0,
+        }
+    }
+
+    fn connect<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+        let number = self.number(id);
+        let source = self.plan.source(number, self.made);
+        self.made += 1;
+        match io.connect(self.plan.address(number), source) {
+            Ok(conn) => {
+                let slot = conn.slot();
+                if self.by_slot.len() <= slot {
+                    self.by_slot.resize(slot + 1, 0);
                 }
-                Err(error) => self.connect_failed(id, kind_of(&error), error.to_string(), now),
+                self.by_slot[slot] = id;
+                let seat = self.pool.seat(id);
+                seat.conn = Some(conn);
+                seat.state = State::Connecting;
+                seat.begun = now;
+                self.connecting += 1;
+                self.connect_patience.watch(id, now + self.plan.timeout);
             }
+            Err(error) => self.connect_failed(id, kind_of(&error), error.to_string(), now),
         }
     }
 
     pub(super) fn on_connected<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        seat.answers = Answers::new(Limits::default());
+        let seat = self.pool.seat(id);
         let took = now - seat.begun;
+        seat.used = false;
+        seat.answers = Answers::new(Limits::default());
+        if let Some(order) = &mut seat.order {
+            order.clear();
+        }
         self.connect_times.saturating_record(took);
         self.slab.counts.connections += 1;
+        self.shared.opened();
+        self.on_ready(io, id, now);
+        self.connect_some(io);
+    }
+
+    /// A connection can carry requests.
+    fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         self.connecting -= 1;
         self.up += 1;
-        self.settle(io, id, true, now);
-        self.connect_some(io);
+        let room = self.plan.room;
+        let seat = self.pool.seat(id);
+        seat.state = State::Up;
+        seat.room = room;
+        for lane in self.pool.lanes_of(id) {
+            if self.pool.seat(id).room == 0 {
+                return;
+            }
+            match self.pool.lane(lane).does {
+                Does::Want => {
+                    let due = self.wanted(id, lane);
+                    self.request(io, id, lane, due, now);
+                }
+                Does::Nothing => self.settle(io, id, lane, now),
+                Does::Free | Does::Wait | Does::Think => {}
+            }
+        }
     }
 
     /// An attempt failed; the socket is gone.
     pub(super) fn connect_failed(&mut self, id: SeatId, kind: ErrorKind, detail: String, now: u64) {
         self.slab.counts.connect_failures += 1;
         if self.phase() == Phase::Connect {
-            self.only_refused &= kind == ErrorKind::ConnectRefused;
+            self.hopeless &= kind == ErrorKind::ConnectRefused;
             self.connect_failure = Some((kind, detail));
         }
-        let seat = &mut self.seats[id as usize];
+        let seat = self.pool.seat(id);
         seat.conn = None;
         seat.state = State::Down;
         seat.fails = seat.fails.saturating_add(1);
-        self.wake_at[id as usize] = now + pause(seat.fails);
-        if seat.wants {
-            seat.wants = false;
-            let due = seat.due;
-            self.wanting -= 1;
-            self.fail(due, None, kind, now);
+        let (fails, wants) = (seat.fails, seat.wants);
+        self.pauses.push(Reverse((now + pause(fails), id)));
+        if wants > 0 {
+            for lane in self.pool.lanes_of(id) {
+                if self.pool.lane(lane).does == Does::Want {
+                    let due = self.wanted(id, lane);
+                    self.fail_unsent(due, kind, now);
+                }
+            }
         } else if self.up == 0
             && let Some(due) = self.oldest_waiting()
         {
-            self.fail(due, None, kind, now);
+            self.fail_unsent(due, kind, now);
         }
+    }
+
+    /// The socket of a seat is gone, or is closed here.
+    pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SeatId) {
+        if let Some(conn) = self.pool.seat(id).conn.take() {
+            io.close(conn);
+        }
+    }
+
+    /// A connection that was up is up no more.
+    pub(super) fn down(&mut self, id: SeatId) {
+        let seat = self.pool.seat(id);
+        seat.conn = None;
+        seat.state = State::Down;
+        self.up -= 1;
+        self.shared.closed();
+        self.pool.forget_free(id);
     }
 
     /// A connection that was up is gone, and what was in flight has been counted.
     pub(super) fn lost<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        seat.conn = None;
-        seat.state = State::Down;
+        self.down(id);
+        let seat = self.pool.seat(id);
         let fails = seat.fails;
         seat.fails = fails.saturating_add(1);
-        self.up -= 1;
         if fails == 0 {
             self.retry(io, id, now);
         } else {
-            self.wake_at[id as usize] = now + pause(fails);
+            self.pauses.push(Reverse((now + pause(fails), id)));
         }
     }
 
     /// A seat without a connection may have one again.
     pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        self.wake_at[id as usize] = NEVER;
-        let standing_by = match &self.pace {
-            // Kept up for requests to come, as long as there may be some.
+        let kept_up = match &self.pace {
+            // For requests to come, as long as there may be some.
             Pace::Open(backlog) if !self.plan.close => self.phase() != Phase::Drain || backlog.waiting() > 0,
-            _ => false,
+            _ => self.phase() == Phase::Connect,
         };
-        if self.phase() == Phase::Connect || self.seats[id as usize].wants || standing_by {
+        if !kept_up {
+            self.find_wants(id, now);
+        }
+        if kept_up || self.pool.seat(id).wants > 0 {
             self.enqueue(id);
         } else {
-            self.settle(io, id, false, now);
+            self.pool.seat(id).state = State::Fresh;
+            self.pool.stand_in_line(id);
         }
         self.connect_some(io);
     }
 
+    /// Gives the lanes of a seat without a connection the next requests, if there are any.
+    fn find_wants(&mut self, id: SeatId, now: u64) {
+        let open = matches!(self.pace, Pace::Open(_));
+        let lanes = self.pool.first_lane(id)..self.pool.first_lane(id) + self.pool.seat(id).lanes;
+        for lane in lanes {
+            if open && self.pool.seat(id).wants > 0 {
+                // Others may be free sooner.
+                return;
+            }
+            if self.pool.lane(lane).does == Does::Nothing {
+                let Some(due) = self.next_request(now) else {
+                    return;
+                };
+                self.want(id, lane, due);
+            }
+        }
+    }
+
     pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SeatId, error: &io::Error, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        let (due, sent) = (seat.due, seat.sent);
+        let seat = self.pool.seat(id);
+        seat.conn = None;
         match seat.state {
             State::Connecting => {
                 self.connecting -= 1;
                 self.connect_failed(id, kind_of(error), error.to_string(), now);
                 self.connect_some(io);
             }
-            State::Busy => {
-                self.busy -= 1;
-                self.wake_at[id as usize] = NEVER;
-                self.fail(due, Some(sent), ErrorKind::Reset, now);
-                self.lost(io, id, now);
-            }
-            State::Idle => {
-                self.slab.counts.closed_by_peer += 1;
+            State::Shaking => self.shaking_failed(io, id, ErrorKind::Reset, &error.to_string(), now),
+            State::Up => {
+                if seat.busy == 0 {
+                    self.slab.counts.closed_by_peer += 1;
+                }
+                self.fail_lanes(id, ErrorKind::Reset, now);
                 self.lost(io, id, now);
             }
             // No socket, no event.
             State::Down | State::Queued | State::Fresh => {}
         }
+    }
+
+    /// A connection that was made could not be made use of.
+    pub(super) fn shaking_failed<I: Io>(&mut self, io: &mut I, id: SeatId, kind: ErrorKind, detail: &str, now: u64) {
+        if let Some(conn) = self.pool.seat(id).conn.take() {
+            io.abort(conn);
+        }
+        self.shared.closed();
+        self.connecting -= 1;
+        self.connect_failed(id, kind, detail.to_owned(), now);
+        self.connect_some(io);
+    }
+
+    /// A connection is not made in time.
+    pub(super) fn connect_late<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+        let seat = self.pool.seat(id);
+        let detail = match seat.state {
+            State::Connecting => "no answer to the attempt to connect",
+            _ => "connected, and then no word",
+        };
+        let shaking = seat.state == State::Shaking;
+        if shaking {
+            self.shaking_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
+            return;
+        }
+        if let Some(conn) = seat.conn.take() {
+            io.abort(conn);
+        }
+        self.connecting -= 1;
+        self.connect_failed(id, ErrorKind::ConnectTimeout, detail.to_owned(), now);
+        self.connect_some(io);
     }
 }
 

@@ -1,55 +1,22 @@
-//! Requests out, answers in, samples and counts.
+//! Requests out, complete answers in: what every protocol has in common.
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::h1::{AnswerEvent, WireError};
 
-use super::seat::State;
-use super::{Pace, SeatId, Worker};
-use crate::clock::NEVER;
+use super::seat::{Does, State};
+use super::{LaneId, Pace, SeatId, Worker};
 use crate::recorder::Phase;
 
 impl Worker {
-    /// A seat is free: gives it the next request, or lets it stand in line. `connected` tells whether it can send at
-    /// once.
-    pub(super) fn settle<I: Io>(&mut self, io: &mut I, id: SeatId, connected: bool, now: u64) {
-        let due = match self.wanted(id) {
-            Some(due) => Some(due),
-            None => self.next_request(now),
-        };
-        match due {
-            Some(due) if connected => self.request(io, id, due, now),
-            Some(due) => {
-                let seat = &mut self.seats[id as usize];
-                seat.wants = true;
-                seat.due = due;
-                self.wanting += 1;
-                self.enqueue(id);
-            }
-            None => {
-                let seat = &mut self.seats[id as usize];
-                seat.state = if connected { State::Idle } else { State::Fresh };
-                self.wake_at[id as usize] = NEVER;
-                if !seat.in_line {
-                    seat.in_line = true;
-                    self.free.push_back(id);
-                }
-            }
+    /// A lane of a connection that is up has nothing to do: gives it the next request, or lets it stand by.
+    pub(super) fn settle<I: Io>(&mut self, io: &mut I, id: SeatId, lane: LaneId, now: u64) {
+        match self.next_request(now) {
+            Some(due) => self.request(io, id, lane, due, now),
+            None => self.pool.give(id, lane),
         }
     }
 
-    /// Takes the request that a seat has been waiting to send.
-    fn wanted(&mut self, id: SeatId) -> Option<u64> {
-        let seat = &mut self.seats[id as usize];
-        if !seat.wants {
-            return None;
-        }
-        seat.wants = false;
-        self.wanting -= 1;
-        Some(seat.due)
-    }
-
-    /// The next request for a free seat, as its due time.
+    /// The next request for a lane that is free at `now`, as its due time.
     pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
         match &mut self.pace {
             Pace::Open(backlog) => return backlog.pop(),
@@ -67,73 +34,59 @@ impl Worker {
         Some(now)
     }
 
-    /// Takes the seat that has been free longest.
-    pub(super) fn next_free(&mut self) -> Option<(SeatId, bool)> {
-        loop {
-            let id = self.free.pop_front()?;
-            let seat = &mut self.seats[id as usize];
-            seat.in_line = false;
-            match seat.state {
-                State::Idle => return Some((id, true)),
-                State::Fresh => return Some((id, false)),
-                // It lost its connection while it stood in line.
-                State::Down | State::Queued | State::Connecting | State::Busy => {}
-            }
-        }
+    /// A lane has a request that cannot be sent yet.
+    pub(super) fn want(&mut self, id: SeatId, lane: LaneId, due: u64) {
+        let lane = self.pool.lane(lane);
+        lane.does = Does::Want;
+        lane.due = due;
+        self.pool.seat(id).wants += 1;
+        self.wanting += 1;
     }
 
-    fn request<I: Io>(&mut self, io: &mut I, id: SeatId, due: u64, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        // Only seats with a connection are asked.
-        let Some(conn) = seat.conn else { return };
-        seat.state = State::Busy;
-        seat.due = due;
-        seat.sent = now;
-        seat.answers.request_sent(self.plan.head);
-        let mut bytes = self.plan.bytes.len();
-        match self.plan.body {
-            None => io.send(conn, &self.plan.bytes),
-            Some(body) => {
-                io.send_with(conn, &self.plan.bytes, body);
-                bytes += body.len();
-            }
-        }
-        self.wake_at[id as usize] = now + self.plan.timeout;
+    /// Takes back the request that a lane has been waiting to send.
+    pub(super) fn wanted(&mut self, id: SeatId, lane: LaneId) -> u64 {
+        let lane = self.pool.lane(lane);
+        debug_assert_eq!(lane.does, Does::Want);
+        lane.does = Does::Nothing;
+        let due = lane.due;
+        self.pool.seat(id).wants -= 1;
+        self.wanting -= 1;
+        due
+    }
+
+    /// A lane of a connection that is up sends a request.
+    pub(super) fn request<I: Io>(&mut self, io: &mut I, id: SeatId, lane_id: LaneId, due: u64, now: u64) {
+        let seat = &mut self.pool.seats[id as usize];
+        seat.room -= 1;
+        seat.busy += 1;
+        let lane = &mut self.pool.lanes[lane_id as usize];
+        lane.does = Does::Wait;
+        lane.due = due;
+        lane.sent = now;
+        lane.first = 0;
         self.busy += 1;
         self.slab.counts.sent += 1;
-        self.slab.counts.bytes_out += bytes as u64;
         self.tally(due).sent += 1;
+        self.patience.watch(lane_id, now + self.plan.timeout);
+        self.send_one(io, id, lane_id);
     }
 
-    pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SeatId, bytes: &[u8], now: u64) {
-        self.slab.counts.bytes_in += bytes.len() as u64;
-        let seat = &mut self.seats[id as usize];
-        let mut rest = bytes;
-        let end = loop {
-            match seat.answers.next(&mut rest) {
-                Ok(Some(AnswerEvent::Head(head))) => seat.answer.head(head.status, head.framing),
-                Ok(Some(AnswerEvent::Body(piece))) => seat.answer.body(piece, &self.plan.check),
-                Ok(Some(AnswerEvent::Informational(_))) => {}
-                Ok(Some(AnswerEvent::End { keep_alive })) => break Ok(keep_alive),
-                Ok(None) => return,
-                Err(error) => break Err(error),
-            }
-        };
-        match end {
-            // One request at a time is in flight, so whatever follows its answer nobody asked for.
-            Ok(_) if !rest.is_empty() => self.broken(io, id, &WireError::Unsolicited, now),
-            Ok(keep_alive) => self.complete(io, id, keep_alive, now),
-            Err(error) => self.broken(io, id, &error, now),
+    /// The answer of a lane is whole. `keep_alive`: its connection can be used again.
+    pub(super) fn complete<I: Io>(&mut self, io: &mut I, id: SeatId, lane_id: LaneId, keep_alive: bool, now: u64) {
+        let seat = &mut self.pool.seats[id as usize];
+        seat.busy -= 1;
+        if !seat.used {
+            seat.used = true;
+            seat.fails = 0;
+            self.used += 1;
         }
-    }
-
-    /// The answer is whole.
-    fn complete<I: Io>(&mut self, io: &mut I, id: SeatId, keep_alive: bool, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        seat.fails = 0;
-        let (due, sent) = (seat.due, seat.sent);
-        let (status, size) = (seat.answer.status(), seat.answer.size());
-        let verdict = self.plan.check.judge(&seat.answer);
+        let room = seat.room;
+        let lane = &mut self.pool.lanes[lane_id as usize];
+        lane.does = Does::Nothing;
+        let (due, sent) = (lane.due, lane.sent);
+        let first = if lane.first == 0 { now } else { lane.first };
+        let (status, size) = (lane.answer.status(), lane.answer.size());
+        let verdict = self.plan.check.judge(&lane.answer);
         self.busy -= 1;
 
         let tally = self.tally(due);
@@ -144,85 +97,133 @@ impl Worker {
                 tally.right += 1;
                 self.slab.counts.right += 1;
                 self.slab.counts.right_body_bytes += size;
-                self.sample(due, Some(sent), now);
+                self.sample(due, sent, first, now);
             }
-            Err(kind) => self.fail(due, Some(sent), kind, now),
+            Err(kind) => {
+                self.sample(due, sent, first, now);
+                self.count_error(due, kind);
+            }
         }
         self.last = now;
 
-        if keep_alive && !self.plan.close {
-            self.settle(io, id, true, now);
+        if !self.plan.thinks && keep_alive && room > 0 {
+            self.settle(io, id, lane_id, now);
+        } else {
+            self.pause(io, id, lane_id, keep_alive, now);
+        }
+    }
+
+    /// What follows an answer where that is not simply the next request.
+    fn pause<I: Io>(&mut self, io: &mut I, id: SeatId, lane: LaneId, keep_alive: bool, now: u64) {
+        if self.plan.thinks {
+            self.think(lane, now);
+        }
+        let seat = self.pool.seat(id);
+        if keep_alive && seat.room > 0 {
             return;
         }
-        if !self.plan.close {
+        if keep_alive && seat.busy > 0 {
+            // The answers to come are the last of this connection.
+            return;
+        }
+        if !keep_alive && !self.plan.close {
             self.slab.counts.closed_by_peer += 1;
         }
-        let seat = &mut self.seats[id as usize];
-        if let Some(conn) = seat.conn.take() {
-            io.close(conn);
-        }
-        seat.state = State::Down;
-        self.up -= 1;
+        self.fail_lanes(id, ErrorKind::ClosedEarly, now);
+        self.close(io, id);
+        self.down(id);
         self.retry(io, id, now);
     }
 
-    /// What came is not HTTP, or not an answer to anything.
-    fn broken<I: Io>(&mut self, io: &mut I, id: SeatId, _error: &WireError, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        if seat.state == State::Busy {
-            self.cut(io, id, ErrorKind::Protocol, now);
-            return;
-        }
-        // Between answers some servers say why they close, with an answer to no request (408).
-        self.slab.counts.closed_by_peer += 1;
-        if let Some(conn) = seat.conn.take() {
-            io.abort(conn);
-        }
-        self.lost(io, id, now);
-    }
-
-    /// Ends a busy connection and fails its request.
+    /// Cuts a connection and fails all that is in flight on it.
     pub(super) fn cut<I: Io>(&mut self, io: &mut I, id: SeatId, kind: ErrorKind, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        let (due, sent) = (seat.due, seat.sent);
-        if let Some(conn) = seat.conn.take() {
+        if let Some(conn) = self.pool.seat(id).conn.take() {
             io.abort(conn);
         }
-        self.busy -= 1;
-        self.wake_at[id as usize] = NEVER;
-        self.fail(due, Some(sent), kind, now);
+        self.fail_lanes(id, kind, now);
         self.lost(io, id, now);
     }
 
-    pub(super) fn on_eof<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        if seat.state == State::Busy {
-            match seat.answers.on_eof() {
-                // A body that lasts until the peer closes.
-                Ok(true) => self.complete(io, id, false, now),
-                Ok(false) | Err(_) => self.cut(io, id, ErrorKind::ClosedEarly, now),
-            }
+    /// All that is in flight on a connection has failed.
+    pub(super) fn fail_lanes(&mut self, id: SeatId, kind: ErrorKind, now: u64) {
+        if self.pool.seat(id).busy == 0 {
             return;
         }
-        self.slab.counts.closed_by_peer += 1;
-        if let Some(conn) = seat.conn.take() {
-            io.close(conn);
+        for lane in self.pool.lanes_of(id) {
+            if self.pool.lane(lane).does == Does::Wait {
+                self.fail(id, lane, kind, now);
+            }
         }
-        self.lost(io, id, now);
     }
 
-    /// A request ended without a right answer.
-    pub(super) fn fail(&mut self, due: u64, sent: Option<u64>, kind: ErrorKind, now: u64) {
-        self.sample(due, sent, now);
-        self.tally(due).error(kind);
-        self.slab.counts.error(kind);
+    /// The request of a lane ended without a right answer. The lane then has nothing to do.
+    pub(super) fn fail(&mut self, id: SeatId, lane: LaneId, kind: ErrorKind, now: u64) {
+        self.pool.seat(id).busy -= 1;
+        self.busy -= 1;
+        let lane = self.pool.lane(lane);
+        lane.does = Does::Nothing;
+        let (due, sent, first) = (lane.due, lane.sent, lane.first);
+        self.sample(due, sent, first, now);
+        self.count_error(due, kind);
         self.last = now;
     }
 
-    /// Records a request that ended. One that was due in warm-up leaves no sample behind in the window.
-    pub(super) fn sample(&mut self, due: u64, sent: Option<u64>, now: u64) {
+    /// A request ended before it could be sent, for want of a connection.
+    pub(super) fn fail_unsent(&mut self, due: u64, kind: ErrorKind, now: u64) {
+        self.sample_unsent(due, now);
+        self.count_error(due, kind);
+        self.last = now;
+    }
+
+    fn count_error(&mut self, due: u64, kind: ErrorKind) {
+        self.tally(due).error(kind);
+        self.slab.counts.error(kind);
+    }
+
+    /// Records a request that ended, and of whose answer the first byte came at `first` (0: none came). One that was due
+    /// in warm-up leaves no sample behind in the window.
+    #[inline]
+    fn sample(&mut self, due: u64, sent: u64, first: u64, now: u64) {
         if due >= self.window || self.slab.phase == Phase::Warmup {
-            self.slab.sample(due, sent, now);
+            self.slab.sample(due, Some(sent), now);
+            if first != now {
+                self.slab.first_byte(sent, first, now);
+            }
+        }
+    }
+
+    pub(super) fn sample_unsent(&mut self, due: u64, now: u64) {
+        if due >= self.window || self.slab.phase == Phase::Warmup {
+            self.slab.sample(due, None, now);
+        }
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SeatId, bytes: &[u8], now: u64) {
+        self.slab.counts.bytes_in += bytes.len() as u64;
+        self.on_answers(io, id, bytes, now);
+    }
+
+    /// No answer in time.
+    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, id: SeatId, _lane: LaneId, now: u64) {
+        // Without its connection nothing behind it can be answered either.
+        self.cut(io, id, ErrorKind::Timeout, now);
+    }
+
+    /// The peer will send no more.
+    pub(super) fn on_eof<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+        let seat = self.pool.seat(id);
+        match seat.state {
+            State::Shaking => {
+                self.shaking_failed(io, id, ErrorKind::ClosedEarly, "the peer closed the connection", now);
+            }
+            _ if seat.busy > 0 => self.end_answer(io, id, now),
+            _ => {
+                self.slab.counts.closed_by_peer += 1;
+                self.close(io, id);
+                self.lost(io, id, now);
+            }
         }
     }
 }

@@ -3,24 +3,33 @@
 //! A worker owns all that it touches for a request. It is a [`Handler`] of its driver's events and, between turns,
 //! looks at the clock ([`timeline`]): what has become due, which second is over, who has waited too long.
 //!
-//! - [`seat`]: a connection as the load sees it, which outlives the sockets it uses.
+//! - [`seat`]: a connection as the load sees it, which outlives the sockets it uses, and the lanes that it has.
 //! - [`connect`]: making connections, and what follows when one is lost.
-//! - [`exchange`]: requests out, answers in, samples and counts.
-//! - [`timeline`]: phases, seconds, due times, timeouts.
+//! - [`exchange`]: requests and complete answers: samples and counts, whatever the protocol.
+//! - [`one`]: HTTP/1.1 on a connection.
+//! - [`timeline`]: phases, seconds, due times.
+//! - [`patience`]: who has waited too long.
+//! - [`think`]: think times.
 //! - [`vigil`]: being awake when a request falls due.
 
 mod connect;
 mod exchange;
+mod one;
+mod patience;
 mod seat;
+mod think;
 mod timeline;
 mod vigil;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use weir_model::load::{ErrorKind, Shape};
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
@@ -32,14 +41,12 @@ use crate::recorder::{Histo, Phase, Slab, histo};
 use crate::schedule::Schedule;
 use crate::shared::{Message, Outcome, Ready, Shared};
 use crate::tally::Tally;
-use seat::{Seat, State};
+use patience::Patience;
+use seat::{Does, Pool, State};
 use vigil::Vigil;
 
 /// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
 const SWEEP: u64 = 10 * MILLI;
-
-/// Connections that one thread makes at a time: few enough for any listen queue that is not tiny.
-const CONNECTING_AT_ONCE: u32 = 512;
 
 /// When nobody listens at all, trying goes on for no longer than this.
 const REFUSED_FOR: u64 = 2 * SECOND;
@@ -61,6 +68,12 @@ pub(super) enum Pace {
 /// Index of a seat.
 type SeatId = u32;
 
+/// Index of a lane.
+type LaneId = u32;
+
+/// Something to do at a time, the earliest first.
+type Agenda = BinaryHeap<Reverse<(u64, u32)>>;
+
 /// The worker. See the module.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -71,19 +84,23 @@ pub(crate) struct Worker {
     messages: Sender<Message>,
     spares: Receiver<Box<Slab>>,
 
-    seats: Vec<Seat>,
-    /// For each seat, when to look at it next: its timeout, or its next attempt to connect. Apart from the seats,
-    /// so that looking through all of them reads eight bytes each.
-    wake_at: Vec<u64>,
+    pool: Pool,
     /// Which seat has a driver's slot.
     by_slot: Vec<SeatId>,
-    /// Seats that can take a request, longest free first.
-    free: VecDeque<SeatId>,
     /// Seats that wait for their turn to connect.
     queue: VecDeque<SeatId>,
+    /// Lanes that wait for an answer, and seats that wait to be connected.
+    patience: Patience,
+    connect_patience: Patience,
+    /// When seats may try again to connect, and when lanes have finished thinking.
+    pauses: Agenda,
+    thoughts: Agenda,
+    /// Lanes that have finished, and whose requests are to be sent.
+    ripe: Vec<LaneId>,
+    random: ChaCha8Rng,
 
     pace: Pace,
-    /// Seats being connected, connected, with a request in flight, with a request that waits for a connection.
+    /// Seats being connected, and ready; lanes with a request in flight, and with one that waits for a connection.
     connecting: u32,
     up: u32,
     busy: u32,
@@ -91,6 +108,8 @@ pub(crate) struct Worker {
 
     /// Attempts to connect so far.
     made: u64,
+    /// Connections that brought an answer.
+    used: u64,
 
     /// Warm-up's end, which is the window's start; the window's end; the end of all patience.
     window: u64,
@@ -111,8 +130,8 @@ pub(crate) struct Worker {
     /// At the window's start and its end: CPU, when, and what of the CPU was spent on vigils.
     cpu: [Option<(CpuTime, u64, u64)>; 2],
     connect_failure: Option<(ErrorKind, String)>,
-    /// Every failure to connect so far was a refusal.
-    only_refused: bool,
+    /// Every failure to connect so far was of a kind that trying again does not mend.
+    hopeless: bool,
 }
 
 impl Worker {
@@ -134,7 +153,11 @@ impl Worker {
                 Pace::Open(Backlog::new(Schedule::new(rate, arrivals, plan.seed, share.thread, plan.threads)))
             }
         };
-        let connections = share.connections as usize;
+        let (seats, lanes) = (share.connections, plan.lanes);
+        let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+        // Streams from 2^32 are not taken by arrivals, which have one a thread.
+        random.set_stream((1 << 32) + u64::from(share.thread));
+        let now = clock.now();
         Worker {
             plan,
             shared,
@@ -142,17 +165,22 @@ impl Worker {
             clock,
             messages,
             spares,
-            seats: (0..connections).map(|_| Seat::new()).collect(),
-            wake_at: vec![NEVER; connections],
-            by_slot: Vec::with_capacity(connections),
-            free: VecDeque::with_capacity(connections),
-            queue: VecDeque::with_capacity(connections),
+            pool: Pool::new(seats, seats, lanes),
+            by_slot: Vec::with_capacity(seats as usize),
+            queue: VecDeque::with_capacity(seats as usize),
+            patience: Patience::new(seats * lanes, seats * lanes, now),
+            connect_patience: Patience::new(seats, seats, now),
+            pauses: Agenda::with_capacity(seats as usize),
+            thoughts: Agenda::new(),
+            ripe: Vec::new(),
+            random,
             pace,
             connecting: 0,
             up: 0,
             busy: 0,
             wanting: 0,
             made: 0,
+            used: 0,
             window: NEVER,
             end: NEVER,
             edge: NEVER,
@@ -166,7 +194,7 @@ impl Worker {
             vigil: Vigil::default(),
             cpu: [None; 2],
             connect_failure: None,
-            only_refused: true,
+            hopeless: true,
         }
     }
 
@@ -191,7 +219,7 @@ impl Worker {
 
     /// Makes the connections and waits for the start. False: there will be none.
     fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
-        for id in 0..self.seats.len() as SeatId {
+        for id in 0..self.pool.len() {
             self.enqueue(id);
         }
         self.connect_some(driver);
@@ -218,7 +246,10 @@ impl Worker {
                 self.begin(driver, start);
                 return Ok(true);
             }
-            let until = start.unwrap_or(NEVER).min(now + SWEEP);
+            let mut until = start.unwrap_or(NEVER).min(now + SWEEP);
+            if self.connecting < self.plan.connecting_at_once && !self.queue.is_empty() {
+                until = until.min(self.next_attempt().max(now));
+            }
             driver.turn(self, Some(self.clock.instant(until)))?;
         }
     }
@@ -226,9 +257,9 @@ impl Worker {
     /// All connections are up, or no more can be hoped for.
     fn is_ready(&self, now: u64, begun: u64) -> bool {
         let tried = now - begun;
-        self.up == self.seats.len() as u32
+        self.up == self.pool.len()
             || tried >= self.plan.timeout
-            || (self.up == 0 && self.only_refused && tried >= REFUSED_FOR && self.failed_once())
+            || (self.up == 0 && self.hopeless && tried >= REFUSED_FOR && self.failed_once())
     }
 
     fn failed_once(&self) -> bool {
@@ -238,18 +269,22 @@ impl Worker {
     /// What will not be answered any more is counted.
     fn give_up<D: Driver>(&mut self, driver: &mut D) {
         let now = self.clock.now();
-        for id in 0..self.seats.len() {
-            let seat = &mut self.seats[id];
-            let (due, sent) = (seat.due, seat.sent);
-            match seat.state {
-                State::Busy => {
-                    if let Some(conn) = seat.conn.take() {
-                        driver.abort(conn);
-                    }
-                    self.fail(due, Some(sent), ErrorKind::Timeout, now);
+        for id in 0..self.pool.len() {
+            let seat = self.pool.seat(id);
+            if seat.busy > 0
+                && let Some(conn) = seat.conn.take()
+            {
+                driver.abort(conn);
+            }
+            self.fail_lanes(id, ErrorKind::Timeout, now);
+            if self.pool.seat(id).wants == 0 {
+                continue;
+            }
+            for lane in self.pool.lanes_of(id) {
+                if self.pool.lane(lane).does == Does::Want {
+                    let due = self.wanted(id, lane);
+                    self.never_sent(due, now);
                 }
-                _ if seat.wants => self.never_sent(due, now),
-                _ => {}
             }
         }
         while let Some(due) = self.oldest_waiting() {
@@ -268,16 +303,16 @@ impl Worker {
     }
 
     fn never_sent(&mut self, due: u64, now: u64) {
-        self.sample(due, None, now);
+        self.sample_unsent(due, now);
         self.tally(due).unsent += 1;
     }
 
     /// Closes what is open and gives the driver time to do it.
     fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
-        for seat in &mut self.seats {
+        for seat in &mut self.pool.seats {
             if let Some(conn) = seat.conn.take() {
                 match seat.state {
-                    State::Idle => driver.close(conn),
+                    State::Up => driver.close(conn),
                     _ => driver.abort(conn),
                 }
             }
@@ -304,6 +339,7 @@ impl Worker {
             before: std::mem::replace(&mut self.before, Tally::new()),
             window: std::mem::replace(&mut self.inside, Tally::new()),
             connect: std::mem::replace(&mut self.connect_times, histo()),
+            used: self.used,
             cpu_us,
             vigil_us,
             busy,
@@ -332,6 +368,11 @@ impl Worker {
         if due < self.window { &mut self.before } else { &mut self.inside }
     }
 
+    /// The number of a seat among the connections of all threads.
+    fn number(&self, id: SeatId) -> u32 {
+        self.share.first + id
+    }
+
     fn phase(&self) -> Phase {
         self.slab.phase
     }
@@ -342,7 +383,7 @@ impl Handler for Worker {
         let Some(&id) = self.by_slot.get(conn.slot()) else {
             return;
         };
-        if self.seats[id as usize].conn != Some(conn) {
+        if self.pool.seats[id as usize].conn != Some(conn) {
             return;
         }
         self.vigil.disturb();
@@ -354,7 +395,7 @@ impl Handler for Worker {
             Event::Data(bytes) => self.on_data(io, id, bytes, now),
             Event::Connected => self.on_connected(io, id, now),
             Event::Eof => self.on_eof(io, id, now),
-            Event::Failed(error) => self.on_failed(io, id, &error, now),
+            Event::Failed { error, .. } => self.on_failed(io, id, &error, now),
             Event::Accepted | Event::Sent => {}
         }
     }

@@ -1,10 +1,11 @@
 //! Phases, seconds, due times and timeouts: what a worker looks at between turns of its driver.
 
-use weir_model::load::ErrorKind;
+use std::cmp::Reverse;
+
 use weir_net::Io;
 
-use super::seat::State;
-use super::{Pace, SWEEP, SeatId, Worker};
+use super::seat::{Does, State};
+use super::{Pace, SWEEP, Worker};
 use crate::clock::{NEVER, SECOND};
 use crate::cpu::CpuTime;
 use crate::recorder::{Phase, Slab};
@@ -26,19 +27,40 @@ impl Worker {
         self.look(io);
     }
 
-    /// In a closed load every seat has its first request now, also one that is not connected.
+    /// In a closed load every lane has its first request now, also one that is not connected. Where there are fewer
+    /// requests than lanes they are spread over the connections.
     fn begin_closed<I: Io>(&mut self, io: &mut I, start: u64) {
-        for id in 0..self.seats.len() as SeatId {
-            let Some(due) = self.next_request(start) else {
+        let seats = self.pool.len();
+        (0..seats).for_each(|id| self.pool.forget_free(id));
+        'given: for nth in 0..self.plan.lanes {
+            for id in 0..seats {
+                if nth >= self.pool.seat(id).lanes {
+                    continue;
+                }
+                let Some(due) = self.next_request(start) else {
+                    break 'given;
+                };
+                self.want(id, self.pool.first_lane(id) + nth, due);
+            }
+        }
+        for id in 0..seats {
+            self.serve(io, id);
+        }
+    }
+
+    /// Sends what waits for a connection that is up.
+    fn serve<I: Io>(&mut self, io: &mut I, id: u32) {
+        if self.pool.seat(id).state != State::Up {
+            return;
+        }
+        for lane in self.pool.lanes_of(id) {
+            let seat = self.pool.seat(id);
+            if seat.wants == 0 || seat.room == 0 {
                 return;
-            };
-            let seat = &mut self.seats[id as usize];
-            let connected = seat.state == State::Idle;
-            seat.wants = true;
-            seat.due = due;
-            self.wanting += 1;
-            if connected {
-                self.settle(io, id, true, self.clock.now());
+            }
+            if self.pool.lane(lane).does == Does::Want {
+                let due = self.wanted(id, lane);
+                self.request(io, id, lane, due, self.clock.now());
             }
         }
     }
@@ -72,8 +94,9 @@ impl Worker {
     pub(super) fn next_due(&self) -> u64 {
         match &self.pace {
             // With no seat free, what becomes due can wait to be counted.
-            Pace::Open(backlog) if !self.free.is_empty() => backlog.next_due(),
-            _ => NEVER,
+            Pace::Open(backlog) if !self.pool.nobody_free() => backlog.next_due(),
+            Pace::Open(_) => NEVER,
+            Pace::Closed | Pace::Counted(_) => self.next_thought(),
         }
     }
 
@@ -169,6 +192,7 @@ impl Worker {
     /// Counts what became due up to `now`.
     fn count_due(&mut self, now: u64) {
         let Pace::Open(backlog) = &mut self.pace else {
+            self.count_thoughts(now);
             return;
         };
         while let Some(due) = backlog.count_one(now) {
@@ -178,46 +202,72 @@ impl Worker {
         }
     }
 
-    /// Gives due requests to free seats.
+    /// Gives due requests to free lanes.
     fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
-        while let Pace::Open(backlog) = &self.pace
+        self.dispatch_thoughts(io, now);
+        while let Pace::Open(backlog) = &mut self.pace
             && backlog.waiting() > 0
-            && let Some((id, connected)) = self.next_free()
+            && let Some((id, lane)) = self.pool.take()
+            && let Some(due) = backlog.pop()
         {
-            self.settle(io, id, connected, now);
+            if self.pool.seat(id).state == State::Up {
+                self.request(io, id, lane, due, now);
+            } else {
+                self.want(id, lane, due);
+                self.enqueue(id);
+            }
         }
         self.connect_some(io);
     }
 
-    /// Looks, a hundred times a second, for seats that have waited long enough.
+    /// Looks, a hundred times a second, for those that have waited long enough.
     pub(super) fn sweep<I: Io>(&mut self, io: &mut I, now: u64) {
         if now < self.next_sweep {
             return;
         }
         self.next_sweep = now + SWEEP;
-        for id in 0..self.wake_at.len() {
-            if self.wake_at[id] <= now {
-                self.wake(io, id as SeatId, now);
+        while let Some(lane) = self.patience.take(now) {
+            self.look_at_lane(io, lane, now);
+        }
+        while let Some(id) = self.connect_patience.take(now) {
+            self.look_at_connecting(io, id, now);
+        }
+        while let Some(&Reverse((at, id))) = self.pauses.peek()
+            && at <= now
+        {
+            self.pauses.pop();
+            if self.pool.seat(id).state == State::Down {
+                self.retry(io, id, now);
             }
         }
+        self.connect_some(io);
         self.show_gauges();
     }
 
-    fn wake<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = &mut self.seats[id as usize];
-        match seat.state {
-            State::Busy => self.cut(io, id, ErrorKind::Timeout, now),
-            State::Connecting => {
-                if let Some(conn) = seat.conn.take() {
-                    io.abort(conn);
-                }
-                self.connecting -= 1;
-                let detail = "no answer to the attempt to connect".to_owned();
-                self.connect_failed(id, ErrorKind::ConnectTimeout, detail, now);
-                self.connect_some(io);
-            }
-            State::Down => self.retry(io, id, now),
-            State::Queued | State::Fresh | State::Idle => self.wake_at[id as usize] = NEVER,
+    /// A lane began to wait a timeout ago, or waits for something newer since.
+    fn look_at_lane<I: Io>(&mut self, io: &mut I, lane_id: u32, now: u64) {
+        let lane = self.pool.lane(lane_id);
+        if lane.does != Does::Wait {
+            return;
+        }
+        let until = lane.sent.saturating_add(self.plan.timeout);
+        if until <= now {
+            self.time_out(io, self.pool.seat_of(lane_id), lane_id, now);
+        } else {
+            self.patience.watch(lane_id, until);
+        }
+    }
+
+    fn look_at_connecting<I: Io>(&mut self, io: &mut I, id: u32, now: u64) {
+        let seat = self.pool.seat(id);
+        if !matches!(seat.state, State::Connecting | State::Shaking) {
+            return;
+        }
+        let until = seat.begun.saturating_add(self.plan.timeout);
+        if until <= now {
+            self.connect_late(io, id, now);
+        } else {
+            self.connect_patience.watch(id, until);
         }
     }
 }

@@ -1,0 +1,109 @@
+//! HTTP/1.1 on a connection: requests out as they were prepared, answers in the order of the requests.
+
+use weir_model::load::ErrorKind;
+use weir_net::Io;
+use weir_wire::h1::{AnswerEvent, WireError};
+
+use super::{LaneId, SeatId, Worker};
+
+impl Worker {
+    /// Sends the request of a lane.
+    #[inline]
+    pub(super) fn send_one<I: Io>(&mut self, io: &mut I, id: SeatId, lane: LaneId) {
+        let seat = &mut self.pool.seats[id as usize];
+        if self.plan.lanes > 1 {
+            seat.order.get_or_insert_default().push_back(lane);
+        }
+        seat.answers.request_sent(self.plan.head);
+        // Only seats with a connection are asked.
+        let Some(conn) = seat.conn else { return };
+        let mut bytes = self.plan.bytes.len();
+        match self.plan.body {
+            None => io.send(conn, &self.plan.bytes),
+            Some(body) => {
+                io.send_with(conn, &self.plan.bytes, body);
+                bytes += body.len();
+            }
+        }
+        self.slab.counts.bytes_out += bytes as u64;
+    }
+
+    /// The lane whose answer is next.
+    #[inline]
+    fn oldest(&self, id: SeatId) -> LaneId {
+        let seat = &self.pool.seats[id as usize];
+        // Without an order there is one lane.
+        seat.order.as_ref().and_then(|order| order.front().copied()).unwrap_or(self.pool.first_lane(id))
+    }
+
+    /// Bytes of answers came.
+    pub(super) fn on_answers<I: Io>(&mut self, io: &mut I, id: SeatId, bytes: &[u8], now: u64) {
+        let mut rest = bytes;
+        loop {
+            let lane_id = self.oldest(id);
+            let seat = &mut self.pool.seats[id as usize];
+            let lane = &mut self.pool.lanes[lane_id as usize];
+            let end = loop {
+                match seat.answers.next(&mut rest) {
+                    Ok(Some(AnswerEvent::Head(head))) => lane.answer.head(head.status, head.framing),
+                    Ok(Some(AnswerEvent::Body(piece))) => lane.answer.body(piece, &self.plan.check),
+                    Ok(Some(AnswerEvent::Informational(_))) => {}
+                    Ok(Some(AnswerEvent::End { keep_alive })) => break Ok(keep_alive),
+                    Ok(None) => {
+                        if lane.first == 0 {
+                            lane.first = now;
+                        }
+                        return;
+                    }
+                    Err(error) => break Err(error),
+                }
+            };
+            let keep_alive = match end {
+                // Whatever follows the answer to the last request nobody asked for.
+                Ok(_) if !rest.is_empty() && seat.busy == 1 => {
+                    return self.broken(io, id, &WireError::Unsolicited, now);
+                }
+                Ok(keep_alive) => keep_alive,
+                Err(error) => return self.broken(io, id, &error, now),
+            };
+            if let Some(order) = &mut seat.order {
+                order.pop_front();
+            }
+            let conn = seat.conn;
+            self.complete(io, id, lane_id, keep_alive, now);
+            // What follows the connection's last answer goes with the connection.
+            if rest.is_empty() || self.pool.seats[id as usize].conn != conn {
+                return;
+            }
+        }
+    }
+
+    /// What came is not HTTP, or not an answer to anything.
+    fn broken<I: Io>(&mut self, io: &mut I, id: SeatId, _error: &WireError, now: u64) {
+        if self.pool.seat(id).busy > 0 {
+            let lane = self.oldest(id);
+            let lane = self.pool.lane(lane);
+            if lane.first == 0 {
+                lane.first = now;
+            }
+            self.cut(io, id, ErrorKind::Protocol, now);
+            return;
+        }
+        // Between answers some servers say why they close, with an answer to no request (408).
+        self.slab.counts.closed_by_peer += 1;
+        if let Some(conn) = self.pool.seat(id).conn.take() {
+            io.abort(conn);
+        }
+        self.lost(io, id, now);
+    }
+
+    /// The peer closed with requests in flight.
+    pub(super) fn end_answer<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+        let lane = self.oldest(id);
+        match self.pool.seat(id).answers.on_eof() {
+            // A body that lasts until the peer closes.
+            Ok(true) => self.complete(io, id, lane, false, now),
+            Ok(false) | Err(_) => self.cut(io, id, ErrorKind::ClosedEarly, now),
+        }
+    }
+}
