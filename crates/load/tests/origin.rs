@@ -7,8 +7,7 @@ use weir_model::suite::{Arrivals, Expect, Request};
 use weir_origin::{Options, Origin, payload_hash};
 
 fn load(driver: DriverChoice, shape: Shape, close: bool) -> (LoadResult, Books) {
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let origin = Origin::start(Options { listen, threads: 1, cpus: vec![], driver }).unwrap();
+    let origin = Origin::start(Options { driver, ..Options::default() }).unwrap();
     let target = Target::tcp(origin.addr(), "origin.test");
     let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
     let hash = Some(payload_hash(11_268));

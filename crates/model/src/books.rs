@@ -43,6 +43,10 @@ pub struct Books {
     pub max_in_flight_per_connection: u64,
     /// Most connections open at once, over the origin's life.
     pub max_connections_open: u64,
+    /// Answers spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`. Of these
+    /// `length`, `status` and `drip` are also in `answered` once they are sent.
+    #[serde(default)]
+    pub faults: BTreeMap<String, u64>,
 }
 
 /// Version of [`Books`].
@@ -76,6 +80,7 @@ impl Books {
             connection_headers: counts(&self.connection_headers, &earlier.connection_headers),
             max_in_flight_per_connection: self.max_in_flight_per_connection,
             max_connections_open: self.max_connections_open,
+            faults: counts(&self.faults, &earlier.faults),
         }
     }
 }

@@ -40,5 +40,11 @@ fn options(arguments: &[String]) -> Option<Options> {
         _ => return None,
     };
     let cpus = cpu.map(|cpu| cpu.parse()).transpose().ok()?;
-    Some(Options { listen: listen.parse().ok()?, threads: 1, cpus: cpus.into_iter().collect(), driver })
+    Some(Options {
+        listen: listen.parse().ok()?,
+        threads: 1,
+        cpus: cpus.into_iter().collect(),
+        driver,
+        ..Options::default()
+    })
 }

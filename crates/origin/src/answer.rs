@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use weir_model::books::Books;
-use weir_net::{Conn, Io};
 use weir_wire::h1::Version;
 use weir_wire::h1::encode::{self, BodyFraming, Persistence};
 
+use crate::fault::Fault;
+use crate::line::Sink;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
+use crate::spoil::Rendered;
 
 /// Bytes a chunk of a chunked answer.
 const CHUNK: usize = 16 << 10;
@@ -24,6 +26,8 @@ pub(crate) struct Answer {
     pub(crate) given: Given,
     /// Not before then.
     pub(crate) due: Option<Instant>,
+    /// What goes wrong with it.
+    pub(crate) fault: Option<Fault>,
     /// Which kind of thing.
     pub(crate) role: Role,
     /// The request was HEAD: the head of what GET would get.
@@ -45,6 +49,8 @@ pub(crate) enum Role {
     Malformed,
     /// `100 Continue`.
     Continue,
+    /// A part of the answer to a counted request that is not its end, or has none.
+    Part,
 }
 
 /// What an answer repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
@@ -103,42 +109,44 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Queues the whole answer. `books` is asked for the accounts if the answer is about them.
-    pub(crate) fn write<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        answer: &Answer,
-        books: impl FnOnce() -> Books,
-    ) -> Written {
+    pub(crate) fn write(&mut self, to: &mut impl Sink, answer: &Answer, books: impl FnOnce() -> Books) -> Written {
         let resolved = &*answer.resolved;
         if answer.role == Role::Continue {
-            io.send(conn, encode::CONTINUE);
+            to.send(encode::CONTINUE);
             return Written { bytes: encode::CONTINUE.len() as u64, ..Written::default() };
         }
         let usual = answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
+        let usual = usual && answer.fault.is_none();
         if usual && (answer.head_only || !resolved.plan.chunked) {
-            return send_ready(io, conn, resolved, answer.head_only);
+            return send_ready(to, resolved, answer.head_only);
         }
         match resolved.source {
             Source::Fixed => match &resolved.body {
-                Body::Copied(bytes) => self.send(io, conn, answer, resolved.content_type, bytes),
-                Body::Static(bytes) => self.send_static(io, conn, answer, bytes),
+                Body::Copied(bytes) => self.send(to, answer, resolved.content_type, bytes),
+                Body::Static(bytes) => self.send_static(to, answer, bytes),
             },
             Source::Echo => {
                 let content_type = answer.given.content_type().unwrap_or(resolved.content_type);
-                self.send(io, conn, answer, content_type, answer.given.body())
+                self.send(to, answer, content_type, answer.given.body())
             }
-            Source::Headers => self.send(io, conn, answer, resolved.content_type, answer.given.body()),
+            Source::Headers => self.send(to, answer, resolved.content_type, answer.given.body()),
             Source::Books => {
                 let mut text = serde_json::to_vec_pretty(&books()).unwrap_or_default();
                 text.push(b'\n');
-                self.send(io, conn, answer, resolved.content_type, &text)
+                self.send(to, answer, resolved.content_type, &text)
             }
         }
     }
 
+    /// The whole answer, not handed to anybody.
+    pub(crate) fn render(&mut self, answer: &Answer, books: impl FnOnce() -> Books) -> (Rendered, Written) {
+        let mut rendered = Rendered::default();
+        let written = self.write(&mut rendered, answer, books);
+        (rendered, written)
+    }
+
     /// Sends a body that the driver copies.
-    fn send<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, content_type: &str, body: &[u8]) -> Written {
+    fn send(&mut self, to: &mut impl Sink, answer: &Answer, content_type: &str, body: &[u8]) -> Written {
         let framing = self.head(answer, content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -146,22 +154,22 @@ impl Writer {
         if framing == BodyFraming::Chunked && answer.has_body() {
             for piece in body.chunks(CHUNK) {
                 encode::chunk(&mut self.scratch, piece);
-                sent.copied(io, conn, &mut self.scratch);
+                sent.copied(to, &mut self.scratch);
             }
             self.scratch.extend_from_slice(encode::LAST_CHUNK);
         } else if body.len() <= SMALL {
             self.scratch.extend_from_slice(body);
         } else {
-            sent.copied(io, conn, &mut self.scratch);
-            io.send(conn, body);
+            sent.copied(to, &mut self.scratch);
+            to.send(body);
             sent.0 += body.len() as u64;
         }
-        sent.copied(io, conn, &mut self.scratch);
+        sent.copied(to, &mut self.scratch);
         Written { bytes: sent.0, body: body.len() as u64, before_body }
     }
 
     /// Sends a body that the driver need not copy.
-    fn send_static<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer, body: &'static [u8]) -> Written {
+    fn send_static(&mut self, to: &mut impl Sink, answer: &Answer, body: &'static [u8]) -> Written {
         let framing = self.head(answer, answer.resolved.content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -169,13 +177,13 @@ impl Writer {
         if framing == BodyFraming::Chunked && answer.has_body() {
             for piece in body.chunks(CHUNK) {
                 encode::chunk_head(&mut self.scratch, piece.len());
-                sent.with(io, conn, &mut self.scratch, piece);
+                sent.with(to, &mut self.scratch, piece);
                 self.scratch.extend_from_slice(encode::CHUNK_END);
             }
             self.scratch.extend_from_slice(encode::LAST_CHUNK);
-            sent.copied(io, conn, &mut self.scratch);
+            sent.copied(to, &mut self.scratch);
         } else {
-            sent.with(io, conn, &mut self.scratch, body);
+            sent.with(to, &mut self.scratch, body);
         }
         Written { bytes: sent.0, body: body.len() as u64, before_body }
     }
@@ -188,6 +196,7 @@ impl Writer {
             // HTTP/1.0 has no chunks: the end of the connection is the end of the body. Such an answer closes.
             (true, Version::Http10) => BodyFraming::None,
         };
+        let framing = answer.false_length(length as u64).map_or(framing, BodyFraming::Length);
         let persistence = match (answer.close, answer.version) {
             (true, _) => Persistence::Close,
             (false, Version::Http11) => Persistence::Implied,
@@ -215,6 +224,7 @@ impl Answer {
             resolved: Rc::new(resolved),
             given: Given::default(),
             due: None,
+            fault: None,
             role: Role::Counted,
             head_only: false,
             version: Version::Http11,
@@ -222,7 +232,17 @@ impl Answer {
         }
     }
 
-    fn has_body(&self) -> bool {
+    /// The length that this answer claims to have in place of the true one.
+    pub(crate) fn false_length(&self, length: u64) -> Option<u64> {
+        let Some(Fault::Length { more }) = self.fault else {
+            return None;
+        };
+        // Nothing is not less than nothing.
+        Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
+    }
+
+    /// Whether a body follows the head.
+    pub(crate) fn has_body(&self) -> bool {
         !self.head_only && !resolve::bodiless(self.resolved.plan.status) && self.resolved.plan.status != 205
     }
 }
@@ -232,34 +252,34 @@ impl Answer {
 struct Sent(u64);
 
 impl Sent {
-    fn copied<I: Io>(&mut self, io: &mut I, conn: Conn, scratch: &mut Vec<u8>) {
-        io.send(conn, scratch);
+    fn copied(&mut self, to: &mut impl Sink, scratch: &mut Vec<u8>) {
+        to.send(scratch);
         self.0 += scratch.len() as u64;
         scratch.clear();
     }
 
-    fn with<I: Io>(&mut self, io: &mut I, conn: Conn, scratch: &mut Vec<u8>, body: &'static [u8]) {
-        io.send_with(conn, scratch, body);
+    fn with(&mut self, to: &mut impl Sink, scratch: &mut Vec<u8>, body: &'static [u8]) {
+        to.send_with(scratch, body);
         self.0 += (scratch.len() + body.len()) as u64;
         scratch.clear();
     }
 }
 
 /// The usual answer: bytes that were made ready when the target was first seen.
-fn send_ready<I: Io>(io: &mut I, conn: Conn, resolved: &Resolved, head_only: bool) -> Written {
+fn send_ready(to: &mut impl Sink, resolved: &Resolved, head_only: bool) -> Written {
     let head = &resolved.ready[..resolved.ready_head];
     let before_body = head.len() as u64;
     match &resolved.body {
         _ if head_only => {
-            io.send(conn, head);
+            to.send(head);
             Written { bytes: before_body, body: 0, before_body }
         }
         Body::Copied(body) => {
-            io.send(conn, &resolved.ready);
+            to.send(&resolved.ready);
             Written { bytes: resolved.ready.len() as u64, body: body.len() as u64, before_body }
         }
         Body::Static(body) => {
-            io.send_with(conn, head, body);
+            to.send_with(head, body);
             Written { bytes: before_body + body.len() as u64, body: body.len() as u64, before_body }
         }
     }

@@ -21,6 +21,7 @@
 //!   *Bytes out*: those that the kernel has taken, looked at whenever something happens on the connection.
 //!   Of an answer that a failure cuts off, what was taken since the last event before it is not known and left out.
 //!   Of a chunked answer that is cut off, chunk framing may count as body.
+//! - *faults*: when the origin begins to do it.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!
 //! This module does not know connections or sockets.
@@ -30,6 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_model::books::{BOOKS_SCHEMA, Books};
 use weir_wire::h1::{ConnectionHeader, Version};
+
+use crate::fault::{self, FaultKind};
 
 /// Names of [`Counters::versions`], in their order.
 const VERSIONS: [&str; 2] = ["HTTP/1.0", "HTTP/1.1"];
@@ -80,6 +83,7 @@ pub(crate) struct Counters {
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_used: Counter,
     pub(crate) connections_reset: Counter,
+    faults: [Counter; fault::KINDS.len()],
 }
 
 impl Counters {
@@ -98,6 +102,11 @@ impl Counters {
             ConnectionHeader::Other => 3,
         };
         self.connection_headers[header].add(1);
+    }
+
+    /// Counts an answer that is spoiled on purpose.
+    pub(crate) fn fault(&self, kind: FaultKind) {
+        self.faults[kind as usize].add(1);
     }
 }
 
@@ -161,6 +170,7 @@ impl Ledger {
             connection_headers: self.by_name(&CONNECTION_HEADERS, |w| &w.connection_headers),
             max_in_flight_per_connection: max(|w| &w.max_in_flight).unwrap_or(0),
             max_connections_open: self.max_open.load(Ordering::Relaxed),
+            faults: self.by_name(&fault::KINDS, |w| &w.faults),
         }
     }
 

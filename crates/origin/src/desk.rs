@@ -1,13 +1,18 @@
-//! What the connections of one worker share: its account, the answers it has ready, its timers.
+//! What the connections of one worker share: its account, the answers it has ready, its timers, its dice.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use weir_net::{Conn, Io};
-
-use crate::answer::{Answer, Writer, Written};
+use crate::answer::{Answer, Role, Writer, Written};
 use crate::books::{Counters, Ledger};
-use crate::resolve::Cache;
+use crate::chance::Chance;
+use crate::fault::Fault;
+use crate::line::Sink;
+use crate::options::Manner;
+use crate::resolve::{Cache, Resolved};
+use crate::spoil::Rendered;
 use crate::timers::Timers;
+use crate::value;
 
 /// Buffers kept for reuse.
 const SPARE: usize = 64;
@@ -25,11 +30,18 @@ pub(crate) struct Desk {
     /// Which connections to look at again, and when.
     pub(crate) timers: Timers,
     spare: Vec<Vec<u8>>,
+    /// For answers whose target does not say.
+    manner: Manner,
+    /// The manner is not plain.
+    special: bool,
+    chance: Chance,
 }
 
 impl Desk {
-    /// The desk of one worker.
-    pub(crate) fn new(ledger: Arc<Ledger>, worker: usize) -> Desk {
+    /// The desk of one worker, which answers in this manner.
+    pub(crate) fn new(ledger: Arc<Ledger>, worker: usize, manner: Manner) -> Desk {
+        let chance = Chance::new(manner.seed, worker);
+        let special = manner.is_special();
         Desk {
             ledger,
             worker,
@@ -37,6 +49,9 @@ impl Desk {
             writer: Writer::default(),
             timers: Timers::default(),
             spare: Vec::new(),
+            manner,
+            special,
+            chance,
         }
     }
 
@@ -46,8 +61,28 @@ impl Desk {
     }
 
     /// Hands an answer to the driver.
-    pub(crate) fn write<I: Io>(&mut self, io: &mut I, conn: Conn, answer: &Answer) -> Written {
-        self.writer.write(io, conn, answer, || self.ledger.books())
+    pub(crate) fn write(&mut self, to: &mut impl Sink, answer: &Answer) -> Written {
+        self.writer.write(to, answer, || self.ledger.books())
+    }
+
+    /// What an answer would be, not handed to anybody.
+    pub(crate) fn render(&mut self, answer: &Answer) -> (Rendered, Written) {
+        self.writer.render(answer, || self.ledger.books())
+    }
+
+    /// When the answer to a request that is now complete is due, and what goes wrong with it. The clock is read for
+    /// delays only.
+    pub(crate) fn fate(&mut self, resolved: &Resolved, role: Role) -> (Option<Instant>, Option<Fault>) {
+        if role != Role::Counted || !(self.special || resolved.special) {
+            return (None, None);
+        }
+        let delay = match resolved.plan.delay.or(self.manner.delay) {
+            Some(delay) => value::delay_at(delay, self.chance.unit()),
+            None => Duration::ZERO,
+        };
+        let faults = resolved.plan.faults.as_deref().unwrap_or(&self.manner.faults);
+        let fault = faults.draw(&mut self.chance);
+        ((!delay.is_zero()).then(|| Instant::now() + delay), fault)
     }
 
     /// A connection was accepted.

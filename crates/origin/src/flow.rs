@@ -17,14 +17,18 @@ use std::mem;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use weir_net::{Conn, Io};
+use weir_net::Conn;
 use weir_wire::h1::{self, Framing, RequestHead, Version};
 
-use crate::answer::{Answer, Given, Role};
+use crate::answer::{Answer, Given, Role, Written};
 use crate::desk::Desk;
+use crate::fault::Fault;
 use crate::handed::Handed;
+use crate::line::Line;
 use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{Resolved, Source};
+use crate::spoil::{self, Drip};
+use crate::timers::TimerId;
 
 /// Bytes queued in the driver above which answers wait in the connection's own queue.
 pub(crate) const HIGH_WATER: usize = 256 << 10;
@@ -54,10 +58,26 @@ pub(crate) struct Flow {
     used: bool,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
     asked: bool,
-    /// A timer is set.
-    timed: bool,
-    /// Closes a while after the last answer, not at once.
-    lingers: bool,
+    /// The timer that is set.
+    timer: Option<TimerId>,
+    /// How it ends, once it is to end.
+    end: End,
+    /// An answer has stopped in the middle on purpose: nothing is sent until the peer gives up.
+    stalled: bool,
+    /// The answer that is let out slowly, before those that wait.
+    drip: Option<Box<Drip>>,
+}
+
+/// How a connection ends after its last answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum End {
+    /// Closed at once.
+    #[default]
+    Close,
+    /// Closed a while later.
+    Linger,
+    /// Reset.
+    Reset,
 }
 
 /// How far a connection is in its life. Only goes forward.
@@ -114,9 +134,9 @@ impl Flow {
     }
 
     /// The kernel may have taken more since the last event: brings the books up to date.
-    pub(crate) fn settle<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk) {
+    pub(crate) fn settle<L: Line>(&mut self, line: &L, desk: &Desk) {
         if !self.handed.is_empty() {
-            self.settle_at(io.unsent(conn), desk);
+            self.settle_at(line.unsent(), desk);
         }
     }
 
@@ -139,14 +159,7 @@ impl Flow {
     }
 
     /// A head is complete.
-    pub(crate) fn on_head<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        desk: &mut Desk,
-        head: &RequestHead<'_>,
-        read: usize,
-    ) {
+    pub(crate) fn on_head<L: Line>(&mut self, line: &mut L, desk: &mut Desk, head: &RequestHead<'_>, read: usize) {
         let resolved = desk.cache.resolve(head.target);
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.unattributed) + read as u64;
@@ -167,9 +180,9 @@ impl Flow {
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer has asked first: the answer is no, and it need not send the body.
-                return self.on_end(io, conn, desk, false);
+                return self.on_end(line, desk, false);
             }
-            self.enqueue(io, conn, desk, Answer::interim());
+            self.enqueue(line, desk, Answer::interim());
         }
     }
 
@@ -208,32 +221,24 @@ impl Flow {
     }
 
     /// The current request is complete.
-    pub(crate) fn on_end<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, keep_alive: bool) {
+    pub(crate) fn on_end<L: Line>(&mut self, line: &mut L, desk: &mut Desk, keep_alive: bool) {
         let Some(current) = self.current.take() else {
             return;
         };
         let Current { resolved, given, role, version, head_only, too_large } = current;
         let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
+        let (due, fault) = desk.fate(&resolved, role);
         let plan = &resolved.plan;
-        // The clock is read for delays only.
-        let due = (!plan.delay.is_zero()).then(|| Instant::now() + plan.delay);
         let ends_by_close = plan.chunked && version == Version::Http10;
         let close = !keep_alive || plan.close || ends_by_close;
-        self.enqueue(io, conn, desk, Answer { resolved, given, due, role, head_only, version, close });
+        self.enqueue(line, desk, Answer { resolved, given, due, fault, role, head_only, version, close });
         if self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_PAYLOAD {
-            self.on_malformed(io, conn, desk, 400, &"too many requests wait for their answers");
+            self.on_malformed(line, desk, 400, &"too many requests wait for their answers");
         }
     }
 
     /// The peer broke the protocol (or the bounds): it is told, with this status, after the answers that are due to it.
-    pub(crate) fn on_malformed<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        desk: &mut Desk,
-        status: u16,
-        why: &dyn Display,
-    ) {
+    pub(crate) fn on_malformed<L: Line>(&mut self, line: &mut L, desk: &mut Desk, status: u16, why: &dyn Display) {
         if !self.reads() {
             return;
         }
@@ -243,34 +248,34 @@ impl Flow {
         if self.current.take().is_some_and(|current| current.role == Role::Counted) {
             self.in_flight -= 1;
         }
-        self.enqueue(io, conn, desk, Answer::malformed(status, why));
+        self.enqueue(line, desk, Answer::malformed(status, why));
     }
 
     /// The peer will send no more. It may still read.
-    pub(crate) fn on_eof<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
-        self.lingers = false;
-        self.stop(io, conn, desk);
+    pub(crate) fn on_eof<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+        if self.end == End::Linger {
+            self.end = End::Close;
+        }
+        self.stop(line, desk);
     }
 
     /// Reads no more, answers what is complete, and closes.
-    pub(crate) fn stop<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn stop<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         self.current = None;
+        self.stalled = false;
         self.state = self.state.max(State::Deaf);
-        match self.waiting.back_mut() {
-            Some(last) => last.close = true,
-            None => self.state = self.state.max(State::Closing),
+        match (self.waiting.back_mut(), &mut self.drip) {
+            (Some(last), _) => last.close = true,
+            (None, Some(drip)) => drip.close = true,
+            (None, None) => self.state = self.state.max(State::Closing),
         }
-        self.pump(io, conn, desk);
+        self.pump(line, desk);
     }
 
-    /// The connection is gone.
-    pub(crate) fn on_failed<I: Io>(&mut self, io: &I, conn: Conn, desk: &Desk, reset: bool) {
-        // A driver that has forgotten the connection says 0, which then does not mean that all was sent.
-        let unsent = io.unsent(conn);
-        if unsent > 0 {
-            self.settle_at(unsent, desk);
-        }
+    /// The connection is gone, and the kernel has not taken so many bytes.
+    pub(crate) fn on_failed(&mut self, desk: &mut Desk, unsent: usize, reset: bool) {
+        self.settle_at(unsent, desk);
         if reset {
             desk.counters().connections_reset.add(1);
         }
@@ -278,100 +283,207 @@ impl Flow {
     }
 
     /// Ends it now, whatever is under way.
-    pub(crate) fn abort<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &Desk) {
-        self.settle(io, conn, desk);
-        io.abort(conn);
+    pub(crate) fn abort<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+        self.settle(line, desk);
+        line.abort();
         self.forget(desk);
     }
 
     /// Everything that was queued has been taken.
-    pub(crate) fn on_sent<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    pub(crate) fn on_sent<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
         self.asked = false;
-        self.settle(io, conn, desk);
-        self.pump(io, conn, desk);
+        self.settle(line, desk);
+        self.pump(line, desk);
     }
 
     /// The time that was asked for has come.
-    pub(crate) fn on_time<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
-        self.timed = false;
-        self.settle(io, conn, desk);
-        if self.state == State::Closing {
-            self.lingers = false;
+    pub(crate) fn on_time<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+        self.timer = None;
+        self.settle(line, desk);
+        if self.state == State::Closing && self.end == End::Linger {
+            self.end = End::Close;
         }
-        self.pump(io, conn, desk);
+        self.pump(line, desk);
     }
 
-    fn enqueue<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, answer: Answer) {
+    fn enqueue<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: Answer) {
         if answer.close {
             self.state = self.state.max(State::Deaf);
         }
-        if self.waiting.is_empty() && answer.due.is_none() && self.has_room(io, conn) {
-            self.write(io, conn, desk, answer);
+        if self.waiting.is_empty() && answer.due.is_none() && self.drip.is_none() && self.has_room(line) {
+            self.write(line, desk, answer);
         } else {
             self.waiting_bytes += answer.given.body().len();
             self.waiting.push_back(answer);
-            self.pump(io, conn, desk);
+            self.pump(line, desk);
         }
     }
 
     /// Queues what can go, and closes when nothing is left to wait for.
-    fn pump<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk) {
+    fn pump<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+        if self.stalled {
+            return;
+        }
+        if self.drip.is_some() && !self.drip_on(line, desk) {
+            return;
+        }
         while let Some(front) = self.waiting.front() {
             if let Some(due) = front.due
                 && due > Instant::now()
             {
-                return self.set_timer(due, conn, desk);
+                return self.set_timer(due, desk);
             }
-            if !self.has_room(io, conn) {
+            if !self.has_room(line) {
                 // Sent will come when it has.
                 return;
             }
             if let Some(answer) = self.waiting.pop_front() {
                 self.waiting_bytes -= answer.given.body().len();
-                self.write(io, conn, desk, answer);
+                self.write(line, desk, answer);
+                if self.stalled || self.drip.is_some() {
+                    return;
+                }
             }
         }
         if self.state == State::Closing && self.handed.is_empty() {
-            if self.lingers {
-                self.set_timer(Instant::now() + LINGER, conn, desk);
-            } else {
-                io.close(conn);
-                self.forget(desk);
+            match self.end {
+                End::Linger => return self.set_timer(Instant::now() + LINGER, desk),
+                End::Close => line.close(),
+                End::Reset => line.abort(),
             }
+            self.forget(desk);
         }
     }
 
-    fn set_timer(&mut self, at: Instant, conn: Conn, desk: &mut Desk) {
-        if !mem::replace(&mut self.timed, true) {
-            desk.timers.set(at, conn);
+    fn set_timer(&mut self, at: Instant, desk: &mut Desk) {
+        if let (None, Some(conn)) = (self.timer, self.conn) {
+            self.timer = Some(desk.timers.set(at, (conn, 0)));
         }
     }
 
-    fn has_room<I: Io>(&self, io: &I, conn: Conn) -> bool {
-        self.handed.is_empty() || io.unsent(conn) <= HIGH_WATER
+    fn has_room<L: Line>(&self, line: &L) -> bool {
+        self.handed.is_empty() || line.unsent() <= HIGH_WATER
     }
 
-    fn write<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, answer: Answer) {
-        let written = desk.write(io, conn, &answer);
-        self.handed.push(written, answer.role);
-        if !mem::replace(&mut self.asked, true) {
-            io.want_sent(conn);
+    #[inline]
+    fn write<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: Answer) {
+        if answer.fault.is_some() {
+            return self.write_spoiled(line, desk, answer);
         }
+        let written = desk.write(line, &answer);
+        self.hand(line, written, answer.role);
         if answer.close {
-            // Nothing is behind it: requests are not read once an answer that closes is in the queue.
-            self.state = State::Closing;
-            self.lingers = answer.role == Role::Malformed;
+            self.last_is_queued(if answer.role == Role::Malformed { End::Linger } else { End::Close });
         }
         desk.give_back(answer.given.into_buffer());
     }
 
-    fn forget(&mut self, desk: &Desk) {
+    /// Something was queued.
+    fn hand<L: Line>(&mut self, line: &mut L, written: Written, role: Role) {
+        self.handed.push(written, role);
+        if !mem::replace(&mut self.asked, true) {
+            line.want_sent();
+        }
+    }
+
+    /// Nothing is behind it: requests are not read once an answer that closes is in the queue.
+    fn last_is_queued(&mut self, end: End) {
+        self.state = State::Closing;
+        self.end = end;
+    }
+
+    #[cold]
+    fn write_spoiled<L: Line>(&mut self, line: &mut L, desk: &mut Desk, mut answer: Answer) {
+        let Some(fault) = answer.fault else {
+            return;
+        };
+        desk.counters().fault(fault.kind());
+        match fault {
+            Fault::Status(status) => {
+                let given = mem::take(&mut answer.given);
+                desk.give_back(given.into_buffer());
+                let resolved = Rc::new(Resolved::status_page(status));
+                self.write(line, desk, Answer { resolved, fault: None, ..answer });
+            }
+            Fault::Length { .. } => {
+                let written = desk.write(line, &answer);
+                self.hand(line, written, answer.role);
+                if answer.close {
+                    self.last_is_queued(End::Close);
+                }
+            }
+            Fault::Reset { middle: Some(true) } => self.cut(line, desk, &answer, false, Some(End::Reset)),
+            Fault::Reset { .. } => {
+                line.abort();
+                self.forget(desk);
+            }
+            Fault::Close => self.cut(line, desk, &answer, false, Some(End::Close)),
+            Fault::Stall => self.cut(line, desk, &answer, true, None),
+            Fault::Drip(rate) => {
+                let (rendered, _) = desk.render(&answer);
+                self.drip = Some(Box::new(Drip::new(rendered, answer.close, rate)));
+                self.pump(line, desk);
+            }
+        }
+    }
+
+    /// Sends an answer up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
+    /// Requests behind it get no answers.
+    fn cut<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: &Answer, in_head: bool, end: Option<End>) {
+        let (mut rendered, written) = desk.render(answer);
+        let (head, middle) = spoil::cuts(written);
+        let bytes = rendered.let_out(if in_head { head } else { middle }, line) as u64;
+        let before_body = written.before_body.min(bytes);
+        self.hand(line, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.state = State::Deaf;
+        match end {
+            Some(end) => self.last_is_queued(end),
+            None => self.stalled = true,
+        }
+    }
+
+    /// Lets out what is due of the answer that drips; true when all of it is out.
+    fn drip_on<L: Line>(&mut self, line: &mut L, desk: &mut Desk) -> bool {
+        let now = Instant::now();
+        while let Some(drip) = &mut self.drip {
+            if drip.next > now {
+                let next = drip.next;
+                self.set_timer(next, desk);
+                return false;
+            }
+            if line.unsent() > HIGH_WATER {
+                // Sent will come when there is room.
+                return false;
+            }
+            let bytes = drip.drop_out(line) as u64;
+            let (done, close) = (drip.rendered.left() == 0, drip.close);
+            // Head and body are not told apart: few look at the bodies of an answer that drips.
+            let role = if done { Role::Counted } else { Role::Part };
+            self.hand(line, Written { bytes, body: 0, before_body: bytes }, role);
+            if done {
+                self.drip = None;
+                if close {
+                    self.last_is_queued(End::Close);
+                }
+            }
+        }
+        true
+    }
+
+    fn forget(&mut self, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         desk.closed();
+        if let Some(timer) = self.timer.take() {
+            desk.timers.cancel(timer);
+        }
         self.state = State::Gone;
         self.current = None;
+        self.drip = None;
         self.waiting.clear();
         self.waiting.shrink_to(64);
+        self.waiting_bytes = 0;
         self.handed.clear();
     }
 }

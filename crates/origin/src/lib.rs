@@ -17,21 +17,27 @@
 
 mod answer;
 mod books;
+mod chance;
 mod choose;
 mod desk;
+mod fault;
 mod flow;
 mod handed;
+mod line;
 mod options;
 mod origin;
 mod page;
 mod payload;
 mod resolve;
 mod route;
+mod spoil;
 mod timers;
 mod value;
+mod wheel;
 mod worker;
 
-pub use options::{Options, OriginError};
+pub use fault::{Fault, Faults};
+pub use options::{Manner, Options, OriginError};
 pub use origin::Origin;
 pub use page::INDEX;
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

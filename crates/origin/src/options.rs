@@ -3,10 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 
-use weir_model::load::DriverChoice;
+use weir_model::load::{DriverChoice, Spread};
+
+use crate::fault::Faults;
 
 /// How an origin runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Where it listens; port 0 lets the kernel choose ([`crate::Origin::addr`] says which).
     pub listen: SocketAddr,
@@ -16,6 +18,47 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// Driver.
     pub driver: DriverChoice,
+    /// How requests are answered that do not say.
+    pub manner: Manner,
+}
+
+/// When and how badly the requests are answered whose target does not say so itself. The lab's own are always
+/// answered at once and well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manner {
+    /// How long answers wait.
+    pub delay: Option<Spread>,
+    /// What goes wrong with them.
+    pub faults: Faults,
+    /// Seed of all that is drawn, also for targets that do say.
+    pub seed: u64,
+}
+
+impl Default for Manner {
+    /// At once, and well.
+    fn default() -> Manner {
+        Manner { delay: None, faults: Faults::default(), seed: 1 }
+    }
+}
+
+impl Manner {
+    /// Whether anything differs from at once and well.
+    pub(crate) fn is_special(&self) -> bool {
+        self.delay.is_some() || !self.faults.is_empty()
+    }
+}
+
+impl Default for Options {
+    /// One worker, not pinned, on a free port of 127.0.0.1.
+    fn default() -> Options {
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            threads: 1,
+            cpus: Vec::new(),
+            driver: DriverChoice::Auto,
+            manner: Manner::default(),
+        }
+    }
 }
 
 impl Options {
@@ -86,12 +129,7 @@ mod tests {
 
     #[test]
     fn workers_and_their_cpus() {
-        let options = |threads, cpus: &[u32]| Options {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            threads,
-            cpus: cpus.to_vec(),
-            driver: DriverChoice::Auto,
-        };
+        let options = |threads, cpus: &[u32]| Options { threads, cpus: cpus.to_vec(), ..Options::default() };
         assert_eq!((options(0, &[]).workers(), options(0, &[]).cpu(0)), (1, None));
         assert_eq!((options(0, &[4, 6]).workers(), options(0, &[4, 6]).cpu(1)), (2, Some(6)));
         assert_eq!((options(3, &[4, 6]).workers(), options(3, &[4, 6]).cpu(2)), (3, Some(4)));

@@ -15,7 +15,7 @@ use weir_net::{Driver, Kind, Waker};
 use crate::books::Ledger;
 use crate::choose::{choose, serve_on};
 use crate::desk::Desk;
-use crate::options::{Options, OriginError};
+use crate::options::{Manner, Options, OriginError};
 use crate::worker;
 
 /// Wish for the accept queue, connections; the kernel caps it at `net.core.somaxconn`.
@@ -70,7 +70,7 @@ impl Origin {
         };
         for (number, listener) in listeners.into_iter().enumerate() {
             // On an error `origin` is dropped, and stops those that run.
-            origin.launch(number, listener, options.cpu(number))?;
+            origin.launch(number, listener, &options)?;
         }
         Ok(origin)
     }
@@ -114,12 +114,13 @@ impl Origin {
         }
     }
 
-    fn launch(&mut self, number: usize, listener: TcpListener, cpu: Option<u32>) -> Result<(), OriginError> {
+    fn launch(&mut self, number: usize, listener: TcpListener, options: &Options) -> Result<(), OriginError> {
         let (tell, told) = mpsc::channel();
         let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
         let kind = self.kind;
+        let (cpu, manner) = (options.cpu(number), options.manner.clone());
         let body = move || {
-            let serving = Serving { tell: &tell, listener, ledger, worker: number, shared: &shared };
+            let serving = Serving { tell: &tell, listener, ledger, worker: number, manner, shared: &shared };
             run(cpu, kind, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
@@ -182,6 +183,7 @@ pub(crate) struct Serving<'a> {
     listener: TcpListener,
     ledger: Arc<Ledger>,
     worker: usize,
+    manner: Manner,
     shared: &'a Shared,
 }
 
@@ -196,7 +198,7 @@ impl Serving<'_> {
         if self.tell.send(Ok(ready)).is_err() {
             return Ok(());
         }
-        let desk = Desk::new(self.ledger, self.worker);
+        let desk = Desk::new(self.ledger, self.worker, self.manner);
         if let Err(error) = worker::serve(&mut driver, desk, &self.shared.stop) {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));

@@ -85,6 +85,8 @@ pub(crate) struct Resolved {
     pub(crate) ready: Box<[u8]>,
     /// How much of `ready` is head.
     pub(crate) ready_head: usize,
+    /// The target says when, or with what fault, it is answered.
+    pub(crate) special: bool,
 }
 
 /// Whether an answer of this status never has a body (RFC 9110, section 6.4.1).
@@ -141,6 +143,11 @@ impl Resolved {
         Resolved::fixed(413, Body::text(page::too_large()), false)
     }
 
+    /// A status and its usual text.
+    pub(crate) fn status_page(status: u16) -> Resolved {
+        Resolved::fixed(status, Body::text(status_line(status)), false)
+    }
+
     /// The answer to what the parser refused.
     pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
         Resolved::fixed(status, Body::text(page::malformed(why)), false)
@@ -177,7 +184,8 @@ impl Resolved {
                 ready.extend_from_slice(bytes);
             }
         }
-        Resolved { plan, own, source, body, content_type, ready: ready.into(), ready_head }
+        let special = plan.delay.is_some() || plan.faults.is_some();
+        Resolved { plan, own, source, body, content_type, ready: ready.into(), ready_head, special }
     }
 }
 

@@ -9,12 +9,15 @@
 //! sockets.
 
 use std::fmt;
-use std::time::Duration;
+use std::rc::Rc;
 
+use weir_model::load::Spread;
+
+use crate::fault::{self, Faults};
 use crate::value;
 
 /// What a target asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     /// The path's part of the answer.
     pub(crate) subject: Subject,
@@ -22,8 +25,10 @@ pub(crate) struct Plan {
     pub(crate) bytes: Option<usize>,
     /// Status of the answer.
     pub(crate) status: u16,
-    /// How long the answer waits after the request is complete.
-    pub(crate) delay: Duration,
+    /// How long the answer waits after the request is complete; `None`: as the origin was told.
+    pub(crate) delay: Option<Spread>,
+    /// What goes wrong; `None`: as the origin was told.
+    pub(crate) faults: Option<Rc<Faults>>,
     /// `Transfer-Encoding: chunked` in place of `Content-Length`.
     pub(crate) chunked: bool,
     /// Close the connection after the answer.
@@ -71,15 +76,23 @@ pub(crate) enum Refusal {
 }
 
 /// Keys that a query may have.
-const KEYS_RULE: &str = "bytes=<size>, delay=<duration>, status=<code>, chunked=1, close=1, or x=<anything> (ignored)";
+const KEYS_RULE: &str =
+    "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, or x=<anything> (ignored)";
 
 /// Longest excerpt of a target that an error repeats, bytes.
 const EXCERPT: usize = 64;
 
 impl Plan {
     /// 200 at once, kept open, nothing special.
-    pub(crate) const PLAIN: Plan =
-        Plan { subject: Subject::Index, bytes: None, status: 200, delay: Duration::ZERO, chunked: false, close: false };
+    pub(crate) const PLAIN: Plan = Plan {
+        subject: Subject::Index,
+        bytes: None,
+        status: 200,
+        delay: None,
+        faults: None,
+        chunked: false,
+        close: false,
+    };
 
     /// The plan of a path without query.
     fn of(subject: Subject) -> Plan {
@@ -147,7 +160,7 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
             if let Some(text) = path.strip_prefix(b"/bytes/") {
                 Plan { bytes: Some(size_at("/bytes/", text)?), ..Plan::of(Subject::Bytes) }
             } else if let Some(text) = path.strip_prefix(b"/delay/") {
-                Plan { delay: delay_at("/delay/", text)?, ..Plan::of(Subject::Delay) }
+                Plan { delay: Some(delay_at("/delay/", text)?), ..Plan::of(Subject::Delay) }
             } else if let Some(text) = path.strip_prefix(b"/status/") {
                 Plan { status: status_at("/status/", text)?, ..Plan::of(Subject::Status) }
             } else {
@@ -164,8 +177,9 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
     };
     match key {
         b"bytes" => plan.bytes = Some(size_at("?bytes=", text)?),
-        b"delay" => plan.delay = delay_at("?delay=", text)?,
+        b"delay" => plan.delay = Some(delay_at("?delay=", text)?),
         b"status" => plan.status = status_at("?status=", text)?,
+        b"fault" => plan.faults = Some(Rc::new(faults_at("?fault=", text)?)),
         b"chunked" => plan.chunked = flag_at("?chunked=", text)?,
         b"close" => plan.close = flag_at("?close=", text)?,
         b"x" => {}
@@ -178,8 +192,13 @@ fn size_at(place: &str, text: &[u8]) -> Result<usize, Refusal> {
     value::size(text).ok_or_else(|| bad(place, text, value::SIZE_RULE))
 }
 
-fn delay_at(place: &str, text: &[u8]) -> Result<Duration, Refusal> {
-    value::duration(text).ok_or_else(|| bad(place, text, value::DELAY_RULE))
+fn delay_at(place: &str, text: &[u8]) -> Result<Spread, Refusal> {
+    value::delay(text).ok_or_else(|| bad(place, text, value::DELAY_RULE))
+}
+
+fn faults_at(place: &str, text: &[u8]) -> Result<Faults, Refusal> {
+    let faults = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    faults.ok_or_else(|| bad(place, text, fault::RULE))
 }
 
 fn status_at(place: &str, text: &[u8]) -> Result<u16, Refusal> {
@@ -220,6 +239,10 @@ mod tests {
 
     use super::*;
 
+    fn seconds(s: f64) -> Option<Spread> {
+        Some(Spread::Constant { s })
+    }
+
     fn plan(target: &str) -> Plan {
         parse(target.as_bytes()).unwrap_or_else(|refusal| panic!("{target}: {refusal}"))
     }
@@ -230,7 +253,7 @@ mod tests {
         assert_eq!(plan("/echo"), Plan::of(Subject::Echo));
         assert_eq!(plan("/headers"), Plan::of(Subject::Headers));
         assert_eq!(plan("/bytes/16KiB"), Plan { bytes: Some(16_384), ..Plan::of(Subject::Bytes) });
-        assert_eq!(plan("/delay/1.5s"), Plan { delay: Duration::from_millis(1500), ..Plan::of(Subject::Delay) });
+        assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
         assert_eq!(plan("/_weir/books").subject, Subject::Books);
         assert_eq!(plan("/_weir/ready").status, 204);
@@ -242,15 +265,19 @@ mod tests {
             subject: Subject::Bytes,
             bytes: Some(7),
             status: 201,
-            delay: Duration::from_millis(10),
+            delay: seconds(0.01),
+            faults: Some(Rc::new("reset=1%,stall:0".parse().expect("faults"))),
             chunked: true,
             close: true,
         };
-        assert_eq!(plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&x=%20?&"), wanted);
+        assert_eq!(
+            plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&fault=reset=1%,stall=0%&x=%20?&"),
+            wanted
+        );
         assert_eq!(plan("/bytes/1?bytes=2&bytes=3").bytes, Some(3));
         assert_eq!(plan("/echo?bytes=5").bytes, Some(5));
         assert!(!plan("/?chunked=0&close=0").close);
-        assert_eq!(plan("/_weir/books?delay=never").delay, Duration::ZERO);
+        assert_eq!(plan("/_weir/books?delay=never").delay, None);
     }
 
     #[test]
@@ -275,6 +302,8 @@ mod tests {
             ("/delay/10", 400, &["`10`", "10ms"]),
             ("/delay/61s", 400, &["61s", "60s"]),
             ("/status/101", 400, &["101", "200 to 599"]),
+            ("/delay/exp:61s", 400, &["exp:61s", "exp:10ms"]),
+            ("/bytes/1?fault=rest", 400, &["`rest`", "status=503:2%"]),
             ("/bytes/1?close", 400, &["?close=", "1 or 0"]),
             ("/bytes/1?delya=1s", 400, &["delya=1s", "delay=<duration>"]),
         ] {
@@ -304,7 +333,8 @@ mod tests {
             tail in "[0-9.kKMiBmuse?&=/-]{0,30}",
         ) {
             if let Ok(plan) = parse(format!("{head}{tail}").as_bytes()) {
-                prop_assert!(plan.delay <= value::MAX_DELAY);
+                let longest = plan.delay.map(|delay| value::delay_at(delay, 0.0));
+                prop_assert!(longest.unwrap_or_default() <= value::MAX_DELAY);
                 prop_assert!(plan.bytes.unwrap_or(0) <= crate::payload::MAX_PAYLOAD);
                 prop_assert!((200..=599).contains(&plan.status));
             }
@@ -314,7 +344,8 @@ mod tests {
         fn what_is_written_is_read(n in 0..=crate::payload::MAX_PAYLOAD, us in 0u64..60_000_000, status in 200u16..600) {
             let plan = parse(format!("/bytes/{n}?delay={us}us&status={status}").as_bytes()).expect("right");
             prop_assert_eq!(plan.bytes, Some(n));
-            prop_assert_eq!(plan.delay, Duration::from_micros(us));
+            let delay = value::delay_at(plan.delay.expect("a delay"), 0.5);
+            prop_assert_eq!(delay, std::time::Duration::from_micros(us));
             prop_assert_eq!(plan.status, status);
         }
     }

@@ -1,77 +1,60 @@
-//! Which connections to look at again, and when: a binary heap.
-//!
-//! A connection has at most one answer whose time is awaited (the oldest, since answers leave in order), so the
-//! heap holds about one entry a connection. An entry whose connection is gone stays until its time and is then
-//! ignored by its receiver.
+//! Which connections to look at again, and when: the [`Wheel`] on the real clock.
 //!
 //! This module does not know what is due, nor what time it is.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_net::Conn;
 
-/// Connections by the time at which they want to be looked at.
-#[derive(Debug, Default)]
+use crate::wheel::Wheel;
+
+pub(crate) use crate::wheel::TimerId;
+
+/// Whom a timer wakes: a connection, and which of the things that it waits for (its own number).
+pub(crate) type Wakes = (Conn, u32);
+
+/// Timers of one worker.
+#[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<Entry>>,
-    next_serial: u64,
+    wheel: Wheel<Wakes>,
+    /// Times are counted from here.
+    start: Instant,
 }
 
-/// Ordered by time, then by when it was set: connections due at once are served in the order of arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    at: Instant,
-    serial: u64,
-    slot: u32,
-    life: u32,
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { wheel: Wheel::default(), start: Instant::now() }
+    }
 }
 
 impl Timers {
-    /// Asks for `conn` at `at`.
-    pub(crate) fn set(&mut self, at: Instant, conn: Conn) {
-        // A slot is made from a u32, so it fits.
-        let slot = conn.slot() as u32;
-        self.heap.push(Reverse(Entry { at, serial: self.next_serial, slot, life: conn.life() }));
-        self.next_serial += 1;
+    /// Asks for `wakes` at `at`.
+    pub(crate) fn set(&mut self, at: Instant, wakes: Wakes) -> TimerId {
+        self.wheel.set(self.since_start(at), wakes)
     }
 
-    /// When something is due next.
+    /// Takes it back, if it has not come.
+    pub(crate) fn cancel(&mut self, id: TimerId) {
+        self.wheel.cancel(id);
+    }
+
+    /// Whether nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wheel.is_empty()
+    }
+
+    /// When to look next.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse(entry)| entry.at)
+        self.wheel.next().map(|at| self.start + Duration::from_nanos(at))
     }
 
-    /// Takes the next connection that is due at `now`; never one whose time is still to come.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Conn> {
-        if self.next()? > now {
-            return None;
-        }
-        self.heap.pop().map(|Reverse(entry)| Conn::new(entry.slot, entry.life))
+    /// Takes the next one that is due at `now`; never one whose time is still to come.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Wakes> {
+        self.wheel.pop(self.since_start(now))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn in_order_and_never_early() {
-        let start = Instant::now();
-        let at = |ms| start + Duration::from_millis(ms);
-        let mut timers = Timers::default();
-        for (slot, ms) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
-            timers.set(at(ms), Conn::new(slot, 7));
-        }
-        assert_eq!(timers.next(), Some(at(10)));
-        assert_eq!(timers.pop(at(9)), None);
-        assert_eq!(timers.pop(at(10)), Some(Conn::new(2, 7)));
-        assert_eq!(timers.pop(at(25)), Some(Conn::new(4, 7)), "set later, served later");
-        assert_eq!(timers.pop(at(25)), Some(Conn::new(3, 7)));
-        assert_eq!(timers.pop(at(25)), None);
-        assert_eq!(timers.pop(at(30)), Some(Conn::new(1, 7)));
-        assert_eq!((timers.pop(at(99)), timers.next()), (None, None));
+    fn since_start(&self, at: Instant) -> u64 {
+        // Rounded down for `now` and `at` alike: the clock counts in nanoseconds too.
+        u64::try_from(at.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
     }
 }

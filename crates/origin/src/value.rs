@@ -5,18 +5,19 @@
 
 use std::time::Duration;
 
-use weir_model::units::{ByteCount, HumanDuration};
+use weir_model::load::Spread;
+use weir_model::units::ByteCount;
 
 use crate::payload::MAX_PAYLOAD;
 
-/// Longest delay.
+/// Longest delay; of an exponential one, the longest mean.
 pub(crate) const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// What a size may be, for people.
 pub(crate) const SIZE_RULE: &str =
     "0 to 64MiB: a number of bytes, alone or with a unit such as KiB or MiB (11268, 16KiB)";
 /// What a duration may be, for people.
-pub(crate) const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s)";
+pub(crate) const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us, ms or s (10ms, 1.5s), two of them (5ms..15ms, anything between them) or a mean (exp:10ms)";
 /// What a status may be, for people.
 pub(crate) const STATUS_RULE: &str = "three digits, 200 to 599";
 /// What a flag may be, for people.
@@ -28,10 +29,22 @@ pub(crate) fn size(text: &[u8]) -> Option<usize> {
     usize::try_from(count.0).ok().filter(|size| *size <= MAX_PAYLOAD)
 }
 
-/// A duration: `250us`, `10ms`, `1.5s`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
-pub(crate) fn duration(text: &[u8]) -> Option<Duration> {
-    let HumanDuration(delay) = std::str::from_utf8(text).ok()?.parse().ok()?;
-    Some(delay).filter(|delay| *delay <= MAX_DELAY)
+/// A delay: `250us`, `10ms`, `5ms..15ms`, `exp:10ms`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
+pub(crate) fn delay(text: &[u8]) -> Option<Spread> {
+    let delay: Spread = std::str::from_utf8(text).ok()?.parse().ok()?;
+    let most_s = match delay {
+        Spread::Constant { s } => s,
+        Spread::Uniform { to_s, .. } => to_s,
+        Spread::Exponential { mean_s } => mean_s,
+    };
+    (most_s <= MAX_DELAY.as_secs_f64()).then_some(delay)
+}
+
+/// The delay of one answer, from a number in [0, 1); to the nanosecond.
+pub(crate) fn delay_at(delay: Spread, uniform: f64) -> Duration {
+    // A thousand means are drawn by no 53 bits.
+    let seconds = delay.at(uniform).clamp(0.0, 1000.0 * MAX_DELAY.as_secs_f64());
+    Duration::from_nanos((seconds * 1e9).round() as u64)
 }
 
 /// A status code, 200 to 599. `None` breaks [`STATUS_RULE`].
@@ -86,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
-        let ns = |n| Some(Duration::from_nanos(n));
+    fn delays() {
+        let ns = |n| Some(Spread::Constant { s: Duration::from_nanos(n).as_secs_f64() });
         for (text, wanted) in [
             ("10ms", ns(10_000_000)),
             ("1.5s", ns(1_500_000_000)),
@@ -97,7 +110,14 @@ mod tests {
             ("0.0000000019s", None),
             ("1.25us", ns(1_250)),
             ("60s", ns(60_000_000_000)),
-            ("60.000000001s", None),
+            ("60.0001s", None),
+            ("5ms..15ms", Some(Spread::Uniform { from_s: 0.005, to_s: 0.015 })),
+            ("0s..60s", Some(Spread::Uniform { from_s: 0.0, to_s: 60.0 })),
+            ("0s..61s", None),
+            ("15ms..5ms", None),
+            ("exp:10ms", Some(Spread::Exponential { mean_s: 0.01 })),
+            ("exp:61s", None),
+            ("exp:", None),
             ("61s", None),
             ("10", None),
             ("ms", None),
@@ -106,7 +126,7 @@ mod tests {
             ("-1s", None),
             ("99999999999999999999s", None),
         ] {
-            assert_eq!(duration(text.as_bytes()), wanted, "{text}");
+            assert_eq!(delay(text.as_bytes()), wanted, "{text}");
         }
     }
 

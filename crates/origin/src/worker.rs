@@ -11,6 +11,7 @@ use weir_wire::h1::{Limits, RequestEvent, Requests};
 
 use crate::desk::Desk;
 use crate::flow::Flow;
+use crate::line::{Line, Plain};
 
 /// How long a stop waits for answers that are under way.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -56,29 +57,29 @@ impl Worker {
 
     /// Looks at the connections whose time has come. Without timers the clock is not read.
     fn on_time<I: Io>(&mut self, io: &mut I) {
-        if self.desk.timers.next().is_none() {
+        if self.desk.timers.is_empty() {
             return;
         }
         let now = Instant::now();
-        while let Some(conn) = self.desk.timers.pop(now) {
+        while let Some((conn, _)) = self.desk.timers.pop(now) {
             if let Some(connection) = self.connections.get_mut(conn.slot())
                 && connection.flow.is(conn)
             {
-                connection.flow.on_time(io, conn, &mut self.desk);
+                connection.flow.on_time(&mut Plain { io, conn }, &mut self.desk);
             }
         }
     }
 
     fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         driver.stop_listening();
-        self.each_open(|flow, conn, desk| flow.stop(driver, conn, desk));
+        self.each_open(|flow, conn, desk| flow.stop(&mut Plain { io: driver, conn }, desk));
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
             let until = self.desk.timers.next().map_or(end, |next| next.min(end));
             driver.turn(self, Some(until))?;
             self.on_time(driver);
         }
-        self.each_open(|flow, conn, desk| flow.abort(driver, conn, desk));
+        self.each_open(|flow, conn, desk| flow.abort(&mut Plain { io: driver, conn }, desk));
         // The aborts leave with this turn.
         driver.turn(self, Some(Instant::now()))
     }
@@ -114,17 +115,18 @@ impl Handler for Worker {
         if !flow.is(conn) {
             return;
         }
+        let line = &mut Plain { io, conn };
         match event {
             Event::Data(bytes) => {
-                flow.settle(io, conn, desk);
-                on_data(parser, flow, io, conn, desk, bytes);
+                flow.settle(line, desk);
+                on_data(parser, flow, line, desk, bytes);
             }
-            Event::Sent => flow.on_sent(io, conn, desk),
+            Event::Sent => flow.on_sent(line, desk),
             Event::Eof => {
-                flow.settle(io, conn, desk);
-                flow.on_eof(io, conn, desk);
+                flow.settle(line, desk);
+                flow.on_eof(line, desk);
             }
-            Event::Failed(error) => flow.on_failed(io, conn, desk, is_reset(&error)),
+            Event::Failed { error, unsent } => flow.on_failed(desk, unsent, is_reset(&error)),
             // The origin makes no connections.
             Event::Accepted | Event::Connected => {}
         }
@@ -132,26 +134,26 @@ impl Handler for Worker {
 }
 
 /// Feeds what came to the parser, and what the parser says to the flow.
-fn on_data<I: Io>(parser: &mut Requests, flow: &mut Flow, io: &mut I, conn: Conn, desk: &mut Desk, bytes: &[u8]) {
+fn on_data(parser: &mut Requests, flow: &mut Flow, line: &mut impl Line, desk: &mut Desk, bytes: &[u8]) {
     let mut input = bytes;
     while flow.reads() {
         let before = input.len();
         let event = parser.next(&mut input);
         let read = before - input.len();
         match event {
-            Ok(Some(RequestEvent::Head(head))) => flow.on_head(io, conn, desk, &head, read),
+            Ok(Some(RequestEvent::Head(head))) => flow.on_head(line, desk, &head, read),
             Ok(Some(RequestEvent::Body(piece))) => {
                 flow.read(read, desk);
                 flow.on_body(desk, piece);
             }
             Ok(Some(RequestEvent::End { keep_alive })) => {
                 flow.read(read, desk);
-                flow.on_end(io, conn, desk, keep_alive);
+                flow.on_end(line, desk, keep_alive);
             }
             Ok(None) => return flow.read(read, desk),
             Err(why) => {
                 flow.read(read, desk);
-                flow.on_malformed(io, conn, desk, why.status(), &why);
+                flow.on_malformed(line, desk, why.status(), &why);
             }
         }
     }

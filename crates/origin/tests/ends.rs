@@ -3,7 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::{Client, books_when, get, start, start_with};
@@ -193,7 +193,7 @@ fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
 fn a_port_that_is_taken_is_said_so(driver: DriverChoice) {
     for (first, second) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         let origin = start_with(driver, first);
-        let options = Options { listen: origin.addr(), threads: second, cpus: Vec::new(), driver };
+        let options = Options { listen: origin.addr(), threads: second, driver, ..Options::default() };
         let error = Origin::start(options).expect_err("the port is taken");
         assert!(matches!(error, OriginError::Listen { .. }), "{error}");
         assert!(error.to_string().contains(&format!("sport = :{}", origin.addr().port())), "{error}");
@@ -202,8 +202,7 @@ fn a_port_that_is_taken_is_said_so(driver: DriverChoice) {
 
 #[test]
 fn a_cpu_that_is_not_there_is_said_so() {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let options = Options { listen, threads: 2, cpus: vec![0, 1000], driver: DriverChoice::Epoll };
+    let options = Options { threads: 2, cpus: vec![0, 1000], driver: DriverChoice::Epoll, ..Options::default() };
     let error = Origin::start(options).expect_err("no such CPU");
     assert!(error.to_string().contains("CPU 1000"), "{error}");
 }

@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_model::load::DriverChoice;
@@ -42,8 +42,7 @@ fn the_usual_request_allocates_nothing() {
 
 /// Allocations of the whole process during 1000 requests, after a few to get warm.
 fn allocations(driver: DriverChoice, target: &str) -> u64 {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let origin = Origin::start(Options { listen, threads: 1, cpus: Vec::new(), driver }).expect("an origin");
+    let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
     let request = format!("POST {target} HTTP/1.1\r\nHost: o\r\nContent-Length: 5\r\n\r\nhello");
     let mut answer = vec![0; 64 << 10];

@@ -3,7 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use weir_lab::role::OriginWord;
-use weir_origin::{Options, Origin};
+use weir_model::load::Spread;
+use weir_origin::{Faults, Manner, Options, Origin};
 
 use crate::args::{DriverArg, parse_cpus};
 use crate::exit::{Done, Exit, Failure};
@@ -20,8 +21,17 @@ Examples:
   curl -s http://127.0.0.1:9000/_weir/books
 
 Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
-Any of them with ?bytes=, ?delay=, ?status=, ?chunked=1, ?close=1
-GET / explains them. Ctrl-C ends it.")]
+Any of them with ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1, ?close=1
+GET / explains them. Ctrl-C ends it.
+
+Delays: 10ms, 5ms..15ms (anything between them), exp:10ms (exponential, with this mean)
+  weir origin --delay exp:10ms
+  curl 'http://127.0.0.1:9000/bytes/128?delay=5ms..15ms'
+
+Faults, by probability; reset, close, stall, length, status=<code>, drip=<bytes>/s:
+  weir origin --fault reset=1%,stall=0.1%,status=503:2%,drip=1kB/s:5%
+  curl 'http://127.0.0.1:9000/bytes/128?fault=close'
+What a request asks for wins over the flags; ?fault=none asks for no fault.")]
 pub struct Args {
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = parse_listen)]
@@ -35,6 +45,15 @@ pub struct Args {
     /// How to talk to the kernel.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
+    /// Wait before each answer whose target does not say: 10ms, 5ms..15ms, exp:10ms.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<Spread>,
+    /// Spoil answers whose target does not say, such as reset=1%,status=503:2%.
+    #[arg(long, value_name = "FAULTS")]
+    fault: Option<Faults>,
+    /// Seed of delays and faults.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// Print JSON: a line with where it listens, and its counts at the end.
     #[arg(long)]
     json: bool,
@@ -53,6 +72,7 @@ pub fn main(args: &Args) -> Done {
         threads: args.threads,
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
+        manner: Manner { delay: args.delay, faults: args.fault.clone().unwrap_or_default(), seed: args.seed },
     };
     weir_net::raise_descriptor_limit();
     let origin = Origin::start(options).map_err(Failure::missing)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::books::Books;
 use weir_model::load::DriverChoice;
-use weir_origin::{Options, Origin};
+use weir_origin::{Manner, Options, Origin};
 
 /// How long anything may take before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,8 +28,12 @@ pub fn start(driver: DriverChoice) -> Origin {
 
 /// An origin on a free port.
 pub fn start_with(driver: DriverChoice, threads: u32) -> Origin {
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Origin::start(Options { listen, threads, cpus: Vec::new(), driver }).expect("an origin on a free port")
+    Origin::start(Options { threads, driver, ..Options::default() }).expect("an origin on a free port")
+}
+
+/// An origin that answers in this manner unless asked otherwise.
+pub fn start_in(driver: DriverChoice, manner: Manner) -> Origin {
+    Origin::start(Options { driver, manner, ..Options::default() }).expect("an origin on a free port")
 }
 
 /// Waits until the books are as wanted, and says what they are if they do not get there.
@@ -103,6 +107,13 @@ impl Client {
 
     pub fn reply(&mut self) -> Reply {
         self.reply_to(false)
+    }
+
+    /// Everything that still comes, and how it ends: properly, or with this error.
+    pub fn rest(&mut self) -> (Vec<u8>, Option<std::io::ErrorKind>) {
+        let mut rest = Vec::new();
+        let end = self.reader.read_to_end(&mut rest).err().map(|error| error.kind());
+        (rest, end)
     }
 
     /// Reads one answer; that to HEAD has no body.

@@ -1,0 +1,291 @@
+//! Faults: what goes wrong with an answer on purpose, and how often.
+//!
+//! Written `kind`, `kind:probability`, `kind=value` or `kind=value:probability`, several with commas between; a
+//! probability is a percentage (`2%`) or a share (`0.02`), and always if none is given. As the commonest case,
+//! `reset=1%` means `reset:1%`. At most one fault befalls an answer, so the probabilities add up to 100 % at most.
+//!
+//! This module does not know how a fault is done.
+
+use std::fmt;
+use std::str::FromStr;
+
+use weir_model::units::ByteCount;
+
+use crate::chance::Chance;
+
+/// What goes wrong with one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection is reset (HTTP/2: the stream).
+    Reset {
+        /// In the middle of the answer, not before it. `None`: one or the other, drawn.
+        middle: Option<bool>,
+    },
+    /// Half of the body, and then the connection is closed as if all were well.
+    Close,
+    /// The head (half of it where there is no body), and then nothing more.
+    Stall,
+    /// `Content-Length` is not the length of the body.
+    Length {
+        /// It says more than there is, not less. `None`: one or the other, drawn.
+        more: Option<bool>,
+    },
+    /// This status, with a short text.
+    Status(u16),
+    /// The whole answer, so many bytes a second.
+    Drip(u32),
+}
+
+/// Kinds of fault, for counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // see Fault
+pub(crate) enum FaultKind {
+    Reset,
+    Close,
+    Stall,
+    Length,
+    Status,
+    Drip,
+}
+
+/// Names of kinds of fault, in the order of [`FaultKind`].
+pub(crate) const KINDS: [&str; 6] = ["reset", "close", "stall", "length", "status", "drip"];
+
+/// What faults may be, for people.
+pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
+     status=<200 to 599>, drip=<bytes>/s, each with a probability behind it or not (reset=1%, status=503:2%, \
+     drip=1kB/s:0.05), with commas between them, and 100% in all at most";
+
+/// Fastest drip, bytes a second.
+const FASTEST_DRIP: u64 = 1_000_000_000;
+
+/// Faults with their probabilities.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Faults {
+    all: Vec<(Fault, f64)>,
+}
+
+impl Fault {
+    pub(crate) fn kind(self) -> FaultKind {
+        match self {
+            Fault::Reset { .. } => FaultKind::Reset,
+            Fault::Close => FaultKind::Close,
+            Fault::Stall => FaultKind::Stall,
+            Fault::Length { .. } => FaultKind::Length,
+            Fault::Status(_) => FaultKind::Status,
+            Fault::Drip(_) => FaultKind::Drip,
+        }
+    }
+
+    /// Decides what is still open.
+    fn settled(self, chance: &mut Chance) -> Fault {
+        let mut coin = || Some(chance.unit() < 0.5);
+        match self {
+            Fault::Reset { middle: None } => Fault::Reset { middle: coin() },
+            Fault::Length { more: None } => Fault::Length { more: coin() },
+            other => other,
+        }
+    }
+}
+
+impl Faults {
+    /// Whether none ever happens.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// What befalls the next answer.
+    pub(crate) fn draw(&self, chance: &mut Chance) -> Option<Fault> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut left = chance.unit();
+        for (fault, probability) in &self.all {
+            if left < *probability {
+                return Some(fault.settled(chance));
+            }
+            left -= probability;
+        }
+        None
+    }
+}
+
+impl FromStr for Faults {
+    type Err = String;
+
+    /// # Errors
+    /// What was found, and what would be right.
+    fn from_str(text: &str) -> Result<Faults, String> {
+        if text == "none" {
+            return Ok(Faults::default());
+        }
+        let wrong = |part: &str| format!("`{part}` is no fault; right would be: {RULE}");
+        let parts = text.split(',').map(|part| one(part.trim()).ok_or_else(|| wrong(part)));
+        let all = parts.collect::<Result<Vec<_>, _>>()?;
+        let sum: f64 = all.iter().map(|(_, probability)| probability).sum();
+        if sum > 1.0 + 1e-9 {
+            return Err(format!(
+                "the probabilities of `{text}` come to {:.1}%; 100% at most would be right",
+                sum * 100.0
+            ));
+        }
+        Ok(Faults { all })
+    }
+}
+
+/// `kind`, `kind=value`, each with a probability or not.
+fn one(text: &str) -> Option<(Fault, f64)> {
+    let (what, probability) = match text.rsplit_once(':') {
+        Some((what, chance)) => (what, probability(chance)?),
+        None => (text, 1.0),
+    };
+    if let Some(fault) = fault(what) {
+        return Some((fault, probability));
+    }
+    // `reset=1%`: no value, so that is the probability.
+    let (kind, chance) = text.split_once('=')?;
+    Some((fault(kind)?, self::probability(chance)?))
+}
+
+fn fault(text: &str) -> Option<Fault> {
+    let (kind, value) = match text.split_once('=') {
+        Some((kind, value)) => (kind, Some(value)),
+        None => (text, None),
+    };
+    Some(match (kind, value) {
+        ("reset", None) => Fault::Reset { middle: None },
+        ("reset", Some("before")) => Fault::Reset { middle: Some(false) },
+        ("reset", Some("middle")) => Fault::Reset { middle: Some(true) },
+        ("close", None) => Fault::Close,
+        ("stall", None) => Fault::Stall,
+        ("length", None) => Fault::Length { more: None },
+        ("length", Some("more")) => Fault::Length { more: Some(true) },
+        ("length", Some("less")) => Fault::Length { more: Some(false) },
+        ("status", Some(code)) => Fault::Status(crate::value::status(code.as_bytes())?),
+        ("drip", Some(rate)) => Fault::Drip(bytes_a_second(rate)?),
+        _ => return None,
+    })
+}
+
+fn bytes_a_second(text: &str) -> Option<u32> {
+    let ByteCount(bytes) = text.strip_suffix("/s").unwrap_or(text).parse().ok()?;
+    u32::try_from(bytes).ok().filter(|_| (1..=FASTEST_DRIP).contains(&bytes))
+}
+
+/// `1%`, `1%25` (as a URL has it) or `0.01`.
+fn probability(text: &str) -> Option<f64> {
+    let (digits, whole) = match text.strip_suffix("%25").or_else(|| text.strip_suffix('%')) {
+        Some(percent) => (percent, 100.0),
+        None => (text, 1.0),
+    };
+    // The standard library's parser also takes `inf`, `nan`, signs and exponents.
+    let plain =
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let share = digits.parse::<f64>().ok().filter(|_| plain)? / whole;
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, (fault, probability)) in self.all.iter().enumerate() {
+            let comma = if k > 0 { "," } else { "" };
+            write!(f, "{comma}{fault}:{probability}")?;
+        }
+        if self.is_empty() { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Reset { middle: None } => f.write_str("reset"),
+            Fault::Reset { middle: Some(false) } => f.write_str("reset=before"),
+            Fault::Reset { middle: Some(true) } => f.write_str("reset=middle"),
+            Fault::Close => f.write_str("close"),
+            Fault::Stall => f.write_str("stall"),
+            Fault::Length { more: None } => f.write_str("length"),
+            Fault::Length { more: Some(true) } => f.write_str("length=more"),
+            Fault::Length { more: Some(false) } => f.write_str("length=less"),
+            Fault::Status(code) => write!(f, "status={code}"),
+            Fault::Drip(rate) => write!(f, "drip={rate}B/s"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn faults(text: &str) -> Vec<(Fault, f64)> {
+        text.parse::<Faults>().unwrap_or_else(|error| panic!("{text}: {error}")).all
+    }
+
+    #[test]
+    fn what_people_write() {
+        assert_eq!(faults("reset"), [(Fault::Reset { middle: None }, 1.0)]);
+        assert_eq!(faults("reset=1%"), [(Fault::Reset { middle: None }, 0.01)]);
+        assert_eq!(faults("reset=middle:0.5"), [(Fault::Reset { middle: Some(true) }, 0.5)]);
+        let all = faults("reset=1%,stall=0.1%,status=503:2%,drip=1kB/s:5%25, close:0.5 ,length=less:1%");
+        let shares: Vec<f64> = all.iter().map(|(_, share)| *share).collect();
+        assert_eq!(shares, [0.01, 0.001, 0.02, 0.05, 0.5, 0.01]);
+        assert_eq!((all[2].0, all[3].0), (Fault::Status(503), Fault::Drip(1000)));
+        assert!("none".parse::<Faults>().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        for text in [
+            "",
+            "rest",
+            "reset=101%",
+            "status",
+            "status=700",
+            "drip=0B/s",
+            "drip",
+            "close=now",
+            "stall:-1%",
+            "reset:nan",
+        ] {
+            let error = text.parse::<Faults>().expect_err(text);
+            assert!(error.contains("status=503:2%"), "{error}");
+        }
+        let error = "reset=60%,stall=60%".parse::<Faults>().expect_err("too much");
+        assert!(error.contains("120.0%"), "{error}");
+    }
+
+    #[test]
+    fn drawn_as_often_as_said() {
+        let faults: Faults = "reset=10%,stall=20%,status=500:30%".parse().unwrap();
+        let mut chance = Chance::new(5, 0);
+        let mut counts = [0u32; KINDS.len()];
+        let n = 100_000;
+        for _ in 0..n {
+            if let Some(fault) = faults.draw(&mut chance) {
+                counts[fault.kind() as usize] += 1;
+                assert!(!matches!(fault, Fault::Reset { middle: None }));
+            }
+        }
+        for (kind, wanted) in [(FaultKind::Reset, 0.1), (FaultKind::Stall, 0.2), (FaultKind::Status, 0.3)] {
+            let share = f64::from(counts[kind as usize]) / f64::from(n);
+            assert!((share - wanted).abs() < 0.01, "{kind:?}: {share}");
+        }
+        assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[a-z=%:,0-9./]{0,40}") {
+            let _ = text.parse::<Faults>();
+        }
+
+        #[test]
+        fn what_is_written_is_read(shares in proptest::collection::vec(0u32..10, 1..6)) {
+            let texts = ["reset=before", "close", "length=more", "status=500", "drip=7B/s", "stall"];
+            let text: Vec<String> = shares.iter().zip(texts).map(|(share, kind)| format!("{kind}:{share}%")).collect();
+            let faults: Faults = text.join(",").parse().unwrap();
+            prop_assert_eq!(faults.to_string().parse::<Faults>().unwrap(), faults);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A hierarchical timer wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987): setting and
+//! cancelling cost the same however many timers there are.
+//!
+//! A tick is 2^15 ns, about 33 us. Level 0 has a list for each of the next 64 ticks, level 1 for each of the next 64
+//! spans of 64 ticks, and so on; when the time of a list of an upper level comes, its timers are dealt out to the levels
+//! below. Timers of a list that is due leave when their tick is over, so up to a tick late; where a list is short, as
+//! it is when little is going on, its timers are looked at one by one and leave exactly when they are due. None
+//! leaves early.
+//!
+//! This module does not know clocks: times are nanoseconds since whenever its owner likes.
+
+/// A tick is 2 to this power nanoseconds.
+const TICK_BITS: u32 = 15;
+/// A level has 2 to this power lists.
+const LEVEL_BITS: u32 = 6;
+const LISTS: usize = 1 << LEVEL_BITS;
+/// Eight levels span 2^48 ticks: all that [`LATEST`] allows.
+const LEVELS: usize = 8;
+/// The latest time that is told apart, 292 years.
+const LATEST: u64 = (1 << (TICK_BITS as usize + LEVEL_BITS as usize * LEVELS)) - 1;
+/// Lists up to this long are looked through for who is due first.
+const SHORT: usize = 8;
+const NONE: u32 = u32::MAX;
+
+/// A timer that was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimerId {
+    node: u32,
+    /// Tells those apart that have had the node.
+    life: u32,
+}
+
+/// Timers, each with a small value for whoever it wakes.
+#[derive(Debug)]
+pub(crate) struct Wheel<T> {
+    nodes: Vec<Node<T>>,
+    /// First of the free nodes, linked by `next`.
+    free: u32,
+    levels: [Level; LEVELS],
+    /// Every timer whose tick is before this one has left.
+    tick: u64,
+    set: usize,
+}
+
+#[derive(Debug)]
+struct Level {
+    /// A bit for each list that has timers.
+    occupied: u64,
+    lists: [List; LISTS],
+}
+
+/// A list, both ends.
+#[derive(Debug, Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Node<T> {
+    at: u64,
+    before: u32,
+    next: u32,
+    life: u32,
+    level: u8,
+    list: u8,
+    used: bool,
+    value: T,
+}
+
+/// A list with timers: which, and the tick that it begins with.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    level: usize,
+    list: usize,
+    tick: u64,
+}
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Wheel<T> {
+        let list = List { first: NONE, last: NONE };
+        let level = || Level { occupied: 0, lists: [list; LISTS] };
+        Wheel { nodes: Vec::new(), free: NONE, levels: std::array::from_fn(|_| level()), tick: 0, set: 0 }
+    }
+}
+
+impl<T: Copy> Wheel<T> {
+    /// Whether no timer is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set == 0
+    }
+
+    /// Sets a timer. One whose time has passed leaves at the next look.
+    pub(crate) fn set(&mut self, at: u64, value: T) -> TimerId {
+        let at = at.min(LATEST);
+        let node = self.take_node(at, value);
+        self.insert(node);
+        self.set += 1;
+        TimerId { node, life: self.nodes[node as usize].life }
+    }
+
+    /// Takes a timer back; false when it has left or been taken back already.
+    pub(crate) fn cancel(&mut self, id: TimerId) -> bool {
+        let node = &self.nodes[id.node as usize];
+        let is_set = node.used && node.life == id.life;
+        if is_set {
+            self.remove(id.node);
+        }
+        is_set
+    }
+
+    /// When to look next: never after a timer's time (but for the tick that a long list waits for), and sometimes
+    /// before anything is due.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let place = self.first()?;
+        let list = self.levels[place.level].lists[place.list];
+        let (first, short) = self.first_of(list);
+        let end = if place.level == 0 { place.tick + 1 } else { place.tick };
+        Some(if short { first } else { end << TICK_BITS })
+    }
+
+    /// The next timer that is due at `now`.
+    pub(crate) fn pop(&mut self, now: u64) -> Option<T> {
+        let tick = now.min(LATEST) >> TICK_BITS;
+        while let Some(place) = self.first() {
+            if place.tick > tick {
+                break;
+            }
+            self.tick = place.tick.max(self.tick);
+            let list = self.levels[place.level].lists[place.list];
+            if place.level > 0 {
+                self.deal_out(list);
+            } else if place.tick < tick {
+                return Some(self.remove(list.first));
+            } else {
+                return self.due_in(list, now).map(|node| self.remove(node));
+            }
+        }
+        // Nothing is set for the ticks before `tick`, so no list has to be dealt out on the way there.
+        self.tick = tick.max(self.tick);
+        None
+    }
+
+    /// The list whose time comes first. Lower levels come before upper ones: a timer stands in the level of the
+    /// highest digit in which its tick differs from the wheel's.
+    fn first(&self) -> Option<Place> {
+        let level = self.levels.iter().position(|level| level.occupied != 0)?;
+        let list = self.levels[level].occupied.trailing_zeros() as usize;
+        let shift = level as u32 * LEVEL_BITS;
+        let above = self.tick >> shift >> LEVEL_BITS << LEVEL_BITS << shift;
+        Some(Place { level, list, tick: above | (list as u64) << shift })
+    }
+
+    fn insert(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        let tick = (node.at >> TICK_BITS).max(self.tick);
+        let differs = (tick ^ self.tick) | 1;
+        let level = ((63 - differs.leading_zeros()) / LEVEL_BITS) as usize;
+        let list = (tick >> (level as u32 * LEVEL_BITS)) as usize % LISTS;
+        // Both are below 64.
+        (node.level, node.list) = (level as u8, list as u8);
+        let level = &mut self.levels[level];
+        level.occupied |= 1 << list;
+        let List { first, last } = &mut level.lists[list];
+        (node.before, node.next) = (*last, NONE);
+        match *last {
+            NONE => *first = index,
+            last => self.nodes[last as usize].next = index,
+        }
+        *last = index;
+    }
+
+    /// Takes a node out of its list.
+    fn unlink(&mut self, index: u32) {
+        let Node { before, next, level, list, .. } = self.nodes[index as usize];
+        let level = &mut self.levels[level as usize];
+        let ends = &mut level.lists[list as usize];
+        match before {
+            NONE => ends.first = next,
+            before => self.nodes[before as usize].next = next,
+        }
+        match next {
+            NONE => ends.last = before,
+            next => self.nodes[next as usize].before = before,
+        }
+        if ends.first == NONE {
+            level.occupied &= !(1 << list);
+        }
+    }
+
+    fn remove(&mut self, index: u32) -> T {
+        self.unlink(index);
+        let node = &mut self.nodes[index as usize];
+        node.used = false;
+        node.life = node.life.wrapping_add(1);
+        node.next = self.free;
+        self.free = index;
+        self.set -= 1;
+        node.value
+    }
+
+    /// Deals a list of an upper level out to the levels below.
+    fn deal_out(&mut self, list: List) {
+        let mut index = list.first;
+        while index != NONE {
+            let next = self.nodes[index as usize].next;
+            self.unlink(index);
+            self.insert(index);
+            index = next;
+        }
+    }
+
+    /// The earliest time in a list, if the list is short.
+    fn first_of(&self, list: List) -> (u64, bool) {
+        let mut first = u64::MAX;
+        let mut index = list.first;
+        for _ in 0..SHORT {
+            if index == NONE {
+                return (first, true);
+            }
+            let node = &self.nodes[index as usize];
+            first = first.min(node.at);
+            index = node.next;
+        }
+        (first, index == NONE)
+    }
+
+    /// The first timer that is due, of those in a list that is not over, if the list is short.
+    fn due_in(&self, list: List, now: u64) -> Option<u32> {
+        let (first, short) = self.first_of(list);
+        if !short || first > now {
+            return None;
+        }
+        let mut index = list.first;
+        while index != NONE && self.nodes[index as usize].at != first {
+            index = self.nodes[index as usize].next;
+        }
+        (index != NONE).then_some(index)
+    }
+
+    fn take_node(&mut self, at: u64, value: T) -> u32 {
+        if self.free != NONE {
+            let index = self.free;
+            let node = &mut self.nodes[index as usize];
+            self.free = node.next;
+            (node.at, node.value, node.used) = (at, value, true);
+            return index;
+        }
+        // A timer takes over 32 bytes: memory ends long before u32 does.
+        let index = self.nodes.len() as u32;
+        self.nodes.push(Node { at, before: NONE, next: NONE, life: 0, level: 0, list: 0, used: true, value });
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests;
