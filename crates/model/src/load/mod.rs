@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 mod order;
+mod search;
 
 pub use order::{Ask, Endpoint, Http, LoadSpec, Shape, Spread, Step, Target, TlsSpec, TlsVersion};
+pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 
 /// Which I/O driver a client or an origin uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
