@@ -90,7 +90,7 @@ fn ask<D: Driver>(
     let mut driver = make().expect("a driver");
     let mut client = Client { message: vec![b'x'; bytes], missing: Vec::new(), requests: 0 };
     for _ in 0..connections {
-        driver.connect(addr, None).expect("a socket");
+        driver.connect(&addr.into(), None).expect("a socket");
     }
     let start = thread_cpu();
     let end = Instant::now() + time;

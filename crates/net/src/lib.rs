@@ -6,23 +6,27 @@
 //!
 //! This crate does not know what the bytes mean, what a request is, or how many threads there are.
 
+mod address;
 mod epoll;
 mod host;
 mod out;
 mod probe;
 mod slots;
 mod socket;
+mod unix;
 mod uring;
 mod waker;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Instant;
 
+pub use address::{Address, Listener};
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit};
 pub use probe::{Choice, Kind, ProbeError, probe};
 pub use socket::listen_socket;
+pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::UringDriver;
 
 /// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
@@ -66,7 +70,12 @@ pub enum Event<'a> {
     /// is told at once by epoll, by io_uring when something is sent.
     Eof,
     /// The connection failed or could not be made, and is gone; do not close it.
-    Failed(io::Error),
+    Failed {
+        /// What the kernel said.
+        error: io::Error,
+        /// Bytes given to [`Io::send`] that were not handed to the kernel, or not known to be.
+        unsent: usize,
+    },
 }
 
 /// What a handler may do, from inside an event or between turns.
@@ -74,11 +83,12 @@ pub enum Event<'a> {
 /// Operations on a connection that is gone are ignored: a handler need not track what the kernel knows better.
 pub trait Io {
     /// Begins a connection; the answer is [`Event::Connected`] or [`Event::Failed`]. `from` binds the source
-    /// address (for spreading over 127.0.0.0/8 when ports run short).
+    /// address (for spreading over 127.0.0.0/8 when ports run short); a Unix socket has none, and ignores it.
     ///
     /// # Errors
-    /// When no socket can be made (descriptors, memory), with what the kernel said.
-    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn>;
+    /// When no socket can be made (descriptors, memory), with what the kernel said, and when `to` is a path too
+    /// long for a Unix socket.
+    fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn>;
 
     /// Queues bytes, copied. They leave when the next turn begins, with those of all other connections; while
     /// the connection is being made, when it is made.
@@ -95,7 +105,7 @@ pub trait Io {
     /// Closes: what is queued is sent first, then FIN. No event follows.
     fn close(&mut self, conn: Conn);
 
-    /// Closes at once with RST, dropping what is queued. No event follows. Also ends a connection that was closed
+    /// Closes at once with RST (which Unix sockets do not have), dropping what is queued. No event follows. Also ends a connection that was closed
     /// and cannot send what is queued because its peer does not read.
     fn abort(&mut self, conn: Conn);
 
@@ -114,11 +124,13 @@ pub trait Driver: Io {
     /// `io_uring` or `epoll`.
     fn name(&self) -> &'static str;
 
-    /// Accepts connections on a bound, listening, non-blocking socket; new connections have `TCP_NODELAY`.
+    /// Accepts connections on a bound, listening socket; new TCP connections have `TCP_NODELAY`.
     ///
     /// # Errors
     /// When the kernel refuses.
-    fn listen(&mut self, listener: std::net::TcpListener) -> io::Result<()>;
+    fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()>
+    where
+        Self: Sized;
 
     /// Stops accepting and closes the listeners.
     fn stop_listening(&mut self);

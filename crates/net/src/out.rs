@@ -176,6 +176,16 @@ impl OutPool {
         self.free.push(index);
     }
 
+    /// Bytes not yet sent of the queue `index` ([`NONE`]: no queue) and of the one behind it.
+    pub(crate) fn left(&self, index: u32) -> usize {
+        if index == NONE {
+            return 0;
+        }
+        let out = self.get(index);
+        let behind = if out.next == NONE { 0 } else { self.get(out.next).left };
+        out.left + behind
+    }
+
     pub(crate) fn get(&self, index: u32) -> &Out {
         &self.all[index as usize]
     }

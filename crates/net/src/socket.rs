@@ -1,4 +1,4 @@
-//! Sockets made the way this crate needs them: close-on-exec, no delay, and source addresses on request.
+//! Sockets made the way this crate needs them: close-on-exec, no delay for TCP, and source addresses on request.
 //!
 //! It does not know who waits for them, or how.
 
@@ -6,7 +6,11 @@ use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
+
+use crate::{Address, Listener};
 
 /// How long to wait before accepting is tried again after descriptors or memory ran out.
 pub(crate) const STARVED_FOR: Duration = Duration::from_millis(10);
@@ -29,10 +33,34 @@ pub(crate) struct RawAddr {
 union Storage {
     v4: libc::sockaddr_in,
     v6: libc::sockaddr_in6,
+    unix: libc::sockaddr_un,
 }
 
 impl RawAddr {
-    pub(crate) fn new(addr: &SocketAddr) -> RawAddr {
+    /// # Errors
+    /// When the path of a Unix socket is longer than the kernel's form of it has room for, or holds a zero.
+    pub(crate) fn new(addr: &Address) -> io::Result<RawAddr> {
+        match addr {
+            Address::Tcp(addr) => Ok(RawAddr::tcp(addr)),
+            Address::Unix(path) => RawAddr::unix(path),
+        }
+    }
+
+    pub(crate) fn unix(path: &Path) -> io::Result<RawAddr> {
+        let path = path.as_os_str().as_bytes();
+        let mut unix = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+        // One place is left for the zero at the end. An empty path would name no file.
+        if path.is_empty() || path.len() >= unix.sun_path.len() || path.contains(&0) {
+            return Err(io::Error::from(io::ErrorKind::InvalidFilename));
+        }
+        for (to, &from) in unix.sun_path.iter_mut().zip(path) {
+            *to = from as libc::c_char;
+        }
+        let len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.len() + 1;
+        Ok(RawAddr { storage: Storage { unix }, len: len as libc::socklen_t })
+    }
+
+    pub(crate) fn tcp(addr: &SocketAddr) -> RawAddr {
         match addr {
             SocketAddr::V4(v4) => RawAddr {
                 storage: Storage {
@@ -90,6 +118,11 @@ fn tcp_socket(addr: &SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
         SocketAddr::V4(_) => libc::AF_INET,
         SocketAddr::V6(_) => libc::AF_INET6,
     };
+    stream_socket(family, nonblocking)
+}
+
+/// A stream socket of a family, close-on-exec.
+pub(crate) fn stream_socket(family: i32, nonblocking: bool) -> io::Result<OwnedFd> {
     let mut kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     if nonblocking {
         kind |= libc::SOCK_NONBLOCK;
@@ -101,16 +134,20 @@ fn tcp_socket(addr: &SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
 }
 
 fn bind(fd: RawFd, addr: &SocketAddr) -> io::Result<()> {
-    let raw = RawAddr::new(addr);
+    let raw = RawAddr::tcp(addr);
     // SAFETY: the address lives during the call and its length is its own.
     check(unsafe { libc::bind(fd, raw.as_ptr(), raw.len()) }).map(drop)
 }
 
-/// Makes a TCP socket to connect to `to` with, with `TCP_NODELAY`, bound to `from` when given.
+/// Makes a socket to connect to `to` with: a TCP one with `TCP_NODELAY`, bound to `from` when given, or a Unix
+/// one, which knows neither.
 ///
 /// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
 /// source port can serve several destinations.
-pub(crate) fn client_socket(to: &SocketAddr, from: Option<IpAddr>, nonblocking: bool) -> io::Result<OwnedFd> {
+pub(crate) fn client_socket(to: &Address, from: Option<IpAddr>, nonblocking: bool) -> io::Result<OwnedFd> {
+    let Address::Tcp(to) = to else {
+        return stream_socket(libc::AF_UNIX, nonblocking);
+    };
     let fd = tcp_socket(to, nonblocking)?;
     no_delay(fd.as_raw_fd())?;
     if let Some(ip) = from {
@@ -118,6 +155,17 @@ pub(crate) fn client_socket(to: &SocketAddr, from: Option<IpAddr>, nonblocking: 
         bind(fd.as_raw_fd(), &SocketAddr::new(ip, 0))?;
     }
     Ok(fd)
+}
+
+/// Makes a listener as drivers need it: it does not block, and what it accepts does not delay.
+pub(crate) fn prepare_listener(listener: &Listener) -> io::Result<()> {
+    match listener {
+        Listener::Tcp(listener) => {
+            listener.set_nonblocking(true)?;
+            no_delay(listener.as_raw_fd())
+        }
+        Listener::Unix(listener) => listener.set_nonblocking(true),
+    }
 }
 
 /// Switches Nagle's algorithm off.

@@ -17,10 +17,7 @@ impl EpollDriver {
     }
 
     pub(super) fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
-        let until = match (until, self.starved) {
-            (Some(until), Some(starved)) => Some(until.min(starved)),
-            (until, starved) => until.or(starved),
-        };
+        let until = [until, self.starved, self.connect_again_at()].into_iter().flatten().min();
         let timeout = if poll {
             Some(Duration::ZERO)
         } else {

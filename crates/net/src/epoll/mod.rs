@@ -3,20 +3,21 @@
 //! It does not know what the bytes mean.
 
 mod calls;
+mod connects;
 mod events;
 mod sends;
 
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
 use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
-use crate::socket::{self, RawAddr, check, errno};
-use crate::{Conn, Driver, Event, Handler, Io, Waker, host};
+use crate::socket::{self, check};
+use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
 
 /// Bytes read at once.
 const READ_BUFFER: usize = 64 * 1024;
@@ -45,7 +46,7 @@ const ENDS: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 pub struct EpollDriver {
     epoll: OwnedFd,
     waker: Waker,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
     /// Accepting stopped for want of descriptors or memory; tried again then.
     starved: Option<Instant>,
     slots: Slots,
@@ -58,6 +59,8 @@ pub struct EpollDriver {
     sent: Vec<Conn>,
     /// Connections that failed before the kernel could say so in an event.
     failed: Vec<Conn>,
+    /// Connects to Unix sockets whose queue is full.
+    waiting: Vec<connects::Waiting>,
     /// Slots to be freed at the end of the turn.
     dead: Vec<u32>,
     events: Vec<libc::epoll_event>,
@@ -91,6 +94,7 @@ impl EpollDriver {
             again: Vec::new(),
             sent: Vec::new(),
             failed: Vec::new(),
+            waiting: Vec::new(),
             dead: Vec::new(),
             events: Vec::with_capacity(EVENTS),
             buffer: vec![0; READ_BUFFER],
@@ -135,13 +139,11 @@ impl EpollDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        if slot.error != 0 {
-            return;
-        }
         if slot.out == NONE {
             slot.out = self.outs.take();
         }
-        let (out, waits) = (slot.out, slot.is_any(&[Is::Connecting, Is::Blocked]));
+        // After an error it is queued only to be counted.
+        let (out, waits) = (slot.out, slot.is_any(&[Is::Connecting, Is::Blocked]) || slot.error != 0);
         self.outs.get_mut(out).push_with(head, body);
         if !waits {
             self.mark(conn.slot() as u32);
@@ -167,37 +169,20 @@ impl EpollDriver {
 
     /// The connection is gone: tells so, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
-        let told = self.slots.get(index).is_open();
+        let slot = self.slots.get(index);
+        let (told, unsent) = (slot.is_open(), self.outs.left(slot.out));
         let conn = self.slots.conn(index);
         self.destroy(index);
         if told {
-            handler.on_event(self, conn, Event::Failed(io::Error::from_raw_os_error(error)));
+            let error = io::Error::from_raw_os_error(error);
+            handler.on_event(self, conn, Event::Failed { error, unsent });
         }
     }
 }
 
 impl Io for EpollDriver {
-    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
-        let fd = socket::client_socket(&to, from, true)?;
-        let addr = RawAddr::new(&to);
-        // SAFETY: the address lives during the call and its length is its own.
-        let error = match unsafe { libc::connect(fd.as_raw_fd(), addr.as_ptr(), addr.len()) } {
-            0 => 0,
-            _ => match errno() {
-                libc::EINPROGRESS | libc::EINTR => 0,
-                error => error,
-            },
-        };
-        let index = self.adopt(fd, WATCH_OUT)?;
-        let slot = self.slots.get_mut(index);
-        slot.set(Is::Connecting);
-        slot.set(Is::WatchOut);
-        let conn = self.slots.conn(index);
-        if error != 0 {
-            self.slots.get_mut(index).error = error as u16;
-            self.failed.push(conn);
-        }
-        Ok(conn)
+    fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
+        self.begin_connect(to, from)
     }
 
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
@@ -232,10 +217,7 @@ impl Io for EpollDriver {
     }
 
     fn unsent(&self, conn: Conn) -> usize {
-        match self.slots.open(conn) {
-            Some(slot) if slot.out != NONE => self.outs.get(slot.out).left(),
-            _ => 0,
-        }
+        self.slots.open(conn).map_or(0, |slot| self.outs.left(slot.out))
     }
 }
 
@@ -244,9 +226,9 @@ impl Driver for EpollDriver {
         "epoll"
     }
 
-    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        socket::no_delay(listener.as_raw_fd())?;
+    fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()> {
+        let listener = listener.into();
+        socket::prepare_listener(&listener)?;
         self.listeners.push(listener);
         if self.starved.is_some() {
             return Ok(());
@@ -262,6 +244,9 @@ impl Driver for EpollDriver {
 
     fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
         self.flush_all();
+        if !self.waiting.is_empty() {
+            self.connect_again();
+        }
         let told = self.tell_pending(handler);
         if self.starved.is_some_and(|end| end <= Instant::now()) {
             self.unstarve();

@@ -24,10 +24,13 @@ impl EpollDriver {
     }
 
     pub(super) fn flush(&mut self, index: u32) {
-        if self.slots.get(index).out != NONE && !self.hand_over(index) {
+        let slot = self.slots.get(index);
+        // After an error nothing is sent any more; what is queued is only counted.
+        let sent_all = slot.error == 0 && (slot.out == NONE || self.hand_over(index));
+        let slot = self.slots.get_mut(index);
+        if !sent_all && (slot.error == 0 || !slot.is(Is::Closing)) {
             return;
         }
-        let slot = self.slots.get_mut(index);
         if slot.is(Is::Closing) {
             self.destroy(index);
         } else if slot.is(Is::WantSent) {
@@ -82,10 +85,6 @@ impl EpollDriver {
             return self.destroy(index);
         }
         slot.error = error as u16;
-        let out = mem::replace(&mut slot.out, NONE);
-        if out != NONE {
-            self.outs.give(out);
-        }
         let conn = self.slots.conn(index);
         self.again.push(conn);
     }

@@ -74,7 +74,7 @@ mod tests {
         fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
             match event {
                 Event::Data(bytes) => io.send(conn, bytes),
-                Event::Failed(_) => self.failed += 1,
+                Event::Failed { .. } => self.failed += 1,
                 _ => {}
             }
         }

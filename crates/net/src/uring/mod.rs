@@ -21,8 +21,8 @@ mod turn;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
@@ -33,7 +33,7 @@ use self::scratch::Scratch;
 use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
-use crate::{Conn, Driver, Handler, Io, Waker, host};
+use crate::{Address, Conn, Driver, Handler, Io, Listener, Waker, host};
 
 /// 16 KiB takes most messages whole; a thread that needs them all touches 16 MiB, one with short messages 1 MiB.
 const BUFFERS: Shape = Shape { size: 16 * 1024, first: 64, most: 1024 };
@@ -48,7 +48,7 @@ pub struct UringDriver {
     table: u32,
     waker: Waker,
     /// By number; numbers are not used again. `None`: closed.
-    listeners: Vec<Option<TcpListener>>,
+    listeners: Vec<Option<Listener>>,
     /// Listeners to accept on again.
     accept_again: Vec<u32>,
     /// Accepting stopped for want of descriptors or memory; tried again then.
@@ -186,11 +186,9 @@ impl UringDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        if slot.error != 0 {
-            return;
-        }
         let busy = slot.is(Is::Sending);
-        let waits = busy || slot.is(Is::Connecting);
+        // After an error it is queued only to be counted.
+        let waits = busy || slot.is(Is::Connecting) || slot.error != 0;
         let mut out = slot.out;
         if out == NONE {
             out = self.outs.take();
@@ -265,12 +263,13 @@ impl UringDriver {
 }
 
 impl Io for UringDriver {
-    fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+    fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
+        let addr = RawAddr::new(to)?;
         // Blocking: the ring waits for what a blocking socket would, and gives up at once on others.
-        let fd = socket::client_socket(&to, from, false)?.into_raw_fd();
+        let fd = socket::client_socket(to, from, false)?.into_raw_fd();
         let index = self.slots.take(fd);
         self.slots.get_mut(index).set(Is::Connecting);
-        let addr = self.scratch.addr(RawAddr::new(&to));
+        let addr = self.scratch.addr(addr);
         let connect = opcode::Connect::new(types::Fd(fd), addr.as_ptr(), addr.len()).build();
         // SAFETY: scratch memory lives until everything is submitted.
         unsafe { self.push(connect, Kind::Connect, index) };
@@ -292,7 +291,7 @@ impl Io for UringDriver {
             return;
         };
         slot.set(Is::Closing);
-        if slot.out == NONE {
+        if slot.out == NONE || slot.error != 0 {
             self.finish(conn.slot() as u32);
         }
     }
@@ -305,15 +304,7 @@ impl Io for UringDriver {
     }
 
     fn unsent(&self, conn: Conn) -> usize {
-        let Some(slot) = self.slots.open(conn).filter(|slot| slot.out != NONE) else {
-            return 0;
-        };
-        let out = self.outs.get(slot.out);
-        let behind = match out.next {
-            NONE => 0,
-            next => self.outs.get(next).left(),
-        };
-        out.left() + behind
+        self.slots.open(conn).map_or(0, |slot| self.outs.left(slot.out))
     }
 }
 
@@ -322,9 +313,9 @@ impl Driver for UringDriver {
         "io_uring"
     }
 
-    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        socket::no_delay(listener.as_raw_fd())?;
+    fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()> {
+        let listener = listener.into();
+        socket::prepare_listener(&listener)?;
         self.listeners.push(Some(listener));
         self.push_accept(self.listeners.len() as u32 - 1);
         Ok(())
@@ -334,7 +325,7 @@ impl Driver for UringDriver {
         for number in 0..self.listeners.len() {
             if let Some(listener) = self.listeners[number].take() {
                 self.push_cancel(Kind::Accept, number as u32);
-                self.push_close(listener.into_raw_fd(), number as u32);
+                self.push_close(OwnedFd::from(listener).into_raw_fd(), number as u32);
             }
         }
         self.accept_again.clear();
@@ -375,6 +366,8 @@ impl Drop for UringDriver {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
     use crate::Event;
 
@@ -391,7 +384,7 @@ mod tests {
         driver.broken = Some(io::Error::other("made up"));
         let now = Some(Instant::now());
         assert_eq!(driver.turn(&mut Deaf, now).unwrap_err().to_string(), "made up");
-        driver.connect(listener.local_addr().unwrap(), None).unwrap();
+        driver.connect(&listener.local_addr().unwrap().into(), None).unwrap();
         assert!(driver.turn(&mut Deaf, now).is_err());
         drop(driver);
         listener.set_nonblocking(true).unwrap();

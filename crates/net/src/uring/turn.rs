@@ -92,7 +92,7 @@ impl UringDriver {
     /// Gives the kernel a connection's queue; true when something follows from its being sent.
     fn prepare_send(&mut self, index: u32) -> bool {
         let slot = self.slots.get_mut(index);
-        if slot.out == NONE || slot.is_any(&[Is::Connecting, Is::Sending]) {
+        if slot.out == NONE || slot.error != 0 || slot.is_any(&[Is::Connecting, Is::Sending]) {
             return false;
         }
         let (fd, when_room) = (types::Fd(slot.fd), slot.is(Is::Blocked));
@@ -213,7 +213,6 @@ impl UringDriver {
 
     /// Nothing more can be sent. What the peer sent before is still to be received and told.
     fn send_failed(&mut self, index: u32, error: i32) {
-        self.drop_queues(index);
         let slot = self.slots.get_mut(index);
         if slot.is(Is::Closing) {
             return self.finish(index);
@@ -371,12 +370,13 @@ impl UringDriver {
 
     /// The connection is gone: tells so, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
-        let told = self.slots.get(index).is_open();
+        let slot = self.slots.get(index);
+        let (told, unsent) = (slot.is_open(), self.outs.left(slot.out));
         let conn = self.slots.conn(index);
         self.finish(index);
         if told {
             let error = io::Error::from_raw_os_error(error);
-            handler.on_event(self, conn, Event::Failed(error));
+            handler.on_event(self, conn, Event::Failed { error, unsent });
         }
     }
 

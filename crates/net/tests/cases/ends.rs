@@ -80,7 +80,7 @@ pub fn refused_connect_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     let addr = peer_listener().1;
     let mut driver = make().unwrap();
     let mut record = Record::default();
-    let conn = driver.connect(addr, None).unwrap();
+    let conn = driver.connect(&addr.into(), None).unwrap();
     driver.send(conn, b"never sent");
     run_out(&mut driver, &mut record);
     turn(&mut driver, &mut record);
@@ -103,6 +103,48 @@ pub fn a_reset_in_mid_data_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     turn(&mut driver, &mut record);
     assert_eq!(record.seen.len(), 2, "{:?}", record.seen);
     assert!(is_failure(&record.seen[1].1));
+}
+
+/// Keeps what failures say.
+#[derive(Default)]
+struct Losses(Vec<usize>);
+
+impl Handler for Losses {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        if let Event::Failed { unsent, .. } = event {
+            self.0.push(unsent);
+            assert_eq!(io.unsent(conn), 0, "it is gone");
+        }
+    }
+}
+
+pub fn a_failure_says_what_was_not_sent<D: Driver>(make: fn() -> io::Result<D>) {
+    let mut driver = make().unwrap();
+    let mut losses = Losses::default();
+    // Never connected: nothing was.
+    let conn = driver.connect(&peer_listener().1.into(), None).unwrap();
+    driver.send_with(conn, b"head", &BODY);
+    run_out(&mut driver, &mut losses);
+    assert_eq!(losses.0, [4 + BODY.len()]);
+    // Reset: what the kernel had taken is not counted, what is sent into the void is.
+    let (listener, addr) = peer_listener();
+    let conn = driver.connect(&addr.into(), None).unwrap();
+    let mut queued = 0;
+    for _ in 0..50 {
+        driver.send_with(conn, b"", &BODY);
+        queued += BODY.len();
+    }
+    let (peer, _) = listener.accept().unwrap();
+    for _ in 0..5 {
+        turn(&mut driver, &mut losses);
+    }
+    let left = driver.unsent(conn);
+    assert!(left > 0 && left < queued);
+    reset(peer);
+    driver.send(conn, b"more");
+    run_out(&mut driver, &mut losses);
+    assert_eq!(losses.0.len(), 2);
+    assert!(losses.0[1] >= 4 && losses.0[1] <= left + 4, "{} of {left}", losses.0[1]);
 }
 
 pub fn data_before_a_reset_is_told_before_the_failure<D: Driver>(make: fn() -> io::Result<D>) {
@@ -152,9 +194,9 @@ pub fn close_before_connected_tells_nothing<D: Driver>(make: fn() -> io::Result<
     let mut driver = make().unwrap();
     let mut record = Record::default();
     for addr in [addr, refusing] {
-        let closed = driver.connect(addr, None).unwrap();
+        let closed = driver.connect(&addr.into(), None).unwrap();
         driver.close(closed);
-        let aborted = driver.connect(addr, None).unwrap();
+        let aborted = driver.connect(&addr.into(), None).unwrap();
         driver.abort(aborted);
     }
     run_out(&mut driver, &mut record);
@@ -218,7 +260,7 @@ pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D
         |event| matches!(event, Event::Connected),
         |event| matches!(event, Event::Data(_)),
         |event| matches!(event, Event::Eof),
-        |event| matches!(event, Event::Failed(_)),
+        |event| matches!(event, Event::Failed { .. }),
     ];
     for when in events {
         let (ours, addr) = listener();
@@ -227,8 +269,8 @@ pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D
         driver.listen(ours).unwrap();
         let mut handler = CloseInside { when, told_after: 0, closed: Vec::new() };
         for _ in 0..3 {
-            let conn = driver.connect(their_addr, None).unwrap();
-            driver.connect(peer_listener().1, None).unwrap();
+            let conn = driver.connect(&their_addr.into(), None).unwrap();
+            driver.connect(&peer_listener().1.into(), None).unwrap();
             let mut inwards = peer(addr);
             inwards.write_all(&[7; 3_000]).unwrap();
             turn(&mut driver, &mut handler);
@@ -262,7 +304,7 @@ impl Handler for Breeder {
         if self.left > 0 {
             self.left -= 1;
             let to = if self.left.is_multiple_of(3) { self.refusing } else { self.addr };
-            io.connect(to, None).unwrap();
+            io.connect(&to.into(), None).unwrap();
         }
         match event {
             Event::Connected => io.send(conn, b"ping"),
@@ -280,7 +322,7 @@ pub fn connecting_inside_events_is_allowed<D: Driver + 'static>(make: fn() -> io
     let server = Server::start(make, || Echo);
     let mut driver = make().unwrap();
     let mut handler = Breeder { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
-    driver.connect(server.addr, None).unwrap();
+    driver.connect(&server.addr.into(), None).unwrap();
     run_out(&mut driver, &mut handler);
     assert_eq!(handler.left, 0);
     assert!(handler.echoed >= 300, "{}", handler.echoed);
@@ -317,8 +359,8 @@ pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
     let before = sockets_on(addr.port());
     assert_eq!(before, 1);
     for round in 0..20 {
-        let conn = driver.connect(addr, None).unwrap();
-        let aborted = driver.connect(addr, None).unwrap();
+        let conn = driver.connect(&addr.into(), None).unwrap();
+        let aborted = driver.connect(&addr.into(), None).unwrap();
         driver.send(conn, b"hello");
         for _ in 0..3 {
             turn(&mut driver, &mut record);
@@ -336,7 +378,7 @@ pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
     turn(&mut driver, &mut record);
     assert_eq!(sockets_on(addr.port()), before);
     // Dropped with connections open, idle and blocked.
-    let conn = driver.connect(addr, None).unwrap();
+    let conn = driver.connect(&addr.into(), None).unwrap();
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
     }

@@ -3,4 +3,5 @@
 pub mod echo;
 pub mod ends;
 pub mod send;
+pub mod unix;
 pub mod waits;

@@ -111,7 +111,7 @@ pub fn what_is_sent_before_connected_arrives<D: Driver>(make: fn() -> io::Result
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();
     let mut record = Record::default();
-    let conn = driver.connect(addr, None).unwrap();
+    let conn = driver.connect(&addr.into(), None).unwrap();
     driver.send(conn, b"early");
     driver.send_with(conn, b" and ", &BODY);
     assert_eq!(driver.unsent(conn), 10 + BODY.len());

@@ -33,7 +33,7 @@ pub fn until_in_the_past_returns_at_once<D: Driver>(make: fn() -> io::Result<D>)
     assert!(start.elapsed() < LONG);
     // And it looks for events all the same.
     let (_listener, addr) = peer_listener();
-    driver.connect(addr, None).unwrap();
+    driver.connect(&addr.into(), None).unwrap();
     while record.seen.is_empty() {
         driver.turn(&mut record, Some(start)).unwrap();
         assert!(start.elapsed() < LONG);
@@ -70,7 +70,7 @@ pub fn source_addresses_are_bound<D: Driver>(make: fn() -> io::Result<D>) {
     let mut record = Record::default();
     for last in 2..12 {
         let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
-        driver.connect(addr, Some(from)).unwrap();
+        driver.connect(&addr.into(), Some(from)).unwrap();
         run_until(&mut driver, &mut record, |record, _| {
             record.count(|seen| *seen == Seen::Connected) == usize::from(last) - 1
         });
@@ -79,6 +79,6 @@ pub fn source_addresses_are_bound<D: Driver>(make: fn() -> io::Result<D>) {
     }
     // An address that is not this machine's is refused when the socket is made.
     let foreign = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-    assert!(driver.connect(addr, Some(foreign)).is_err());
+    assert!(driver.connect(&addr.into(), Some(foreign)).is_err());
     assert_eq!(driver.open(), 10, "no slot is taken for it");
 }

@@ -139,7 +139,7 @@ pub fn keep(event: &Event<'_>) -> Seen {
         Event::Data(bytes) => Seen::Data(bytes.to_vec()),
         Event::Sent => Seen::Sent,
         Event::Eof => Seen::Eof,
-        Event::Failed(error) => Seen::Failed(error.kind()),
+        Event::Failed { error, .. } => Seen::Failed(error.kind()),
     }
 }
 
@@ -152,7 +152,7 @@ impl Handler for Echo {
         match event {
             Event::Data(bytes) => io.send(conn, bytes),
             Event::Eof => io.close(conn),
-            Event::Accepted | Event::Connected | Event::Sent | Event::Failed(_) => {}
+            Event::Accepted | Event::Connected | Event::Sent | Event::Failed { .. } => {}
         }
     }
 }

@@ -1,0 +1,116 @@
+//! Where a connection goes, and what a driver listens on: TCP or a Unix stream socket.
+//!
+//! It does not know drivers.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a connection goes. Cheap to clone, and connecting to it allocates nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// Host and port.
+    Tcp(SocketAddr),
+    /// The path of a Unix stream socket; at most 107 bytes, which connecting checks.
+    Unix(Arc<Path>),
+}
+
+impl Address {
+    /// The address of the Unix stream socket at `path`.
+    pub fn unix(path: impl AsRef<Path>) -> Address {
+        Address::Unix(path.as_ref().into())
+    }
+
+    /// Host and port; `None` for a Unix socket.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Address::Tcp(addr) => Some(*addr),
+            Address::Unix(_) => None,
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(addr: SocketAddr) -> Address {
+        Address::Tcp(addr)
+    }
+}
+
+impl From<PathBuf> for Address {
+    fn from(path: PathBuf) -> Address {
+        Address::Unix(path.into())
+    }
+}
+
+/// `127.0.0.1:8080`, or `unix:/run/it.sock`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(addr) => addr.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A bound, listening socket for [`crate::Driver::listen`].
+#[derive(Debug)]
+pub enum Listener {
+    /// See [`crate::listen_socket`].
+    Tcp(TcpListener),
+    /// See [`crate::listen_unix`].
+    Unix(UnixListener),
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Listener {
+        Listener::Tcp(listener)
+    }
+}
+
+impl From<UnixListener> for Listener {
+    fn from(listener: UnixListener) -> Listener {
+        Listener::Unix(listener)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl From<Listener> for OwnedFd {
+    fn from(listener: Listener) -> OwnedFd {
+        match listener {
+            Listener::Tcp(listener) => listener.into(),
+            Listener::Unix(listener) => listener.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_in_words() {
+        let tcp = Address::from(SocketAddr::from(([127, 0, 0, 1], 80)));
+        assert_eq!(tcp.to_string(), "127.0.0.1:80");
+        assert_eq!(tcp.tcp(), Some(SocketAddr::from(([127, 0, 0, 1], 80))));
+        let unix = Address::unix("/run/it.sock");
+        assert_eq!((unix.to_string().as_str(), unix.tcp()), ("unix:/run/it.sock", None));
+        assert_eq!(unix, Address::from(PathBuf::from("/run/it.sock")));
+    }
+}

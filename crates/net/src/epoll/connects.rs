@@ -1,0 +1,97 @@
+//! How connections are made: TCP in the background, Unix sockets at once or, while the server's queue is full,
+//! tried again.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use super::{EpollDriver, WATCH_OUT, token};
+use crate::slots::Is;
+use crate::socket::{self, RawAddr, errno};
+use crate::{Address, Conn};
+
+/// How long until a connect to a Unix socket whose queue is full is tried again. The kernel tells nobody that
+/// there is room.
+const TRY_AGAIN: Duration = Duration::from_millis(1);
+
+/// A connect that waits for room in a Unix socket's queue.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    conn: Conn,
+    to: RawAddr,
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.conn.fmt(f)
+    }
+}
+
+impl EpollDriver {
+    pub(super) fn begin_connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
+        let addr = RawAddr::new(to)?;
+        let fd = socket::client_socket(to, from, true)?;
+        let error = connect(fd.as_raw_fd(), &addr).err();
+        if error == Some(libc::EAGAIN) && to.tcp().is_none() {
+            // Not under watch: the kernel would say that a socket which is not connected can be written to.
+            let index = self.slots.take(fd.into_raw_fd());
+            self.slots.get_mut(index).set(Is::Connecting);
+            let conn = self.slots.conn(index);
+            self.waiting.push(Waiting { conn, to: addr });
+            return Ok(conn);
+        }
+        let index = self.adopt(fd, WATCH_OUT)?;
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Connecting);
+        slot.set(Is::WatchOut);
+        let conn = self.slots.conn(index);
+        if let Some(error) = error {
+            self.fail_soon(conn, error);
+        }
+        Ok(conn)
+    }
+
+    fn fail_soon(&mut self, conn: Conn, error: i32) {
+        self.slots.get_mut(conn.slot() as u32).error = error as u16;
+        self.failed.push(conn);
+    }
+
+    /// Tries those again that wait for room in a queue.
+    pub(super) fn connect_again(&mut self) {
+        for Waiting { conn, to } in std::mem::take(&mut self.waiting) {
+            if self.stale(conn) {
+                continue;
+            }
+            let index = conn.slot() as u32;
+            let fd = self.slots.get(index).fd;
+            match connect(fd, &to) {
+                Ok(()) => {
+                    self.slots.get_mut(index).set(Is::WatchOut);
+                    if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, WATCH_OUT, token(conn)) {
+                        self.fail_soon(conn, error.raw_os_error().unwrap_or(libc::EIO));
+                    }
+                }
+                Err(libc::EAGAIN) => self.waiting.push(Waiting { conn, to }),
+                Err(error) => self.fail_soon(conn, error),
+            }
+        }
+    }
+
+    /// When to try again, if any wait.
+    pub(super) fn connect_again_at(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then(|| Instant::now() + TRY_AGAIN)
+    }
+}
+
+/// Begins to connect; being under way is no error.
+fn connect(fd: RawFd, addr: &RawAddr) -> Result<(), i32> {
+    // SAFETY: the address lives during the call and its length is its own.
+    match unsafe { libc::connect(fd, addr.as_ptr(), addr.len()) } {
+        0 => Ok(()),
+        _ => match errno() {
+            libc::EINPROGRESS | libc::EINTR => Ok(()),
+            error => Err(error),
+        },
+    }
+}

@@ -1,0 +1,126 @@
+//! Listening on a Unix stream socket: a path that is free, or was left by a server that is dead.
+//!
+//! It does not know drivers.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use crate::socket::{RawAddr, check, stream_socket};
+
+/// Why a Unix socket cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum UnixError {
+    /// Another server is there.
+    #[error("a server listens on {} already; stop it, or take another path", .0.display())]
+    Taken(PathBuf),
+    /// The path is something else.
+    #[error("{} exists and is no socket; remove it, or take another path", .0.display())]
+    NoSocket(PathBuf),
+    /// The kernel's form of an address has room for 107 bytes.
+    #[error("the path of a Unix socket has at most 107 bytes, and none of them is zero; {} is no such path", .0.display())]
+    Path(PathBuf),
+    /// Anything else.
+    #[error("cannot listen on the Unix socket {}", .path.display())]
+    Io {
+        /// The socket's path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// A Unix stream socket that is listened on. Dropping it removes the socket's file, if it is still this one's;
+/// listeners taken from it stay open.
+#[derive(Debug)]
+pub struct UnixSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Device and inode of the file, by which it is known again.
+    file: (u64, u64),
+}
+
+impl UnixSocket {
+    /// A listener for one driver. All share one queue, so that several drivers may each take one.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn listener(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|file| file == self.file) {
+            // Gone already: so it should be.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens on the Unix stream socket `path`. A file left by a server that is dead is replaced. `backlog` is the
+/// wish for the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+///
+/// # Errors
+/// When a server listens there, when something else than a socket is there, and when the kernel refuses.
+pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
+    let failed = |source| UnixError::Io { path: path.to_owned(), source };
+    let addr = RawAddr::unix(path).map_err(|_| UnixError::Path(path.to_owned()))?;
+    remove_stale(path)?;
+    let fd = stream_socket(libc::AF_UNIX, true).map_err(failed)?;
+    // SAFETY: the address lives during the call and its length is its own.
+    check(unsafe { libc::bind(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map_err(|error| match error.kind() {
+        // Somebody was faster.
+        io::ErrorKind::AddrInUse => UnixError::Taken(path.to_owned()),
+        _ => failed(error),
+    })?;
+    let file = identity(path).map_err(failed)?;
+    // From here on the file is removed if anything fails.
+    let socket = UnixSocket { listener: UnixListener::from(fd), path: path.to_owned(), file };
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::listen(socket.listener.as_raw_fd(), i32::try_from(backlog).unwrap_or(i32::MAX)) })
+        .map_err(failed)?;
+    Ok(socket)
+}
+
+/// Removes a socket's file that nobody listens on.
+fn remove_stale(path: &Path) -> Result<(), UnixError> {
+    let failed = |source| UnixError::Io { path: path.to_owned(), source };
+    let meta = match fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    if !meta.file_type().is_socket() {
+        return Err(UnixError::NoSocket(path.to_owned()));
+    }
+    match knock(path) {
+        // Nobody listens: its server is dead.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // A full queue (would block) is a server's, too, and so is a socket of another type.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(failed(error)),
+        Ok(()) | Err(_) => Err(UnixError::Taken(path.to_owned())),
+    }
+}
+
+/// Connects, without waiting for room in the queue.
+fn knock(path: &Path) -> io::Result<()> {
+    let addr = RawAddr::unix(path)?;
+    let fd = stream_socket(libc::AF_UNIX, true)?;
+    // SAFETY: the address lives during the call and its length is its own.
+    check(unsafe { libc::connect(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map(drop)
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()))
+}
