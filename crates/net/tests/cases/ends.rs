@@ -134,10 +134,10 @@ pub fn a_failure_says_what_was_not_sent<D: Driver>(make: fn() -> io::Result<D>) 
         driver.send_with(conn, b"", &BODY);
         queued += BODY.len();
     }
-    let (peer, _) = listener.accept().unwrap();
     for _ in 0..5 {
         turn(&mut driver, &mut losses);
     }
+    let (peer, _) = listener.accept().unwrap();
     let left = driver.unsent(conn);
     assert!(left > 0 && left < queued);
     reset(peer);
