@@ -30,6 +30,12 @@ pub struct Failure {
     message: String,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 /// What every verb returns.
 pub type Done = Result<Exit, Failure>;
 

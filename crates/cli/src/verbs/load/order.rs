@@ -1,0 +1,244 @@
+//! Flags made into an order to the load generator, and refused where they do not go together.
+
+use weir_model::load::{Http, LoadSpec, Shape};
+use weir_model::suite::Arrivals;
+
+use super::flags::{Args, ArrivalsArg, HttpArg};
+use super::request::Mix;
+use super::urls;
+use super::{request, tls, wrong};
+use crate::exit::Failure;
+
+/// How long a load takes that nobody gave a length, seconds.
+const DURATION_S: f64 = 10.0;
+
+/// A counted load ends with its count; a day is only a bound.
+const DAY_S: f64 = 86_400.0;
+
+/// What is measured behind the last time of a replay, seconds: so that the last request is due inside the window.
+const AFTER_LAST_S: f64 = 0.001;
+
+/// The order.
+///
+/// # Errors
+/// What in the flags is wrong or does not go together, before anything is sent.
+pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
+    let unix = args.connections.unix.is_some();
+    let lines = match &args.request.urls {
+        Some(path) => urls::of_file(path, unix),
+        None => urls::of_arguments(&args.url, &args.request.weight, unix),
+    }
+    .map_err(Failure::input)?;
+    let http = http(args)?;
+    let (shape, duration_s) = shape(args)?;
+    connections(args, &shape)?;
+    let tls = tls::tls(args, &lines)?;
+    let Mix { targets, asks } = request::mix(args, &lines)?;
+    if (args.load.connections as usize) < targets.len() {
+        let found = format!("{} connections for {} servers", args.load.connections, targets.len());
+        return Err(wrong("-c", found, "at least one for each"));
+    }
+    let warm = !matches!(shape, Shape::Count { .. } | Shape::Replay { .. });
+    Ok(LoadSpec {
+        targets,
+        requests: asks,
+        http,
+        tls,
+        shape,
+        think: args.load.think,
+        connections: args.load.connections,
+        max_connections: args.connections.max_connections,
+        connect_rate: args.connections.connect_rate.map(|rate| rate.per_second()),
+        requests_per_connection: args.connections.requests_per_connection,
+        connection_close: args.connections.close,
+        sources: args.connections.source.clone(),
+        threads: args.connections.threads.min(args.load.connections),
+        cpus: args.connections.cpus.clone().map(|cpus| cpus.0).unwrap_or_default(),
+        warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
+        duration_s,
+        timeout_s: args.answers.timeout.0.as_secs_f64(),
+        seed: args.load.seed,
+        driver: args.connections.driver.into(),
+    })
+}
+
+/// What is asked, for the first line of every output: `http://h/a`, `http://h/a and 2 more`.
+pub fn title(args: &Args) -> String {
+    let unix = args.connections.unix.as_ref().map(|path| format!(" by {}", path.display())).unwrap_or_default();
+    match (&args.request.urls, args.url.as_slice()) {
+        (Some(path), _) => format!("URLs of {}{unix}", path.display()),
+        (None, [one]) => format!("{one}{unix}"),
+        (None, [first, rest @ ..]) => format!("{first} and {} more{unix}", rest.len()),
+        (None, []) => unix,
+    }
+}
+
+fn http(args: &Args) -> Result<Http, Failure> {
+    let flags = &args.connections;
+    let only = |flag: &str, version: &str, right: &str| Err(wrong(flag, format!("it is for {version}"), right));
+    match flags.http {
+        HttpArg::One if flags.streams.is_some() => only("--streams", "HTTP/2", "--http 2 with it"),
+        HttpArg::One => {
+            let pipeline = flags.pipeline.unwrap_or(1);
+            if pipeline > 1 && flags.close {
+                return only("--pipeline", "connections that are kept", "without --close");
+            }
+            Ok(Http::One { pipeline })
+        }
+        HttpArg::Two if flags.pipeline.is_some() => only("--pipeline", "HTTP/1.1", "--streams N with --http 2"),
+        HttpArg::Two if flags.close => only("--close", "HTTP/1.1", "--requests-per-connection N with --http 2"),
+        HttpArg::Two => Ok(Http::Two { streams: flags.streams.unwrap_or(1) }),
+    }
+}
+
+/// The shape, and for how long.
+fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
+    let load = &args.load;
+    let arrivals = match load.arrivals {
+        ArrivalsArg::Constant => Arrivals::Constant,
+        ArrivalsArg::Poisson => Arrivals::Poisson,
+    };
+    let given = load.duration.map(|time| time.0.as_secs_f64());
+    let duration_s = given.unwrap_or(DURATION_S);
+    if let Some(requests) = load.requests {
+        return Ok((Shape::Count { requests }, DAY_S));
+    }
+    if let Some(rate) = load.rate {
+        return Ok((Shape::Open { rate: rate.per_second(), arrivals }, duration_s));
+    }
+    if let Some(span) = load.ramp {
+        return Ok((Shape::Ramp { from: span.0, to: span.1, arrivals }, duration_s));
+    }
+    if let Some(list) = &load.steps {
+        let steps = list.0.clone();
+        let all: f64 = steps.iter().map(|step| step.for_s).sum();
+        if let Some(given) = given.filter(|given| *given < all) {
+            return Err(wrong("-d", format!("{given} s, and the steps take {all} s"), "no -d, or a longer one"));
+        }
+        return Ok((Shape::Steps { steps, arrivals }, given.unwrap_or(all)));
+    }
+    if let Some(path) = &load.replay {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| wrong("--replay", format!("{}: {e}", path.display()), "a text file that can be read"))?;
+        let due_s = weir_load::replay::parse(&path.display().to_string(), &text).map_err(Failure::input)?;
+        let last = due_s.last().copied().unwrap_or_default();
+        return Ok((Shape::Replay { due_s }, last + AFTER_LAST_S));
+    }
+    if load.find_max.is_some() {
+        // The rate is what is searched: whoever searches puts it in.
+        return Ok((Shape::Open { rate: 1.0, arrivals }, duration_s));
+    }
+    Ok((Shape::Closed, duration_s))
+}
+
+fn connections(args: &Args, shape: &Shape) -> Result<(), Failure> {
+    let Some(most) = args.connections.max_connections else { return Ok(()) };
+    if !shape.is_open() {
+        let found = "it is for open loads; in others no request ever lacks a connection".to_owned();
+        return Err(wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
+    }
+    if most < args.load.connections {
+        let found = format!("{most}, and -c is {}", args.load.connections);
+        return Err(wrong("--max-connections", found, "at least as many as -c"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use weir_model::load::Endpoint;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(text: &str) -> Result<LoadSpec, String> {
+        let line = Line::try_parse_from(std::iter::once("load").chain(text.split(' '))).map_err(|e| e.to_string())?;
+        order(&line.args).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn flags_become_an_order() {
+        let spec = read("http://127.0.0.1:1/ -R 20k --arrivals poisson --http 2 --streams 8 -c 4 --max-connections 9")
+            .expect("right");
+        assert_eq!(spec.shape, Shape::Open { rate: 20_000.0, arrivals: Arrivals::Poisson });
+        assert_eq!((spec.http, spec.connections, spec.max_connections), (Http::Two { streams: 8 }, 4, Some(9)));
+        assert_eq!((spec.warmup_s, spec.duration_s, spec.timeout_s), (1.0, 10.0, 10.0));
+        assert_eq!(spec.requests[0].request.method, "GET");
+        let spec = read("http://127.0.0.1:1/ --steps 10x1s,20x500ms -b x --body-size 3").expect_err("two bodies");
+        assert!(spec.contains("cannot be used with"), "{spec}");
+        let spec = read("http://127.0.0.1:1/ --steps 10x1s,20x500ms --body-size 100").expect("right");
+        assert_eq!((spec.duration_s, spec.requests[0].request.body.len()), (1.5, 100));
+        assert_eq!(spec.requests[0].request.method, "POST");
+        let spec = read("http://127.0.0.1:1/ --ramp 0..1k -d 3s --connect-rate 100 --source 127.0.0.2,127.0.0.3")
+            .expect("right");
+        assert_eq!((spec.duration_s, spec.connect_rate, spec.sources.len()), (3.0, Some(100.0), 2));
+        let spec =
+            read("http://127.0.0.1:1/ -n 10 --pipeline 4 --think 1ms --requests-per-connection 2").expect("right");
+        assert_eq!((spec.http.lanes(), spec.warmup_s, spec.requests_per_connection), (4, 0.0, Some(2)));
+        assert!(spec.think.is_some());
+    }
+
+    #[test]
+    fn several_urls_are_several_targets_or_several_requests() {
+        let spec =
+            read("http://127.0.0.1:1/a http://127.0.0.1:1/b http://127.0.0.1:2/c --weight 9,1,1").expect("right");
+        let asks: Vec<_> = spec.requests.iter().map(|ask| (ask.target, ask.weight)).collect();
+        assert_eq!((spec.targets.len(), asks), (2, vec![(0, 9), (0, 1), (1, 1)]));
+        let said = read("http://127.0.0.1:1/a http://127.0.0.1:2/c --weight 9,1").expect_err("nothing to weigh");
+        assert!(said.contains("the only URL of 127.0.0.1:1"), "{said}");
+    }
+
+    #[test]
+    fn a_unix_socket_is_one_target() {
+        let spec = read("/x http://name/y --unix /run/a.sock").expect("right");
+        assert!(spec.targets.iter().all(|target| target.address == Endpoint::Unix("/run/a.sock".into())));
+        assert_eq!(spec.targets[1].authority, "name");
+    }
+
+    #[test]
+    fn tls_goes_with_https_alone() {
+        let spec = read("https://127.0.0.1:1/ --tls-version 1.3 --tls-suite A,B --resume --tls-name x").expect("right");
+        let tls = spec.tls.expect("https");
+        assert!(tls.resumption && tls.suites == ["A", "B"] && tls.server_name.as_deref() == Some("x"));
+        for wrong in ["--tls-version 1.3", "--resume", "--tls-name x", "--tls-suite A", "--tls-group A", "--cacert /x"]
+        {
+            let said = read(&format!("http://127.0.0.1:1/ {wrong}")).expect_err(wrong);
+            assert!(said.contains("an https:// URL"), "{said}");
+        }
+        assert!(read("https://127.0.0.1:1/ http://127.0.0.1:1/").expect_err("both").contains("some http"));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        for (flags, word) in [
+            ("--streams 2", "--http 2"),
+            ("--http 2 --pipeline 2", "--streams"),
+            ("--http 2 --close", "--requests-per-connection"),
+            ("--pipeline 2 --close", "without --close"),
+            ("--max-connections 100", "open loads"),
+            ("-R 10 -c 10 --max-connections 5", "at least as many"),
+            ("-R 10 --think 1ms", "cannot be used with"),
+            ("-R 10 --ramp 1..2", "cannot be used with"),
+            ("-n 10 -R 10", "cannot be used with"),
+            ("-n 10 -d 10s", "cannot be used with"),
+            ("--steps 10x2s -d 1s", "the steps take 2 s"),
+            ("--arrivals poisson", "required"),
+            ("--budget 1s", "required"),
+            ("--weight 1,2", "2 weights for 1 URL"),
+            ("--expect-hash 12 --expect-hash-of x", "cannot be used with"),
+            ("--replay /no/such/file", "/no/such/file"),
+            ("--expect-hash-of /no/such/file", "/no/such/file"),
+            ("--body-size 2GiB", "at most 1GiB"),
+            ("--close --requests-per-connection 2", "cannot be used with"),
+        ] {
+            let said = read(&format!("http://127.0.0.1:1/ {flags}")).expect_err(flags);
+            assert!(said.contains(word), "{flags}: {said}");
+        }
+    }
+}

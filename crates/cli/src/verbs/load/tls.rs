@@ -1,0 +1,58 @@
+//! TLS of a load, from its flags.
+
+use weir_model::load::TlsSpec;
+
+use super::flags::{Args, TlsFlags};
+use super::urls::Line;
+use super::{request, wrong};
+use crate::exit::Failure;
+
+/// TLS when the URLs are https, none when they are http.
+///
+/// # Errors
+/// Flags of TLS without https, URLs of both kinds, files that cannot be read.
+pub fn tls(args: &Args, lines: &[Line]) -> Result<Option<TlsSpec>, Failure> {
+    let https = lines.iter().filter(|line| line.url.tls).count();
+    if https > 0 && https < lines.len() {
+        return Err(wrong("URL", "some URLs are https, and some http".to_owned(), "one kind for all of a load"));
+    }
+    if https == 0 {
+        return match used(&args.tls) {
+            Some(flag) => Err(wrong(flag, "it is for TLS, and the URL is http://".to_owned(), "an https:// URL")),
+            None => Ok(None),
+        };
+    }
+    let flags = &args.tls;
+    for (flag, path) in [("--cacert", &flags.cacert), ("--cert", &flags.cert), ("--key", &flags.key)] {
+        if let Some(path) = path {
+            // Said here, where the flag's name is known.
+            request::read(flag, path)?;
+        }
+    }
+    let default = TlsSpec::default();
+    Ok(Some(TlsSpec {
+        server_name: flags.tls_name.clone(),
+        authorities: flags.cacert.clone(),
+        versions: flags.tls_version.map_or(default.versions, |versions| (versions.0, versions.1)),
+        suites: flags.tls_suite.clone(),
+        groups: flags.tls_group.clone(),
+        identity: flags.cert.clone().zip(flags.key.clone()),
+        resumption: flags.resume,
+    }))
+}
+
+/// The first flag of TLS that was given.
+fn used(flags: &TlsFlags) -> Option<&'static str> {
+    [
+        ("--tls-version", flags.tls_version.is_some()),
+        ("--tls-suite", !flags.tls_suite.is_empty()),
+        ("--tls-group", !flags.tls_group.is_empty()),
+        ("--tls-name", flags.tls_name.is_some()),
+        ("--cacert", flags.cacert.is_some()),
+        ("--cert", flags.cert.is_some()),
+        ("--key", flags.key.is_some()),
+        ("--resume", flags.resume),
+    ]
+    .into_iter()
+    .find_map(|(name, given)| given.then_some(name))
+}
