@@ -1,0 +1,218 @@
+//! Texts with fields that are filled in anew for each request: paths, header values and bodies.
+//!
+//! ```text
+//! template = { text | "{{{{" | field }
+//! field    = "{{" name [ ":" argument [ ":" width ] ] "}}"
+//! ```
+//!
+//! What the fields are is in [`HELP`]. `{{{{` stands for two braces, and three are one brace and a field's beginning
+//! (`{{{seq}}}` is a number in braces); other braces are text. A field's name and its arguments have no blanks.
+//!
+//! A template is parsed once, into pieces, and rendered into a buffer that its user owns; when the buffer has grown to
+//! the largest text there is, nothing is allocated. Random fields come from a seeded stream of numbers, so a load can be
+//! repeated.
+//!
+//! This module knows bytes, and not where in a request they stand.
+
+use rand::{Rng, RngCore};
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use parse::TemplateError;
+
+/// The grammar, for `--help`.
+pub const HELP: &str = "\
+Fields in the path, in header values and in the body of a template:
+  {{seq}}             number of the request: 0, 1, 2, ... over the whole load
+  {{seq:1000}}        the same, from 1000
+  {{seq:1:8}}         the same, from 1, in 8 digits at least: 00000001
+  {{random:1..6}}     a whole number, both ends included
+  {{random:1..99:2}}  the same, in 2 digits at least
+  {{hex:16}}          16 hexadecimal digits
+  {{alnum:12}}        12 letters and digits
+  {{uuid}}            a random UUID (version 4)
+  {{pick:a|b|c}}      one of the texts
+  {{{{                two braces
+Every {{seq}} in one request is the same number. Each kind of request has its own numbers; a thread of n takes every
+n-th, so that no number comes twice. Random fields are drawn anew for each place where they stand.";
+
+/// A parsed template.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+/// A part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// As it is. Never empty, and never two in a row.
+    Text(Vec<u8>),
+    /// The request's number and `start`, in `width` digits at least.
+    Seq { start: u64, width: usize },
+    /// A number of `low..=high`, in `width` digits at least.
+    Random { low: u64, high: u64, width: usize },
+    /// So many hexadecimal digits.
+    Hex(usize),
+    /// So many letters and digits.
+    Alnum(usize),
+    /// A random UUID.
+    Uuid,
+    /// One of these.
+    Pick(Vec<Vec<u8>>),
+}
+
+impl Template {
+    /// A template of one text, in which braces mean nothing.
+    pub fn text(text: &[u8]) -> Template {
+        let mut template = Template::default();
+        template.push_text(text);
+        template
+    }
+
+    /// Whether it has no fields.
+    pub fn is_text(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+
+    /// Adds a text at the end.
+    pub fn push_text(&mut self, text: &[u8]) {
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
+    }
+
+    /// Adds another template at the end.
+    pub fn push(&mut self, other: &Template) {
+        for piece in &other.pieces {
+            match piece {
+                Piece::Text(text) => self.push_text(text),
+                field => self.pieces.push(field.clone()),
+            }
+        }
+    }
+
+    /// The length of what it renders to, bytes, if that is always the same.
+    pub fn fixed_len(&self) -> Option<usize> {
+        self.pieces.iter().map(Piece::fixed_len).sum()
+    }
+
+    /// Appends the text of the request with this number.
+    pub fn render(&self, out: &mut Vec<u8>, number: u64, random: &mut impl RngCore) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Seq { start, width } => put_decimal(out, start.wrapping_add(number), *width),
+                Piece::Random { low, high, width } => put_decimal(out, random.random_range(*low..=*high), *width),
+                Piece::Hex(digits) => put_digits(out, *digits, 16, random),
+                Piece::Alnum(digits) => put_digits(out, *digits, 62, random),
+                Piece::Uuid => put_uuid(out, random),
+                Piece::Pick(texts) => {
+                    // The parser sees to it that there is one.
+                    if let Some(text) = texts.get(random.random_range(0..texts.len().max(1))) {
+                        out.extend_from_slice(text);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Texts that together show all that it can render to, as far as which bytes there are goes: every field once with
+    /// each of its texts, the others with their first. Random digits and letters are shown as one of them.
+    pub fn samples(&self) -> Vec<Vec<u8>> {
+        let render = |chosen: usize, choice: usize| {
+            let mut out = Vec::new();
+            for (index, piece) in self.pieces.iter().enumerate() {
+                match piece {
+                    Piece::Text(text) => out.extend_from_slice(text),
+                    Piece::Pick(texts) => {
+                        let text = texts.get(if index == chosen { choice } else { 0 });
+                        out.extend_from_slice(text.map_or(&[], Vec::as_slice));
+                    }
+                    _ => out.push(b'0'),
+                }
+            }
+            out
+        };
+        let picks = self.pieces.iter().enumerate().filter_map(|(index, piece)| match piece {
+            Piece::Pick(texts) => Some((index, texts.len())),
+            _ => None,
+        });
+        let others = picks.flat_map(|(index, texts)| (1..texts).map(move |choice| (index, choice)));
+        std::iter::once((usize::MAX, 0)).chain(others).map(|(index, choice)| render(index, choice)).collect()
+    }
+}
+
+impl Piece {
+    fn fixed_len(&self) -> Option<usize> {
+        match self {
+            Piece::Text(text) => Some(text.len()),
+            Piece::Hex(digits) | Piece::Alnum(digits) => Some(*digits),
+            Piece::Uuid => Some(36),
+            Piece::Seq { .. } => None,
+            Piece::Random { low, high, width } => {
+                let longest = decimals(*high).max(*width);
+                (decimals(*low).max(*width) == longest).then_some(longest)
+            }
+            Piece::Pick(texts) => {
+                let first = texts.first().map_or(0, Vec::len);
+                texts.iter().all(|text| text.len() == first).then_some(first)
+            }
+        }
+    }
+}
+
+fn decimals(number: u64) -> usize {
+    number.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// A number in decimal, with zeros before it up to `width` digits.
+fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
+    // 2^64 has 20 digits, and no width is larger.
+    let mut digits = [b'0'; parse::WIDEST];
+    let mut first = digits.len();
+    while number > 0 {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    first = first.min(digits.len() - width.clamp(1, digits.len()));
+    out.extend_from_slice(&digits[first..]);
+}
+
+/// Random digits of a base up to 62. Each of the stream's numbers is taken as a binary fraction, of which as many
+/// digits are read as it has bits for.
+fn put_digits(out: &mut Vec<u8>, digits: usize, base: u64, random: &mut impl RngCore) {
+    const ALPHABET: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let at_a_time = if base == 16 { 16 } else { 10 };
+    let mut left = digits;
+    while left > 0 {
+        let mut fraction = random.next_u64();
+        let now = left.min(at_a_time);
+        for _ in 0..now {
+            let product = u128::from(fraction) * u128::from(base);
+            // The whole part of a fraction times the base is below the base.
+            out.push(ALPHABET[(product >> 64) as usize]);
+            fraction = product as u64;
+        }
+        left -= now;
+    }
+}
+
+/// RFC 9562, section 5.4.
+fn put_uuid(out: &mut Vec<u8>, random: &mut impl RngCore) {
+    let high = random.next_u64() & !0xf000 | 0x4000;
+    let low = random.next_u64() & !(0b11 << 62) | 0b10 << 62;
+    let groups = [(high, 0, 8), (high, 8, 12), (high, 12, 16), (low, 0, 4), (low, 4, 16)];
+    for (index, (word, from, to)) in groups.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'-');
+        }
+        for place in from..to {
+            out.push(b"0123456789abcdef"[(word >> (60 - 4 * place) & 15) as usize]);
+        }
+    }
+}
