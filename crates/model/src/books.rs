@@ -35,11 +35,11 @@ pub struct Books {
     pub bytes_in: u64,
     /// All bytes handed to the kernel.
     pub bytes_out: u64,
-    /// Requests by HTTP version, such as `HTTP/1.1`.
+    /// Requests by HTTP version: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub versions: BTreeMap<String, u64>,
     /// Requests by value of their `Connection` header: `(none)`, `close`, `keep-alive`, `other`.
     pub connection_headers: BTreeMap<String, u64>,
-    /// Most requests in flight on one connection at once, over the origin's life.
+    /// Most requests in flight on one connection at once (HTTP/2: streams), over the origin's life.
     pub max_in_flight_per_connection: u64,
     /// Most connections open at once, over the origin's life.
     pub max_connections_open: u64,
@@ -47,6 +47,34 @@ pub struct Books {
     /// `length`, `status` and `drip` are also in `answered` once they are sent.
     #[serde(default)]
     pub faults: BTreeMap<String, u64>,
+    /// Connections by the protocol of the first request counted in `connections_used`: `http/1.1` (with 1.0), `h2`.
+    #[serde(default)]
+    pub connections_by_protocol: BTreeMap<String, u64>,
+    /// How requests are spread over connections: for each power of two, the connections that have carried at least so many
+    /// requests. Those of 1 are `connections_used`; powers that no connection has reached are left out.
+    #[serde(default)]
+    pub connections_reaching: BTreeMap<u64, u64>,
+    /// Most requests that one connection has carried, over the origin's life.
+    #[serde(default)]
+    pub max_requests_per_connection: u64,
+    /// What was agreed with those that spoke TLS.
+    #[serde(default)]
+    pub tls: TlsBooks,
+}
+
+/// The origin's accounts of TLS handshakes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsBooks {
+    /// Handshakes completed.
+    pub handshakes: u64,
+    /// Of these, those that resumed an earlier session.
+    pub resumed: u64,
+    /// Connections that ended in an error of TLS, before or after the handshake.
+    pub failed: u64,
+    /// Handshakes by version, such as `TLSv1.3`.
+    pub versions: BTreeMap<String, u64>,
+    /// Handshakes by cipher suite, such as `TLS_AES_128_GCM_SHA256`.
+    pub suites: BTreeMap<String, u64>,
 }
 
 /// Version of [`Books`].
@@ -54,14 +82,8 @@ pub const BOOKS_SCHEMA: u32 = 1;
 
 impl Books {
     /// What happened since an earlier snapshot of the same origin. Counters are subtracted; `connections_open` and
-    /// the two maxima, which are no counters, stay as they are now.
+    /// the maxima, which are no counters, stay as they are now.
     pub fn since(&self, earlier: &Books) -> Books {
-        let counts = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
-            now.iter()
-                .map(|(key, n)| (key.clone(), n.saturating_sub(then.get(key).copied().unwrap_or(0))))
-                .filter(|(_, n)| *n > 0)
-                .collect()
-        };
         Books {
             schema: self.schema,
             connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
@@ -81,6 +103,60 @@ impl Books {
             max_in_flight_per_connection: self.max_in_flight_per_connection,
             max_connections_open: self.max_connections_open,
             faults: counts(&self.faults, &earlier.faults),
+            connections_by_protocol: counts(&self.connections_by_protocol, &earlier.connections_by_protocol),
+            connections_reaching: counts(&self.connections_reaching, &earlier.connections_reaching),
+            max_requests_per_connection: self.max_requests_per_connection,
+            tls: TlsBooks {
+                handshakes: self.tls.handshakes.saturating_sub(earlier.tls.handshakes),
+                resumed: self.tls.resumed.saturating_sub(earlier.tls.resumed),
+                failed: self.tls.failed.saturating_sub(earlier.tls.failed),
+                versions: counts(&self.tls.versions, &earlier.tls.versions),
+                suites: counts(&self.tls.suites, &earlier.tls.suites),
+            },
         }
+    }
+
+    /// Requests a connection that was used, in the mean; 0 where none was.
+    pub fn mean_requests_per_connection(&self) -> f64 {
+        if self.connections_used == 0 { 0.0 } else { self.requests as f64 / self.connections_used as f64 }
+    }
+
+    /// A power of two that every used connection has reached; 0 where none was used. For whole books only, not for a
+    /// difference, in which a connection that was used before counts nowhere.
+    pub fn least_requests_per_connection(&self) -> u64 {
+        let all = self.connections_reaching.iter().filter(|(_, reached)| **reached == self.connections_used);
+        all.map(|(power, _)| *power).max().unwrap_or(0)
+    }
+}
+
+/// Differences by key, without those that are 0.
+fn counts<K: Ord + Clone>(now: &BTreeMap<K, u64>, then: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
+    let less = |key, n: &u64| n.saturating_sub(then.get(key).copied().unwrap_or(0));
+    now.iter().map(|(key, n)| (key.clone(), less(key, n))).filter(|(_, n)| *n > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_of_requests() {
+        let books = Books {
+            requests: 12,
+            connections_used: 3,
+            connections_reaching: BTreeMap::from([(1, 3), (2, 3), (4, 2)]),
+            ..Books::default()
+        };
+        assert_eq!((books.mean_requests_per_connection(), books.least_requests_per_connection()), (4.0, 2));
+        assert_eq!(Books::default().mean_requests_per_connection(), 0.0);
+        let text = serde_json::to_string(&books).unwrap();
+        assert!(text.contains(r#""connections_reaching":{"1":3,"2":3,"4":2}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Books>(&text).unwrap(), books);
+    }
+
+    #[test]
+    fn a_difference_is_by_key() {
+        let at = |n| Books { connections_reaching: BTreeMap::from([(1, n), (2, 5)]), ..Books::default() };
+        assert_eq!(at(9).since(&at(4)).connections_reaching, BTreeMap::from([(1, 5)]));
     }
 }

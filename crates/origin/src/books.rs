@@ -28,14 +28,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use weir_model::books::{BOOKS_SCHEMA, Books};
+use weir_model::books::{BOOKS_SCHEMA, Books, TlsBooks};
 use weir_wire::h1::{ConnectionHeader, Version};
 
 use crate::fault::{self, FaultKind};
 
 /// Names of [`Counters::versions`], in their order.
-const VERSIONS: [&str; 2] = ["HTTP/1.0", "HTTP/1.1"];
+const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
+/// Names of [`Counters::protocols`], in the order of [`Protocol`].
+const PROTOCOLS: [&str; 2] = ["http/1.1", "h2"];
+/// Powers of two that are told apart: a connection carries less than 2^40 requests.
+const POWERS: usize = 40;
 /// Names of [`Counters::connection_headers`], in their order.
 const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"];
 
@@ -76,7 +81,7 @@ pub(crate) struct Counters {
     pub(crate) body_bytes_in: Counter,
     pub(crate) body_bytes_out: Counter,
     pub(crate) max_in_flight: Counter,
-    versions: [Counter; 2],
+    versions: [Counter; 3],
     connection_headers: [Counter; 4],
     pub(crate) own_requests: Counter,
     pub(crate) malformed: Counter,
@@ -84,12 +89,60 @@ pub(crate) struct Counters {
     pub(crate) connections_used: Counter,
     pub(crate) connections_reset: Counter,
     faults: [Counter; fault::KINDS.len()],
+    protocols: [Counter; 2],
+    reaching: Powers,
+    max_requests: Counter,
+}
+
+/// What a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1 or 1.0.
+    One,
+    /// HTTP/2.
+    Two,
+}
+
+/// Connections by the powers of two of requests that they have reached.
+#[derive(Debug)]
+struct Powers([Counter; POWERS]);
+
+impl Default for Powers {
+    fn default() -> Powers {
+        Powers(std::array::from_fn(|_| Counter::default()))
+    }
 }
 
 impl Counters {
-    /// Counts a request that is not the lab's own.
-    pub(crate) fn request(&self, version: Version, connection: ConnectionHeader) {
+    /// Counts a request that is not the lab's own: the so-many-th of its connection, from 1.
+    #[inline]
+    pub(crate) fn request(&self, number: u64, protocol: Protocol) {
         self.requests.add(1);
+        self.max_requests.raise(number);
+        if number.is_power_of_two() {
+            self.reached(number, protocol);
+        }
+    }
+
+    #[cold]
+    fn reached(&self, number: u64, protocol: Protocol) {
+        if number == 1 {
+            self.connections_used.add(1);
+            self.protocols[protocol as usize].add(1);
+        }
+        let power = (number.trailing_zeros() as usize).min(POWERS - 1);
+        self.reaching.0[power].add(1);
+    }
+
+    /// Counts a request of HTTP/2 that is not the lab's own. It has no `Connection` header.
+    pub(crate) fn request_two(&self) {
+        self.versions[2].add(1);
+        self.connection_headers[0].add(1);
+    }
+
+    /// Counts a request of HTTP/1 that is not the lab's own.
+    #[inline]
+    pub(crate) fn request_one(&self, version: Version, connection: ConnectionHeader) {
         let version = match version {
             Version::Http10 => 0,
             Version::Http11 => 1,
@@ -116,6 +169,8 @@ pub(crate) struct Ledger {
     workers: Box<[Counters]>,
     open: AtomicU64,
     max_open: AtomicU64,
+    /// Locked once a handshake.
+    tls: Mutex<TlsBooks>,
 }
 
 impl Ledger {
@@ -125,6 +180,7 @@ impl Ledger {
             workers: (0..workers).map(|_| Counters::default()).collect(),
             open: AtomicU64::new(0),
             max_open: AtomicU64::new(0),
+            tls: Mutex::default(),
         }
     }
 
@@ -143,6 +199,11 @@ impl Ledger {
     /// A worker has one connection less.
     pub(crate) fn closed(&self) {
         self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Changes the accounts of TLS.
+    pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsBooks)) {
+        change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Adds everything up.
@@ -171,7 +232,16 @@ impl Ledger {
             max_in_flight_per_connection: max(|w| &w.max_in_flight).unwrap_or(0),
             max_connections_open: self.max_open.load(Ordering::Relaxed),
             faults: self.by_name(&fault::KINDS, |w| &w.faults),
+            connections_by_protocol: self.by_name(&PROTOCOLS, |w| &w.protocols),
+            connections_reaching: self.reaching(),
+            max_requests_per_connection: max(|w| &w.max_requests).unwrap_or(0),
+            tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
+    }
+
+    fn reaching(&self) -> BTreeMap<u64, u64> {
+        let sum = |k: usize| self.workers.iter().map(|worker| worker.reaching.0[k].get()).sum::<u64>();
+        (0..POWERS).map(|k| (1 << k, sum(k))).filter(|(_, n)| *n > 0).collect()
     }
 
     /// Sums by name, without those that are 0.
@@ -189,15 +259,23 @@ mod tests {
     #[test]
     fn workers_add_up() {
         let ledger = Ledger::new(2);
-        ledger.worker(0).request(Version::Http11, ConnectionHeader::None);
-        ledger.worker(0).request(Version::Http11, ConnectionHeader::Close);
-        ledger.worker(1).request(Version::Http10, ConnectionHeader::None);
+        for (worker, number, version, header) in [
+            (0, 1, Version::Http11, ConnectionHeader::None),
+            (0, 2, Version::Http11, ConnectionHeader::Close),
+            (1, 1, Version::Http10, ConnectionHeader::None),
+        ] {
+            ledger.worker(worker).request(number, Protocol::One);
+            ledger.worker(worker).request_one(version, header);
+        }
         ledger.worker(0).max_in_flight.raise(3);
         ledger.worker(1).max_in_flight.raise(2);
         ledger.worker(1).bytes_in.add(5);
         let books = ledger.books();
         assert_eq!((books.schema, books.requests, books.bytes_in), (BOOKS_SCHEMA, 3, 5));
         assert_eq!(books.max_in_flight_per_connection, 3);
+        assert_eq!(books.connections_reaching, BTreeMap::from([(1, 2), (2, 1)]));
+        assert_eq!((books.connections_used, books.connections_by_protocol["http/1.1"]), (2, 2));
+        assert_eq!((books.max_requests_per_connection, books.least_requests_per_connection()), (2, 1));
         assert_eq!(books.versions, BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)]));
         assert_eq!(books.connection_headers, BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)]));
     }

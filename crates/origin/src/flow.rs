@@ -21,6 +21,7 @@ use weir_net::Conn;
 use weir_wire::h1::{self, Framing, RequestHead, Version};
 
 use crate::answer::{Answer, Given, Role, Written};
+use crate::books::Protocol;
 use crate::desk::Desk;
 use crate::fault::Fault;
 use crate::handed::Handed;
@@ -52,10 +53,10 @@ pub(crate) struct Flow {
     unattributed: u64,
     /// Counted requests without a complete answer.
     in_flight: u64,
+    /// Counted requests.
+    requests: u64,
     conn: Option<Conn>,
     state: State,
-    /// Has carried a request that was not the lab's own.
-    used: bool,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
     asked: bool,
     /// The timer that is set.
@@ -118,14 +119,9 @@ impl Flow {
         };
     }
 
-    /// Whether this is `conn` and still open.
-    pub(crate) fn is(&self, conn: Conn) -> bool {
-        self.open_conn() == Some(conn)
-    }
-
-    /// The connection, while it is open.
-    pub(crate) fn open_conn(&self) -> Option<Conn> {
-        self.conn.filter(|_| self.state != State::Gone)
+    /// Whether the connection is no longer ours.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.state == State::Gone
     }
 
     /// Whether requests are still read.
@@ -192,10 +188,9 @@ impl Flow {
             counters.own_requests.add(1);
             return;
         }
-        if !mem::replace(&mut self.used, true) {
-            counters.connections_used.add(1);
-        }
-        counters.request(head.version, head.connection);
+        self.requests += 1;
+        counters.request(self.requests, Protocol::One);
+        counters.request_one(head.version, head.connection);
         counters.bytes_in.add(read);
         self.in_flight += 1;
         counters.max_in_flight.raise(self.in_flight);

@@ -1,17 +1,16 @@
 //! One worker: a driver, its connections, and the loop that turns them.
 //!
-//! This module does not know what requests mean; it joins the parser ([`weir_wire`]) to the [`Flow`].
+//! This module does not know what is spoken on a connection ([`Talk`] does), nor what requests mean.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, Event, Handler, Io};
-use weir_wire::h1::{Limits, RequestEvent, Requests};
 
 use crate::desk::Desk;
-use crate::flow::Flow;
-use crate::line::{Line, Plain};
+use crate::line::Plain;
+use crate::talk::{Heard, Talk};
 
 /// How long a stop waits for answers that are under way.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -25,13 +24,22 @@ pub(crate) struct Worker {
 
 #[derive(Debug)]
 struct Connection {
-    parser: Requests,
-    flow: Flow,
+    /// Its name, while it is open.
+    conn: Option<Conn>,
+    talk: Talk,
 }
 
 impl Connection {
     fn new() -> Connection {
-        Connection { parser: Requests::new(Limits::default()), flow: Flow::default() }
+        Connection { conn: None, talk: Talk::new() }
+    }
+
+    #[inline]
+    fn hear<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, heard: Heard<'_>) {
+        self.talk.hear(&mut Plain { io, conn }, desk, heard);
+        if self.talk.is_over() {
+            self.conn = None;
+        }
     }
 }
 
@@ -61,33 +69,38 @@ impl Worker {
             return;
         }
         let now = Instant::now();
-        while let Some((conn, _)) = self.desk.timers.pop(now) {
-            if let Some(connection) = self.connections.get_mut(conn.slot())
-                && connection.flow.is(conn)
-            {
-                connection.flow.on_time(&mut Plain { io, conn }, &mut self.desk);
-            }
+        while let Some((conn, which)) = self.desk.timers.pop(now) {
+            self.tell(io, conn, Heard::Time(which));
+        }
+    }
+
+    #[inline]
+    fn tell<I: Io>(&mut self, io: &mut I, conn: Conn, heard: Heard<'_>) {
+        if let Some(connection) = self.connections.get_mut(conn.slot())
+            && connection.conn == Some(conn)
+        {
+            connection.hear(io, conn, &mut self.desk, heard);
         }
     }
 
     fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         driver.stop_listening();
-        self.each_open(|flow, conn, desk| flow.stop(&mut Plain { io: driver, conn }, desk));
+        self.tell_all(driver, || Heard::Stop);
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
             let until = self.desk.timers.next().map_or(end, |next| next.min(end));
             driver.turn(self, Some(until))?;
             self.on_time(driver);
         }
-        self.each_open(|flow, conn, desk| flow.abort(&mut Plain { io: driver, conn }, desk));
+        self.tell_all(driver, || Heard::Abort);
         // The aborts leave with this turn.
         driver.turn(self, Some(Instant::now()))
     }
 
-    fn each_open(&mut self, mut f: impl FnMut(&mut Flow, Conn, &mut Desk)) {
-        for connection in &mut self.connections {
-            if let Some(conn) = connection.flow.open_conn() {
-                f(&mut connection.flow, conn, &mut self.desk);
+    fn tell_all<I: Io>(&mut self, io: &mut I, what: impl Fn() -> Heard<'static>) {
+        for slot in 0..self.connections.len() {
+            if let Some(conn) = self.connections[slot].conn {
+                self.tell(io, conn, what());
             }
         }
     }
@@ -97,68 +110,25 @@ impl Worker {
             self.connections.resize_with(conn.slot() + 1, Connection::new);
         }
         let connection = &mut self.connections[conn.slot()];
-        connection.parser = Requests::new(Limits::default());
-        connection.flow.begin(conn);
+        connection.conn = Some(conn);
+        connection.talk.begin(conn);
         self.desk.opened();
     }
 }
 
 impl Handler for Worker {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
-        if matches!(event, Event::Accepted) {
-            return self.accepted(conn);
-        }
-        let desk = &mut self.desk;
-        let Some(Connection { parser, flow }) = self.connections.get_mut(conn.slot()) else {
-            return;
-        };
-        if !flow.is(conn) {
-            return;
-        }
-        let line = &mut Plain { io, conn };
-        match event {
-            Event::Data(bytes) => {
-                flow.settle(line, desk);
-                on_data(parser, flow, line, desk, bytes);
-            }
-            Event::Sent => flow.on_sent(line, desk),
-            Event::Eof => {
-                flow.settle(line, desk);
-                flow.on_eof(line, desk);
-            }
-            Event::Failed { error, unsent } => flow.on_failed(desk, unsent, is_reset(&error)),
+        let heard = match event {
+            Event::Data(bytes) => Heard::Data(bytes),
+            Event::Sent => Heard::Sent,
+            Event::Accepted => return self.accepted(conn),
+            Event::Eof => Heard::Eof,
+            Event::Failed { error, unsent } => Heard::Failed(unsent, is_reset(&error)),
             // The origin makes no connections.
-            Event::Accepted | Event::Connected => {}
-        }
+            Event::Connected => return,
+        };
+        self.tell(io, conn, heard);
     }
-}
-
-/// Feeds what came to the parser, and what the parser says to the flow.
-fn on_data(parser: &mut Requests, flow: &mut Flow, line: &mut impl Line, desk: &mut Desk, bytes: &[u8]) {
-    let mut input = bytes;
-    while flow.reads() {
-        let before = input.len();
-        let event = parser.next(&mut input);
-        let read = before - input.len();
-        match event {
-            Ok(Some(RequestEvent::Head(head))) => flow.on_head(line, desk, &head, read),
-            Ok(Some(RequestEvent::Body(piece))) => {
-                flow.read(read, desk);
-                flow.on_body(desk, piece);
-            }
-            Ok(Some(RequestEvent::End { keep_alive })) => {
-                flow.read(read, desk);
-                flow.on_end(line, desk, keep_alive);
-            }
-            Ok(None) => return flow.read(read, desk),
-            Err(why) => {
-                flow.read(read, desk);
-                flow.on_malformed(line, desk, why.status(), &why);
-            }
-        }
-    }
-    // A connection that reads no more requests still drains.
-    flow.read(input.len(), desk);
 }
 
 fn is_reset(error: &io::Error) -> bool {
