@@ -8,3 +8,5 @@
 //! This crate does not know sockets, clocks or threads.
 
 pub mod h1;
+pub mod h2;
+pub mod tls;

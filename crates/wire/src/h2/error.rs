@@ -1,0 +1,260 @@
+//! What goes wrong: on a connection, on a stream, in what the caller asked for.
+
+use std::fmt;
+
+/// An error code (RFC 9113 section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code(pub u32);
+
+impl Code {
+    /// Nothing is wrong.
+    pub const NO_ERROR: Code = Code(0);
+    /// Something that the protocol forbids.
+    pub const PROTOCOL_ERROR: Code = Code(1);
+    /// The sender's own fault.
+    pub const INTERNAL_ERROR: Code = Code(2);
+    /// More was sent than there was a window for.
+    pub const FLOW_CONTROL_ERROR: Code = Code(3);
+    /// SETTINGS were not acknowledged in time.
+    pub const SETTINGS_TIMEOUT: Code = Code(4);
+    /// A frame for a stream that is closed.
+    pub const STREAM_CLOSED: Code = Code(5);
+    /// A frame of a wrong size.
+    pub const FRAME_SIZE_ERROR: Code = Code(6);
+    /// The stream was refused before anything was done for it; it can be tried again.
+    pub const REFUSED_STREAM: Code = Code(7);
+    /// The stream is no longer wanted.
+    pub const CANCEL: Code = Code(8);
+    /// Header compression is out of step.
+    pub const COMPRESSION_ERROR: Code = Code(9);
+    /// The connection of a CONNECT failed.
+    pub const CONNECT_ERROR: Code = Code(10);
+    /// The peer does what looks like an attack.
+    pub const ENHANCE_YOUR_CALM: Code = Code(11);
+    /// The transport is not safe enough.
+    pub const INADEQUATE_SECURITY: Code = Code(12);
+    /// HTTP/1.1 is to be used instead.
+    pub const HTTP_1_1_REQUIRED: Code = Code(13);
+}
+
+impl fmt::Display for Code {
+    /// The name that RFC 9113 has for it, or `error code` and the number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; 14] = [
+            "NO_ERROR",
+            "PROTOCOL_ERROR",
+            "INTERNAL_ERROR",
+            "FLOW_CONTROL_ERROR",
+            "SETTINGS_TIMEOUT",
+            "STREAM_CLOSED",
+            "FRAME_SIZE_ERROR",
+            "REFUSED_STREAM",
+            "CANCEL",
+            "COMPRESSION_ERROR",
+            "CONNECT_ERROR",
+            "ENHANCE_YOUR_CALM",
+            "INADEQUATE_SECURITY",
+            "HTTP_1_1_REQUIRED",
+        ];
+        match NAMES.get(self.0 as usize) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "error code {}", self.0),
+        }
+    }
+}
+
+/// A connection error: the connection is of no more use. GOAWAY with the code has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{violation} ({code})")]
+pub struct H2Error {
+    /// The code that GOAWAY carries.
+    pub code: Code,
+    /// What the peer did.
+    pub violation: Violation,
+}
+
+/// What a peer did that ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A client's first bytes are not [`super::PREFACE`].
+    #[error("what came first is not the HTTP/2 preface")]
+    BadPreface,
+    /// The first frame is not SETTINGS (RFC 9113 section 3.4).
+    #[error("the first frame is not SETTINGS")]
+    NoSettings,
+    /// Longer than SETTINGS_MAX_FRAME_SIZE allows, or of a length that its type cannot have (section 4.2).
+    #[error("a frame has a size that it cannot have")]
+    FrameSize,
+    /// On stream 0 where that is forbidden, or on another where stream 0 is wanted, or on one that cannot be used yet.
+    #[error("a frame came on a stream that it cannot have")]
+    WrongStream,
+    /// A frame for a stream that has ended (section 5.1).
+    #[error("a frame came for a stream that has ended")]
+    StreamClosed,
+    /// Padding that is longer than the frame (section 6.1).
+    #[error("a frame has more padding than bytes")]
+    Padding,
+    /// A setting with a value that it cannot have (section 6.5.2).
+    #[error("a setting has a value that it cannot have")]
+    BadSetting,
+    /// A window above 2^31 - 1, or an increment of 0 (section 6.9).
+    #[error("a window grows by nothing or beyond 2^31 - 1")]
+    BadWindow,
+    /// More data than there was a window for (section 6.9.1).
+    #[error("more data came than there was a window for")]
+    WindowExceeded,
+    /// CONTINUATION where none belongs, or none where one does (section 6.10).
+    #[error("a header block is interrupted, or continued where there is none")]
+    Continuation,
+    /// A header block that cannot be decoded (RFC 7541).
+    #[error("a header block cannot be decoded")]
+    Compression,
+    /// A header block beyond all bounds.
+    #[error("a header block is too large")]
+    BlockTooLarge,
+    /// PUSH_PROMISE, which a client has switched off and a server never takes (section 8.4).
+    #[error("the peer pushes")]
+    Push,
+    /// GOAWAY that takes back what an earlier one said (section 6.8).
+    #[error("a GOAWAY allows more than the one before it")]
+    BadGoAway,
+    /// Frames without end that bring nothing forward.
+    #[error("too many frames bring nothing forward")]
+    Flood,
+    /// Streams made and reset without end.
+    #[error("too many streams are reset")]
+    ResetFlood,
+}
+
+/// What is wrong with one message: a stream error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A name with upper-case letters or other bytes that no name has (RFC 9113 section 8.2.1).
+    #[error("a header's name is malformed")]
+    BadName,
+    /// A value with control bytes, or white space at an end (section 8.2.1).
+    #[error("a header's value is malformed")]
+    BadValue,
+    /// `Connection` and what belongs to it, or `TE` other than `trailers` (section 8.2.2).
+    #[error("a header belongs to HTTP/1.1's connections")]
+    ConnectionHeader,
+    /// A pseudo-header that is unknown, repeated, missing, behind a header, malformed or in trailers (section 8.3).
+    #[error("a pseudo-header is missing, repeated, unknown, malformed or out of place")]
+    PseudoHeader,
+    /// `:authority` and `Host` differ (section 8.3.1).
+    #[error(":authority and Host differ")]
+    DifferingHosts,
+    /// Not a number, or two that differ (section 8.1.1).
+    #[error("Content-Length is no number, or two that differ")]
+    BadContentLength,
+    /// The body is longer or shorter than announced, or there is one where none can be (section 8.1.1).
+    #[error("the body does not have the length that Content-Length says")]
+    WrongLength,
+    /// Trailers that do not end the stream, data before the head, an interim answer that ends the stream (section 8.1).
+    #[error("header blocks and data come in a wrong order")]
+    WrongOrder,
+    /// Larger than [`super::Limits::header_list`].
+    #[error("the header list is too large")]
+    TooLarge,
+    /// CONNECT, which is not served.
+    #[error("CONNECT is not served")]
+    Connect,
+    /// More data than the stream had a window for (section 6.9.1).
+    #[error("more data came than the stream had a window for")]
+    WindowExceeded,
+    /// WINDOW_UPDATE by nothing, or beyond 2^31 - 1 (section 6.9).
+    #[error("the stream's window grows by nothing or beyond 2^31 - 1")]
+    BadWindow,
+}
+
+impl Fault {
+    /// The code that RST_STREAM carries.
+    pub fn code(self) -> Code {
+        match self {
+            Fault::WindowExceeded => Code::FLOW_CONTROL_ERROR,
+            Fault::TooLarge => Code::ENHANCE_YOUR_CALM,
+            Fault::Connect => Code::CONNECT_ERROR,
+            _ => Code::PROTOCOL_ERROR,
+        }
+    }
+}
+
+/// Why a stream ended before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// The peer reset it.
+    #[error("reset by the peer: {0}")]
+    Peer(Code),
+    /// What the peer sent on it is malformed. It has been reset.
+    #[error("{0}")]
+    Malformed(Fault),
+    /// GOAWAY said that it was not looked at, and will not be.
+    #[error("not processed: the peer goes away")]
+    GoneAway,
+}
+
+impl Cause {
+    /// Whether the peer certainly did nothing with the request, so that it can be sent again (RFC 9113 section 8.7).
+    pub fn not_processed(self) -> bool {
+        matches!(self, Cause::GoneAway | Cause::Peer(Code::REFUSED_STREAM))
+    }
+}
+
+/// Why something was not sent. Nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// As many streams are open as may be: [`super::Client::streams`].
+    #[error("as many streams are open as may be")]
+    Full,
+    /// GOAWAY was sent or has come, or the connection failed. A new connection is needed.
+    #[error("the connection takes no more requests")]
+    Closing,
+    /// A connection has 2^30 stream numbers, and all are used (RFC 9113 section 5.1.1). A new connection is needed.
+    #[error("the connection has no stream numbers left")]
+    Exhausted,
+    /// A value that was filled in cannot be sent, or their number is not the template's.
+    #[error("what was filled into the template cannot be sent")]
+    BadValue,
+    /// The stream is gone, or its answer has begun (or ended) already.
+    #[error("the stream takes no such thing now")]
+    NoStream,
+}
+
+/// What cannot be sent at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// Not a token, or `CONNECT`.
+    #[error("{0:?} is not a method that can be sent")]
+    BadMethod(String),
+    /// Not `http` or `https`.
+    #[error("{0:?} is not http or https")]
+    BadScheme(String),
+    /// Not origin form, nor `*`.
+    #[error("{0:?} is not a path: it begins with / and has no spaces, or is *")]
+    BadPath(String),
+    /// Not a host with an optional port.
+    #[error("{0:?} is not a host with an optional port")]
+    BadAuthority(String),
+    /// Not a token. Upper case is made lower case.
+    #[error("{0:?} is not a header's name")]
+    BadName(String),
+    /// A control byte inside, or white space at an end.
+    #[error("the header {0} has a control byte, or white space at an end of its value")]
+    BadValue(String),
+    /// `connection`, `keep-alive`, `proxy-connection`, `transfer-encoding`, `upgrade`, or `te` other than `trailers`.
+    #[error("the header {0} belongs to HTTP/1.1 and cannot be sent in HTTP/2 (RFC 9113 section 8.2.2)")]
+    ConnectionHeader(String),
+    /// `content-length`, which follows from the body, or `host`, which is the authority.
+    #[error("the header {0} is written from the body or the authority and cannot be given")]
+    Derived(String),
+    /// Not from 100 to 999, or 101, which HTTP/2 does not have.
+    #[error("{0} is not a status code of HTTP/2")]
+    BadStatus(u16),
+    /// No header has this place.
+    #[error("there is no header {0} that could change")]
+    NoSuchHeader(usize),
+}

@@ -1,0 +1,73 @@
+//! HTTP/2, client and server half (RFC 9113), with its own header compression (HPACK, RFC 7541).
+//!
+//! [`Client`] makes requests and reads answers, [`Server`] reads requests and gives answers. Both are pulled like
+//! [`crate::h1`]: give [`Client::next`] or [`Server::next`] a slice until it yields `None`, then the next slice. What
+//! they have to send they append to an [`Output`]; flow control is theirs, so bodies that the peer has no window for
+//! wait inside and leave when it has.
+//!
+//! Both are strict, as h1 is: what RFC 9113 calls an error is one, a connection error ends in [`H2Error`] (with
+//! GOAWAY written), a stream error in RST_STREAM and an event. Everything a peer can make grow is bounded by
+//! [`Limits`]. Server push and CONNECT are refused, priorities are ignored.
+//!
+//! This module does not know sockets, clocks, TLS, or what requests mean.
+
+mod body;
+mod client;
+mod error;
+mod fields;
+mod hpack;
+mod prepared;
+mod server;
+
+pub use body::{Body, Output};
+pub use client::{AnswerHead, Client, ClientEvent, ClientOptions};
+pub use error::{Cause, Code, EncodeError, Fault, H2Error, Refused, Violation};
+pub use fields::Headers;
+pub use prepared::{Prepared, Request};
+pub use server::{RequestHead, Sent, Server, ServerEvent, ServerOptions, Stream};
+
+/// What a client sends first on a connection, before its SETTINGS (RFC 9113 section 3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Bounds on what a peer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest header list: names, values and 32 bytes for each header (RFC 9113 section 6.5.2), bytes.
+    pub header_list: u32,
+    /// Most frames in a row that bring nothing forward (PING, SETTINGS, WINDOW_UPDATE, empty DATA, unknown ...).
+    pub idle_frames: u32,
+    /// Most streams that the peer may reset beyond those that ended well.
+    pub resets: u32,
+}
+
+impl Default for Limits {
+    /// 64 KiB of headers, 10,000 idle frames, 10,000 resets.
+    fn default() -> Limits {
+        Limits { header_list: 64 * 1024, idle_frames: 10_000, resets: 10_000 }
+    }
+}
+
+/// Which protocol a client speaks on a connection without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoken {
+    /// The bytes so far begin both; ask again with more.
+    Undecided,
+    /// HTTP/1: for [`crate::h1::Requests`].
+    One,
+    /// HTTP/2 by prior knowledge: for [`Server`].
+    Two,
+}
+
+/// Tells from the first bytes of a connection which protocol the client speaks (RFC 9113 section 3.3).
+///
+/// The method `PRI` is reserved for this, so `PRI * HTTP/2.0` decides; no byte is used up.
+pub fn spoken(first: &[u8]) -> Spoken {
+    const TELLTALE: &[u8] = b"PRI * HTTP/2.0\r\n";
+    if first.starts_with(TELLTALE) {
+        Spoken::Two
+    } else if TELLTALE.starts_with(first) {
+        Spoken::Undecided
+    } else {
+        Spoken::One
+    }
+}
