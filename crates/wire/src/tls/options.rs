@@ -1,0 +1,146 @@
+//! What TLS is to be spoken: plain values, not yet checked.
+
+use std::fmt;
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+impl Version {
+    /// The name used in records and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Version::Tls12 => "TLS 1.2",
+            Version::Tls13 => "TLS 1.3",
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What kind of key a certificate has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// RSA; generated ones have 2048 bits.
+    Rsa,
+    /// ECDSA over secp256r1.
+    P256,
+}
+
+/// A certificate chain and its key, both as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The chain, the own certificate first.
+    pub chain: Vec<u8>,
+    /// The key: PKCS #8, PKCS #1 or SEC 1.
+    pub key: Vec<u8>,
+}
+
+impl fmt::Debug for Identity {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("chain", &String::from_utf8_lossy(&self.chain)).finish_non_exhaustive()
+    }
+}
+
+/// How the client half speaks TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Oldest and newest version.
+    pub versions: (Version, Version),
+    /// Cipher suites by their IANA names, best first; empty = all that there are ([`super::suites`]).
+    pub suites: Vec<String>,
+    /// Key exchange groups, best first; empty = all that there are ([`super::groups`]).
+    pub groups: Vec<String>,
+    /// Authorities (PEM) that the peer's certificate must come from; `None`: any certificate will do.
+    pub authorities: Option<Vec<u8>>,
+    /// The client's own certificate, for servers that ask for one.
+    pub identity: Option<Identity>,
+    /// The protocol asked for by ALPN (`http/1.1`, `h2`); `None`: ALPN is not spoken. A server that chooses another, or that
+    /// has ALPN and not this protocol, fails the handshake; one that does not know ALPN does not ([`super::Agreed::alpn`] is
+    /// then `None`).
+    pub alpn: Option<String>,
+    /// Whether a connection may resume the session of an earlier one.
+    pub resumption: bool,
+}
+
+impl Default for ClientOptions {
+    /// TLS 1.2 and 1.3, all suites and groups, nothing checked, no ALPN, no resumption.
+    fn default() -> ClientOptions {
+        ClientOptions {
+            versions: (Version::Tls12, Version::Tls13),
+            suites: Vec::new(),
+            groups: Vec::new(),
+            authorities: None,
+            identity: None,
+            alpn: None,
+            resumption: false,
+        }
+    }
+}
+
+/// What a server wants of its clients' certificates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ClientsMust {
+    /// Clients are not asked for a certificate.
+    #[default]
+    Nothing,
+    /// Clients are asked for a certificate; one that they send must come from these authorities (PEM).
+    Offer(Vec<u8>),
+    /// Clients must send a certificate that comes from these authorities (PEM).
+    Prove(Vec<u8>),
+}
+
+/// How the server half speaks TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// Oldest and newest version.
+    pub versions: (Version, Version),
+    /// Cipher suites by their IANA names; empty = all that there are. The client's preference decides.
+    pub suites: Vec<String>,
+    /// Key exchange groups, best first; empty = all that there are.
+    pub groups: Vec<String>,
+    /// Certificates and keys, at least one: the first that suits what the client can verify is used.
+    pub identities: Vec<Identity>,
+    /// Protocols by ALPN, best first; empty: ALPN is not spoken.
+    pub alpn: Vec<String>,
+    /// Whether sessions can be resumed (by tickets).
+    pub resumption: bool,
+    /// What is wanted of the clients' certificates.
+    pub clients: ClientsMust,
+}
+
+impl Default for ServerOptions {
+    /// TLS 1.2 and 1.3, all suites and groups, no certificate yet, no ALPN, resumption, clients unknown.
+    fn default() -> ServerOptions {
+        ServerOptions {
+            versions: (Version::Tls12, Version::Tls13),
+            suites: Vec::new(),
+            groups: Vec::new(),
+            identities: Vec::new(),
+            alpn: Vec::new(),
+            resumption: true,
+            clients: ClientsMust::Nothing,
+        }
+    }
+}
+
+impl Identity {
+    /// A self-signed certificate for `localhost`, `127.0.0.1` and `::1`, made once a process.
+    ///
+    /// # Errors
+    /// When the machine has no random numbers.
+    pub fn generated(kind: KeyKind) -> Result<Identity, super::TlsError> {
+        let _ = kind;
+        Err(super::TlsError::new(super::TlsErrorKind::Misuse, "TLS is not there yet"))
+    }
+}
