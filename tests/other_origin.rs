@@ -1,0 +1,81 @@
+//! A product as the origin, as benchmarks were published with: it serves what weir's own would have, keeps no books, and
+//! what it cannot serve is said.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{measurements, nothing_left, run, run_within, scratch, weir};
+
+const SUITE: &str = r#"
+[suite]
+title = "Behind a web server"
+question = "Which?"
+products = ["direct", "haproxy"]
+profile = "tuned"
+origin = "nginx"
+blocks = 1
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+expect = { status = 200, size = 128 }
+
+[[workload]]
+name = "late"
+path = "/bytes/128?delay=1ms"
+
+[[load]]
+name = "capacity"
+kind = "closed"
+connections = 8
+warmup = "200ms"
+duration = "500ms"
+"#;
+
+#[test]
+fn a_web_server_stands_in_for_the_origin_where_it_can() {
+    let scratch = scratch();
+    let out = scratch.path().join("run");
+    let suite = scratch.path().join("suite.toml");
+    std::fs::write(&suite, SUITE).expect("written");
+    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
+    let ended = run_within(
+        &mut weir(&["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"]),
+        Duration::from_secs(120),
+    );
+    // The late one has its row, and the run its status.
+    ended.expect(1);
+    nothing_left(&out, Duration::from_secs(2));
+    let measured = measurements(&out);
+    assert_eq!(measured.len(), 4);
+    for (folder, m) in &measured {
+        let at = folder.display();
+        if m["case"]["workload"] == "late" {
+            let message = m["error"]["message"].as_str().expect("an error");
+            assert!(message.contains("cannot be served from a file"), "{at}: {message}");
+            continue;
+        }
+        assert!(m["error"].is_null(), "{at}: {}", m["error"]);
+        assert!(m["origin"].is_null(), "{at}: it keeps no books");
+        let findings = m["findings"].as_array().expect("findings");
+        assert!(findings.iter().any(|f| f["check"] == "no-books"), "{at}: {findings:?}");
+        assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
+        let served = std::fs::read(folder.join("origin/files/bytes/128")).expect("the file it served");
+        assert_eq!(served.len(), 128);
+        let order: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.join("load-order.json")).expect("read")).expect("JSON");
+        assert!(order["requests"][0]["expect"]["hash"].is_u64(), "{at}: every body is held to the file's");
+    }
+    let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
+    assert!(report.contains("no-books"), "{report}");
+    let again = run(&["run", &path(&out.join("run.toml")), "--dry-run"]);
+    again.expect(0);
+}
+
+#[test]
+fn a_product_that_cannot_be_the_origin_is_refused_before_anything_starts() {
+    let ended = run(&["run", "quick", "--origin", "ngnix"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("did you mean \"nginx\"?"), "{}", ended.stderr);
+}
