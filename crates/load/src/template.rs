@@ -76,6 +76,11 @@ impl Template {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
+    /// Whether it begins with a text, which is never empty.
+    pub fn begins_with_text(&self) -> bool {
+        matches!(self.pieces.first(), Some(Piece::Text(_)))
+    }
+
     /// Adds a text at the end.
     pub fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
@@ -170,7 +175,7 @@ fn decimals(number: u64) -> usize {
 }
 
 /// A number in decimal, with zeros before it up to `width` digits.
-fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
+pub(crate) fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
     // 2^64 has 20 digits, and no width is larger.
     let mut digits = [b'0'; parse::WIDEST];
     let mut first = digits.len();
