@@ -14,6 +14,8 @@ use crate::line::Sink;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::spoil::Rendered;
 
+/// Bodies over this size, in bytes, are not copied whole by a line that copies.
+const LARGE: usize = 256 << 10;
 /// Bytes a chunk of a chunked answer.
 const CHUNK: usize = 16 << 10;
 
@@ -239,6 +241,11 @@ impl Answer {
         };
         // Nothing is not less than nothing.
         Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
+    }
+
+    /// Whether the body is too large to be copied at once.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(&self.resolved.body, Body::Static(bytes) if bytes.len() > LARGE)
     }
 
     /// Whether a body follows the head.

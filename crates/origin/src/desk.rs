@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_wire::tls::Scratch;
+
 use crate::answer::{Answer, Role, Writer, Written};
 use crate::books::{Counters, Ledger};
 use crate::chance::Chance;
@@ -30,6 +32,9 @@ pub(crate) struct Desk {
     /// Which connections to look at again, and when.
     pub(crate) timers: Timers,
     spare: Vec<Vec<u8>>,
+    /// For sessions of TLS: what was opened last, and what is sealed and not yet sent.
+    pub(crate) scratch: Scratch,
+    pub(crate) sealed: Vec<u8>,
     /// For answers whose target does not say.
     manner: Manner,
     /// The manner is not plain.
@@ -49,6 +54,8 @@ impl Desk {
             writer: Writer::default(),
             timers: Timers::default(),
             spare: Vec::new(),
+            scratch: Scratch::new(),
+            sealed: Vec::new(),
             manner,
             special,
             chance,
@@ -58,6 +65,11 @@ impl Desk {
     /// This worker's counters.
     pub(crate) fn counters(&self) -> &Counters {
         self.ledger.worker(self.worker)
+    }
+
+    /// The accounts of all workers.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Hands an answer to the driver.

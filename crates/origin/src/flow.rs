@@ -365,6 +365,9 @@ impl Flow {
         if answer.fault.is_some() {
             return self.write_spoiled(line, desk, answer);
         }
+        if L::COPIES && answer.is_large() {
+            return self.pour(line, desk, &answer);
+        }
         let written = desk.write(line, &answer);
         self.hand(line, written, answer.role);
         if answer.close {
@@ -415,11 +418,18 @@ impl Flow {
             Fault::Close => self.cut(line, desk, &answer, false, Some(End::Close)),
             Fault::Stall => self.cut(line, desk, &answer, true, None),
             Fault::Drip(rate) => {
-                let (rendered, _) = desk.render(&answer);
-                self.drip = Some(Box::new(Drip::new(rendered, answer.close, rate)));
+                let (rendered, written) = desk.render(&answer);
+                self.drip = Some(Box::new(Drip::new(rendered, written, &answer, rate)));
                 self.pump(line, desk);
             }
         }
+    }
+
+    /// Sends an answer as room comes, so that no copy of all of it is made.
+    fn pour<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: &Answer) {
+        let (rendered, written) = desk.render(answer);
+        self.drip = Some(Box::new(Drip::pour(rendered, written, answer)));
+        self.pump(line, desk);
     }
 
     /// Sends an answer up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
@@ -443,8 +453,9 @@ impl Flow {
     fn drip_on<L: Line>(&mut self, line: &mut L, desk: &mut Desk) -> bool {
         let now = Instant::now();
         while let Some(drip) = &mut self.drip {
-            if drip.next > now {
-                let next = drip.next;
+            if let Some(next) = drip.next()
+                && next > now
+            {
                 self.set_timer(next, desk);
                 return false;
             }
@@ -452,11 +463,9 @@ impl Flow {
                 // Sent will come when there is room.
                 return false;
             }
-            let bytes = drip.drop_out(line) as u64;
-            let (done, close) = (drip.rendered.left() == 0, drip.close);
-            // Head and body are not told apart: few look at the bodies of an answer that drips.
-            let role = if done { Role::Counted } else { Role::Part };
-            self.hand(line, Written { bytes, body: 0, before_body: bytes }, role);
+            let (written, role) = drip.drop_out(line);
+            let (done, close) = (drip.is_done(), drip.close);
+            self.hand(line, written, role);
             if done {
                 self.drip = None;
                 if close {
@@ -467,7 +476,8 @@ impl Flow {
         true
     }
 
-    fn forget(&mut self, desk: &mut Desk) {
+    /// The connection is no longer ours.
+    pub(crate) fn forget(&mut self, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
         desk.closed();
         if let Some(timer) = self.timer.take() {

@@ -31,6 +31,7 @@ mod page;
 mod payload;
 mod resolve;
 mod route;
+mod secure;
 mod spoil;
 mod talk;
 mod timers;

@@ -15,6 +15,9 @@ pub(crate) trait Sink {
 
 /// One connection of a driver, for as long as an event lasts.
 pub(crate) trait Line: Sink {
+    /// Whether bodies are copied even by [`Sink::send_with`].
+    const COPIES: bool;
+
     /// Asks for [`weir_net::Event::Sent`].
     fn want_sent(&mut self);
 
@@ -48,6 +51,8 @@ impl<I: Io> Sink for Plain<'_, I> {
 }
 
 impl<I: Io> Line for Plain<'_, I> {
+    const COPIES: bool = false;
+
     fn want_sent(&mut self) {
         self.io.want_sent(self.conn);
     }

@@ -45,6 +45,7 @@ impl One {
             Heard::Time(_) => flow.on_time(line, desk),
             Heard::Stop => flow.stop(line, desk),
             Heard::Abort => flow.abort(line, desk),
+            Heard::Broken => flow.forget(desk),
         }
     }
 

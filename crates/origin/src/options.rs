@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use weir_model::load::{DriverChoice, Spread};
+use weir_wire::tls::{ServerOptions, TlsError};
 
 use crate::fault::Faults;
 
@@ -20,6 +22,10 @@ pub struct Options {
     pub driver: DriverChoice,
     /// How requests are answered that do not say.
     pub manner: Manner,
+    /// Listens on this path too: a Unix stream socket.
+    pub unix: Option<PathBuf>,
+    /// Speaks TLS, and nothing without it. Without ALPN protocols of its own: `h2` and `http/1.1`.
+    pub tls: Option<ServerOptions>,
 }
 
 /// When and how badly the requests are answered whose target does not say so itself. The lab's own are always
@@ -57,6 +63,8 @@ impl Default for Options {
             cpus: Vec::new(),
             driver: DriverChoice::Auto,
             manner: Manner::default(),
+            unix: None,
+            tls: None,
         }
     }
 }
@@ -85,6 +93,12 @@ pub enum OriginError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The path cannot be had.
+    #[error(transparent)]
+    Unix(#[from] weir_net::UnixError),
+    /// The options of TLS cannot be used.
+    #[error("the origin cannot speak TLS: {0}")]
+    Tls(#[from] TlsError),
     /// The driver that was ordered is not to be had.
     #[error("the origin cannot use the driver ordered: {0}")]
     Probe(#[from] weir_net::ProbeError),

@@ -5,18 +5,23 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 
 use weir_model::books::Books;
-use weir_net::{Driver, Kind, Waker};
+use weir_net::{Driver, Kind, Listener, UnixSocket, Waker};
+use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::books::Ledger;
 use crate::choose::{choose, serve_on};
 use crate::desk::Desk;
-use crate::options::{Manner, Options, OriginError};
+use crate::options::{Options, OriginError};
 use crate::worker;
+
+/// What ALPN offers, best first.
+const PROTOCOLS: [&str; 2] = ["h2", "http/1.1"];
 
 /// Wish for the accept queue, connections; the kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
@@ -30,6 +35,8 @@ pub struct Origin {
     shared: Arc<Shared>,
     ledger: Arc<Ledger>,
     workers: Vec<Running>,
+    /// Removes its file when it goes.
+    unix: Option<UnixSocket>,
 }
 
 #[derive(Debug)]
@@ -58,7 +65,9 @@ impl Origin {
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
         let kind = choose(options.driver)?;
+        let tls = options.tls.as_ref().map(configure).transpose()?;
         let listeners = bind(&options)?;
+        let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let addr = listeners[0].local_addr().map_err(|source| OriginError::Listen { addr: options.listen, source })?;
         let mut origin = Origin {
             addr,
@@ -67,10 +76,11 @@ impl Origin {
             shared: Arc::default(),
             ledger: Arc::new(Ledger::new(listeners.len())),
             workers: Vec::new(),
+            unix,
         };
         for (number, listener) in listeners.into_iter().enumerate() {
             // On an error `origin` is dropped, and stops those that run.
-            origin.launch(number, listener, &options)?;
+            origin.launch(number, listener, &options, tls.clone())?;
         }
         Ok(origin)
     }
@@ -78,6 +88,11 @@ impl Origin {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The path it listens on, if it listens on one.
+    pub fn unix(&self) -> Option<&Path> {
+        self.unix.as_ref().map(UnixSocket::path)
     }
 
     /// The driver in use: `io_uring` or `epoll`.
@@ -114,13 +129,24 @@ impl Origin {
         }
     }
 
-    fn launch(&mut self, number: usize, listener: TcpListener, options: &Options) -> Result<(), OriginError> {
+    fn launch(
+        &mut self,
+        number: usize,
+        listener: TcpListener,
+        options: &Options,
+        tls: Option<ServerConfig>,
+    ) -> Result<(), OriginError> {
+        let mut listeners = vec![Listener::from(listener)];
+        if let Some(unix) = &self.unix {
+            listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
+        }
         let (tell, told) = mpsc::channel();
         let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
         let kind = self.kind;
         let (cpu, manner) = (options.cpu(number), options.manner.clone());
         let body = move || {
-            let serving = Serving { tell: &tell, listener, ledger, worker: number, manner, shared: &shared };
+            let serving =
+                Serving { tell: &tell, listeners, desk: Desk::new(ledger, number, manner), tls, shared: &shared };
             run(cpu, kind, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
@@ -143,6 +169,15 @@ impl Drop for Origin {
     fn drop(&mut self) {
         self.halt();
     }
+}
+
+/// TLS as ordered, with the protocols that an origin speaks.
+fn configure(options: &ServerOptions) -> Result<ServerConfig, OriginError> {
+    let mut options = options.clone();
+    if options.alpn.is_empty() {
+        options.alpn = PROTOCOLS.map(str::to_owned).to_vec();
+    }
+    Ok(ServerConfig::new(&options)?)
 }
 
 /// One listener a worker, all on one address.
@@ -180,10 +215,9 @@ fn run(cpu: Option<u32>, kind: Kind, serving: Serving<'_>) {
 /// What a worker does once it has a driver.
 pub(crate) struct Serving<'a> {
     tell: &'a mpsc::Sender<Result<Ready, OriginError>>,
-    listener: TcpListener,
-    ledger: Arc<Ledger>,
-    worker: usize,
-    manner: Manner,
+    listeners: Vec<Listener>,
+    desk: Desk,
+    tls: Option<ServerConfig>,
     shared: &'a Shared,
 }
 
@@ -193,13 +227,14 @@ impl Serving<'_> {
     /// # Errors
     /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
     pub(crate) fn run<D: Driver>(self, mut driver: D, kind: Kind) -> Result<(), OriginError> {
-        driver.listen(self.listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
+        for listener in self.listeners {
+            driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
+        }
         let ready = Ready { driver: driver.name(), waker: driver.waker() };
         if self.tell.send(Ok(ready)).is_err() {
             return Ok(());
         }
-        let desk = Desk::new(self.ledger, self.worker, self.manner);
-        if let Err(error) = worker::serve(&mut driver, desk, &self.shared.stop) {
+        if let Err(error) = worker::serve(&mut driver, self.desk, self.tls, &self.shared.stop) {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
         }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::answer::Written;
+use crate::answer::{Answer, Role, Written};
 use crate::line::Sink;
 
 /// How often a drip lets something out, if it has that much to let out.
@@ -91,31 +91,64 @@ pub(crate) fn cuts(written: Written) -> (usize, usize) {
     if all == head { (head / 2, head / 2) } else { (head, head + (all - head) / 2) }
 }
 
-/// An answer that is let out slowly.
+/// An answer that is let out bit by bit: by the clock, or as room comes.
 #[derive(Debug)]
 pub(crate) struct Drip {
-    /// The answer.
-    pub(crate) rendered: Rendered,
+    rendered: Rendered,
     /// The connection closes behind it.
     pub(crate) close: bool,
-    /// When the next bytes are due.
-    pub(crate) next: Instant,
+    /// Whose account it is on.
+    role: Role,
+    head_left: u64,
+    body_left: u64,
     step: usize,
-    pause: Duration,
+    /// By the clock: when the next bytes are due, and how long after those before them.
+    pace: Option<(Instant, Duration)>,
 }
+
+/// Bytes of an answer that waits for room, let out at a time.
+const POUR: usize = 64 << 10;
 
 impl Drip {
     /// Begins now, at so many bytes a second.
-    pub(crate) fn new(rendered: Rendered, close: bool, rate: u32) -> Drip {
+    pub(crate) fn new(rendered: Rendered, written: Written, answer: &Answer, rate: u32) -> Drip {
         let step = (f64::from(rate) * DRIP_EVERY.as_secs_f64()).floor().max(1.0);
         let pause = Duration::from_secs_f64(step / f64::from(rate));
-        Drip { rendered, close, next: Instant::now(), step: step as usize, pause }
+        let drip = Drip::pour(rendered, written, answer);
+        Drip { step: step as usize, pace: Some((Instant::now(), pause)), ..drip }
     }
 
-    /// Lets the next bytes out; how many it were.
-    pub(crate) fn drop_out(&mut self, to: &mut impl Sink) -> usize {
-        self.next += self.pause;
-        self.rendered.let_out(self.step, to)
+    /// As fast as room comes.
+    pub(crate) fn pour(rendered: Rendered, written: Written, answer: &Answer) -> Drip {
+        let (close, role) = (answer.close, answer.role);
+        let (head_left, body_left) = (written.before_body, written.body);
+        Drip { rendered, close, role, head_left, body_left, step: POUR, pace: None }
+    }
+
+    /// When the next bytes are due; `None`: now.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.pace.map(|(next, _)| next)
+    }
+
+    /// Whether all is out.
+    pub(crate) fn is_done(&self) -> bool {
+        self.rendered.left() == 0
+    }
+
+    /// Lets the next bytes out: what it were, and on whose account.
+    pub(crate) fn drop_out(&mut self, to: &mut impl Sink) -> (Written, Role) {
+        if let Some((next, pause)) = &mut self.pace {
+            *next += *pause;
+        }
+        let bytes = self.rendered.let_out(self.step, to) as u64;
+        let before_body = self.head_left.min(bytes);
+        self.head_left -= before_body;
+        let done = self.is_done();
+        // Chunk framing is no body: what it took too much of before is missing at the end.
+        let body = if done { self.body_left } else { (bytes - before_body).min(self.body_left) };
+        self.body_left -= body;
+        let role = if done || self.role == Role::Own { self.role } else { Role::Part };
+        (Written { bytes, body, before_body }, role)
     }
 }
 
@@ -160,8 +193,9 @@ mod tests {
     #[test]
     fn drips_have_their_rate() {
         for rate in [1, 7, 99, 100, 1000, 1_000_000] {
-            let drip = Drip::new(Rendered::default(), false, rate);
-            let per_second = drip.step as f64 / drip.pause.as_secs_f64();
+            let drip = Drip::new(Rendered::default(), Written::default(), &Answer::interim(), rate);
+            let pause = drip.pace.map_or(0.0, |(_, pause)| pause.as_secs_f64());
+            let per_second = drip.step as f64 / pause;
             assert!((per_second / f64::from(rate) - 1.0).abs() < 0.001, "{per_second} for {rate}");
         }
     }

@@ -31,6 +31,8 @@ pub(crate) enum Heard<'a> {
     Stop,
     /// The origin has stopped: no more of anything.
     Abort,
+    /// What is below has broken; the connection is closed by whoever says so.
+    Broken,
 }
 
 /// One connection, from the protocol up.
@@ -57,6 +59,11 @@ impl Talk {
     pub(crate) fn begin(&mut self, conn: Conn) {
         self.tongue = Tongue::Unknown(0);
         self.one.begin(conn);
+    }
+
+    /// The two sides have agreed on a protocol, by ALPN, or on none.
+    pub(crate) fn agreed_on(&mut self, protocol: Option<&str>) {
+        let _ = protocol;
     }
 
     /// Whether the connection is no longer ours.

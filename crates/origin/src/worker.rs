@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, Event, Handler, Io};
+use weir_wire::tls::{ServerConfig, Session};
 
 use crate::desk::Desk;
 use crate::line::Plain;
+use crate::secure;
 use crate::talk::{Heard, Talk};
 
 /// How long a stop waits for answers that are under way.
@@ -20,6 +22,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Worker {
     connections: Vec<Connection>,
     desk: Desk,
+    tls: Option<ServerConfig>,
 }
 
 #[derive(Debug)]
@@ -27,18 +30,23 @@ struct Connection {
     /// Its name, while it is open.
     conn: Option<Conn>,
     talk: Talk,
+    session: Option<Session>,
 }
 
 impl Connection {
     fn new() -> Connection {
-        Connection { conn: None, talk: Talk::new() }
+        Connection { conn: None, talk: Talk::new(), session: None }
     }
 
     #[inline]
     fn hear<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, heard: Heard<'_>) {
-        self.talk.hear(&mut Plain { io, conn }, desk, heard);
+        match &mut self.session {
+            None => self.talk.hear(&mut Plain { io, conn }, desk, heard),
+            Some(session) => secure::hear(session, &mut self.talk, io, conn, desk, heard),
+        }
         if self.talk.is_over() {
             self.conn = None;
+            self.session = None;
         }
     }
 }
@@ -48,8 +56,13 @@ impl Connection {
 ///
 /// # Errors
 /// When the driver fails as a whole.
-pub(crate) fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) -> io::Result<()> {
-    let mut worker = Worker::new(desk);
+pub(crate) fn serve<D: Driver>(
+    driver: &mut D,
+    desk: Desk,
+    tls: Option<ServerConfig>,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let mut worker = Worker::new(desk, tls);
     while !stop.load(Ordering::Acquire) {
         let until = worker.desk.timers.next();
         driver.turn(&mut worker, until)?;
@@ -59,8 +72,8 @@ pub(crate) fn serve<D: Driver>(driver: &mut D, desk: Desk, stop: &AtomicBool) ->
 }
 
 impl Worker {
-    fn new(desk: Desk) -> Worker {
-        Worker { connections: Vec::new(), desk }
+    fn new(desk: Desk, tls: Option<ServerConfig>) -> Worker {
+        Worker { connections: Vec::new(), desk, tls }
     }
 
     /// Looks at the connections whose time has come. Without timers the clock is not read.
@@ -105,14 +118,21 @@ impl Worker {
         }
     }
 
-    fn accepted(&mut self, conn: Conn) {
+    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if self.connections.len() <= conn.slot() {
             self.connections.resize_with(conn.slot() + 1, Connection::new);
         }
         let connection = &mut self.connections[conn.slot()];
-        connection.conn = Some(conn);
-        connection.talk.begin(conn);
         self.desk.opened();
+        connection.talk.begin(conn);
+        connection.conn = Some(conn);
+        if let Some(config) = &self.tls {
+            connection.session = Session::server(config).ok();
+            if connection.session.is_none() {
+                // No random numbers: nobody can be served.
+                connection.hear(io, conn, &mut self.desk, Heard::Abort);
+            }
+        }
     }
 }
 
@@ -121,7 +141,7 @@ impl Handler for Worker {
         let heard = match event {
             Event::Data(bytes) => Heard::Data(bytes),
             Event::Sent => Heard::Sent,
-            Event::Accepted => return self.accepted(conn),
+            Event::Accepted => return self.accepted(io, conn),
             Event::Eof => Heard::Eof,
             Event::Failed { error, unsent } => Heard::Failed(unsent, is_reset(&error)),
             // The origin makes no connections.

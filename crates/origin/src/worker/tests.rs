@@ -77,7 +77,7 @@ impl Rig {
 
     fn with(holds: bool, manner: Manner) -> Rig {
         let ledger = Arc::new(Ledger::new(1));
-        let worker = Worker::new(Desk::new(Arc::clone(&ledger), 0, manner));
+        let worker = Worker::new(Desk::new(Arc::clone(&ledger), 0, manner), None);
         let mut rig = Rig { worker, ledger, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
         rig.event(Event::Accepted);
         rig
@@ -314,7 +314,7 @@ impl Io for Clocked {
 #[test]
 fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
     const N: u32 = 10_000;
-    let mut worker = Worker::new(Desk::new(Arc::new(Ledger::new(1)), 0, Manner::default()));
+    let mut worker = Worker::new(Desk::new(Arc::new(Ledger::new(1)), 0, Manner::default()), None);
     let mut io = Clocked::default();
     let request = get("/bytes/128?delay=exp:200ms");
     let mut asked = Vec::new();
