@@ -7,6 +7,7 @@
 //! This crate does not know what the bytes mean, what a request is, or how many threads there are.
 
 mod address;
+mod capacity;
 mod epoll;
 mod host;
 mod out;
@@ -22,6 +23,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 pub use address::{Address, Listener};
+pub use capacity::{Capacity, Holding, Plan, capacity};
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit};
 pub use probe::{Choice, Kind, ProbeError, probe};

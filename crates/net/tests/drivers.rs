@@ -22,6 +22,18 @@ macro_rules! on_both_drivers {
                     crate::cases::$module::$name(weir_net::UringDriver::new);
                 }
             )*
+            // No connection has a descriptor.
+            mod in_the_table {
+                fn make() -> std::io::Result<weir_net::UringDriver> {
+                    weir_net::UringDriver::with_holding(weir_net::Holding::Table)
+                }
+                $(
+                    #[test]
+                    fn $name() {
+                        crate::cases::$module::$name(make);
+                    }
+                )*
+            }
             // Two small receive buffers: everything again, always short of them.
             mod short_of_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {

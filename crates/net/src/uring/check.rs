@@ -65,6 +65,42 @@ pub(crate) fn check() -> Result<(), (Step, io::Error)> {
     sent.map_err(|error| (Step::Send, error))
 }
 
+/// Tries whether the ring's table alone can hold connections: one that leaves the table must be closed at once,
+/// whatever waits on another.
+pub(crate) fn check_table() -> io::Result<()> {
+    let mut ring = Ring::new()?;
+    let buffers = Buffers::new(&ring, Shape { size: 4096, first: 2, most: 2 })?;
+    let closed = check_close(&mut ring);
+    let _ =
+        ring.ring().submitter().register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
+    drop(ring);
+    drop(buffers);
+    closed
+}
+
+fn check_close(ring: &mut Ring) -> io::Result<()> {
+    let ((waits, _peer), (leaves, mut left)) = (UnixStream::pair()?, UnixStream::pair()?);
+    ring.ring().submitter().register_files_sparse(2)?;
+    ring.ring().submitter().register_files_update(0, &[waits.as_raw_fd(), leaves.as_raw_fd()])?;
+    drop((waits, leaves));
+    let receive = opcode::RecvMulti::new(types::Fixed(0), buffers::GROUP).build().user_data(Kind::Receive.token(0));
+    let close = opcode::Close::new(types::Fixed(1)).build().user_data(Kind::Close.token(0));
+    for entry in [receive, close] {
+        // SAFETY: the buffers outlive the ring.
+        unsafe { ring.push(&entry) }?;
+        ring.submit_all()?;
+    }
+    let told = one(ring, Kind::Close)?;
+    if told.result < 0 {
+        return Err(io::Error::from_raw_os_error(-told.result));
+    }
+    left.set_read_timeout(Some(PATIENCE / 10))?;
+    match left.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(io::Error::other("bytes came that nobody sent")),
+    }
+}
+
 fn check_receive(ring: &mut Ring, buffers: &Buffers, ours: &UnixStream, theirs: &UnixStream) -> io::Result<()> {
     let receive =
         opcode::RecvMulti::new(types::Fd(ours.as_raw_fd()), buffers::GROUP).build().user_data(Kind::Receive.token(0));

@@ -1,51 +1,131 @@
-//! The ring's own table of sockets: a send to a socket in it saves the kernel looking the descriptor up and
-//! counting its users, about 1.7 % of a short request on loopback.
+//! The ring's own table of sockets, and how the kernel finds a connection's socket: by descriptor or by place in
+//! that table.
 //!
-//! Only sends that the kernel tries at once use it. What waits, waits on the descriptor, so that no operation
-//! keeps a socket in the table alive. A connection comes into the table with its second send: those that send
-//! once never pay for it.
+//! Usually ([`Holding::Descriptors`]) a connection has a descriptor, and comes into the table too with its second
+//! send: a send to a socket in the table saves the kernel looking the descriptor up and counting its users, about
+//! 1.7 % of a short request on loopback, and those that send once never pay for it. Only sends that the kernel
+//! tries at once go by the table then. What waits, waits on the descriptor, so that no operation keeps a socket in
+//! the table alive.
+//!
+//! With [`Holding::Table`] a socket goes into the table when it is made or accepted, at the place that has the
+//! slot's number, and its descriptor is closed: a process may so have more connections than descriptors.
+//! Everything goes by the table then. Before Linux 6.13 one operation that waits on a socket in the table keeps
+//! all sockets open that leave the table after it; [`super::check::check_table`] finds out. When the table is
+//! full, connections have descriptors.
+
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use io_uring::{opcode, squeue};
 
 use super::UringDriver;
 use super::ring::Kind;
 use crate::slots::Is;
+use crate::{Holding, socket};
 
-/// Takes an entry out of the table.
-static NO_SOCKET: i32 = -1;
+/// The option of [`UringDriver::linger_zero`]; the kernel reads it while the operation is submitted.
+static LINGER_ZERO: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
+
+/// Where the kernel finds a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A descriptor of the process.
+    Descriptor(RawFd),
+    /// A place in the ring's table.
+    Table(u32),
+}
+
+/// Builds the entry of an operation at a [`Place`].
+macro_rules! at {
+    ($place:expr, |$at:ident| $entry:expr) => {
+        match $place {
+            Place::Descriptor(fd) => {
+                let $at = io_uring::types::Fd(fd);
+                $entry
+            }
+            Place::Table(index) => {
+                let $at = io_uring::types::Fixed(index);
+                $entry
+            }
+        }
+    };
+}
+pub(super) use at;
 
 impl UringDriver {
-    /// Whether the connection's next send may go through the table; puts it there when it is time.
-    pub(super) fn in_table(&mut self, index: u32) -> bool {
+    /// Gives a new socket a slot, and a place in the table instead of its descriptor when that is how sockets
+    /// are held.
+    pub(super) fn hold(&mut self, socket: OwnedFd) -> u32 {
+        let index = self.slots.take(-1);
+        let in_table = self.holding == Holding::Table && index < self.table && self.move_to_table(&socket, index);
+        let slot = self.slots.get_mut(index);
+        if in_table {
+            slot.set(Is::InTable);
+        } else {
+            slot.fd = socket.into_raw_fd();
+        }
+        index
+    }
+
+    /// At once and not with the submission, so that no more than one connection has a descriptor at a time.
+    fn move_to_table(&mut self, socket: &OwnedFd, index: u32) -> bool {
+        let moved = self.ring.ring().submitter().register_files_update(index, &[socket.as_raw_fd()]);
+        moved.is_ok_and(|count| count == 1)
+    }
+
+    /// Where an operation that may wait finds the connection's socket.
+    pub(super) fn place(&self, index: u32) -> Place {
+        match self.slots.get(index).fd {
+            -1 => Place::Table(index),
+            fd => Place::Descriptor(fd),
+        }
+    }
+
+    /// Where a send that is tried at once finds the connection's socket; puts it into the table when it is time.
+    pub(super) fn place_to_send(&mut self, index: u32) -> Place {
         let room = index < self.table;
         let slot = self.slots.get_mut(index);
         if slot.is(Is::InTable) {
-            return true;
+            return Place::Table(index);
         }
         if !slot.test_and_set(Is::HasSent) || !room {
-            return false;
+            return Place::Descriptor(slot.fd);
         }
         slot.set(Is::InTable);
         let fd = &raw const slot.fd;
-        self.push_update(fd, index);
-        true
+        // The table is smaller than i32::MAX, and the index inside it.
+        let update = opcode::FilesUpdate::new(fd, 1).offset(index as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
+        // SAFETY: the descriptor is read while it is submitted. It is in the table of slots, which does not grow
+        // between preparing and submitting; after a turn that fails in between nothing is submitted.
+        unsafe { self.push(update, Kind::Table, index) };
+        Place::Table(index)
     }
 
-    /// Takes the connection out of the table. Goes before the close: the table holds the socket open.
-    pub(super) fn leave_table(&mut self, index: u32) {
+    /// Closes the connection's socket, wherever it is: the table holds it open, too. It does so with the next
+    /// submission, in which the slot may not be used again.
+    pub(super) fn let_go(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
+        let fd = std::mem::replace(&mut slot.fd, -1);
         if slot.is(Is::InTable) {
             slot.clear(Is::InTable);
-            self.push_update(&raw const NO_SOCKET, index);
+            self.push_close(Place::Table(index), index);
+        }
+        if fd != -1 {
+            self.push_close(Place::Descriptor(fd), index);
         }
     }
 
-    fn push_update(&mut self, fd: *const i32, index: u32) {
-        // The table is smaller than i32::MAX, and the index inside it.
-        let update = opcode::FilesUpdate::new(fd, 1).offset(index as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
-        // SAFETY: the descriptor is read while it is submitted. It is static, or in the table of slots, which does
-        // not grow between preparing and submitting; after a turn that fails in between nothing is submitted.
-        unsafe { self.push(update, Kind::Table, index) };
+    /// Makes the close of the connection's socket a reset.
+    pub(super) fn linger_zero(&mut self, index: u32) {
+        let place = self.place(index);
+        if let Place::Descriptor(fd) = place {
+            return socket::linger_zero(fd);
+        }
+        let (level, name) = (libc::SOL_SOCKET as u32, libc::SO_LINGER as u32);
+        let (value, len) = (&raw const LINGER_ZERO, size_of::<libc::linger>() as u32);
+        // A socket that refuses the option still gets closed, with FIN instead of RST.
+        let set = at!(place, |at| opcode::SetSockOpt::new(at, level, name, value.cast(), len).build());
+        // SAFETY: the value is static.
+        unsafe { self.push(set.flags(squeue::Flags::SKIP_SUCCESS), Kind::Close, index) };
     }
 
     /// The kernel refuses an update: goes on without the table. The send behind it fails and is made again by

@@ -27,13 +27,16 @@ use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
 
+pub(crate) use self::ring::table_limit;
+
 use self::buffers::{Buffers, Shape};
+use self::files::{Place, at};
 use self::ring::{Completion, Kind, Ring};
 use self::scratch::Scratch;
 use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
-use crate::{Address, Conn, Driver, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, Driver, Handler, Holding, Io, Listener, Waker, host};
 
 /// 16 KiB takes most messages whole; a thread that needs them all touches 16 MiB, one with short messages 1 MiB.
 const BUFFERS: Shape = Shape { size: 16 * 1024, first: 64, most: 1024 };
@@ -46,6 +49,7 @@ pub struct UringDriver {
     scratch: Scratch,
     /// Places in the ring's table of sockets.
     table: u32,
+    holding: Holding,
     waker: Waker,
     /// By number; numbers are not used again. `None`: closed.
     listeners: Vec<Option<Listener>>,
@@ -88,7 +92,16 @@ impl UringDriver {
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
     pub fn new() -> io::Result<UringDriver> {
-        UringDriver::with_buffers(BUFFERS)
+        UringDriver::with_holding(Holding::Descriptors)
+    }
+
+    /// As [`UringDriver::new`], with sockets held as [`crate::Capacity::plan`] says. Sockets beyond what the
+    /// table takes have descriptors.
+    ///
+    /// # Errors
+    /// When the kernel refuses the ring, its buffers or a descriptor.
+    pub fn with_holding(holding: Holding) -> io::Result<UringDriver> {
+        UringDriver::with_buffers(BUFFERS, holding)
     }
 
     /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their
@@ -98,17 +111,19 @@ impl UringDriver {
     /// When the kernel refuses the ring, its buffers or a descriptor.
     pub fn with_receive_buffers(most: u16, size: usize) -> io::Result<UringDriver> {
         let most = most.clamp(1, 1 << 15).next_power_of_two();
-        UringDriver::with_buffers(Shape { size: size.clamp(64, 1 << 20), first: most.min(BUFFERS.first), most })
+        let shape = Shape { size: size.clamp(64, 1 << 20), first: most.min(BUFFERS.first), most };
+        UringDriver::with_buffers(shape, Holding::Descriptors)
     }
 
-    fn with_buffers(shape: Shape) -> io::Result<UringDriver> {
+    fn with_buffers(shape: Shape, holding: Holding) -> io::Result<UringDriver> {
         host::sharpen_timers()?;
         let ring = Ring::new()?;
         let buffers = Buffers::new(&ring, shape)?;
-        let table = ring.make_table();
+        let table = ring.make_table(holding);
         let mut driver = UringDriver {
             ring,
             table,
+            holding,
             buffers,
             scratch: Scratch::default(),
             waker: Waker::new()?,
@@ -162,9 +177,8 @@ impl UringDriver {
     }
 
     fn push_receive(&mut self, index: u32) {
-        let slot = self.slots.get_mut(index);
-        slot.set(Is::Receiving);
-        let receive = opcode::RecvMulti::new(types::Fd(slot.fd), buffers::GROUP).build();
+        self.slots.get_mut(index).set(Is::Receiving);
+        let receive = at!(self.place(index), |at| opcode::RecvMulti::new(at, buffers::GROUP).build());
         // SAFETY: the buffers live as long as the ring.
         unsafe { self.push(receive, Kind::Receive, index) };
     }
@@ -233,7 +247,6 @@ impl UringDriver {
         if slot.test_and_set(Is::Dead) {
             return;
         }
-        let fd = mem::replace(&mut slot.fd, -1);
         self.drop_queues(index);
         for (is, kind) in
             [(Is::Receiving, Kind::Receive), (Is::Sending, Kind::SendWhenRoom), (Is::Connecting, Kind::Connect)]
@@ -242,13 +255,12 @@ impl UringDriver {
                 self.push_cancel(kind, index);
             }
         }
-        self.leave_table(index);
-        self.push_close(fd, index);
+        self.let_go(index);
         self.free_if_idle(index);
     }
 
-    fn push_close(&mut self, fd: i32, index: u32) {
-        let close = opcode::Close::new(types::Fd(fd)).build().flags(squeue::Flags::SKIP_SUCCESS);
+    fn push_close(&mut self, place: Place, index: u32) {
+        let close = at!(place, |at| opcode::Close::new(at).build()).flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
         unsafe { self.push(close, Kind::Close, index) };
     }
@@ -266,11 +278,12 @@ impl Io for UringDriver {
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         let addr = RawAddr::new(to)?;
         // Blocking: the ring waits for what a blocking socket would, and gives up at once on others.
-        let fd = socket::client_socket(to, from, false)?.into_raw_fd();
-        let index = self.slots.take(fd);
+        let socket = socket::client_socket(to, from, false)?;
+        let index = self.hold(socket);
         self.slots.get_mut(index).set(Is::Connecting);
         let addr = self.scratch.addr(addr);
-        let connect = opcode::Connect::new(types::Fd(fd), addr.as_ptr(), addr.len()).build();
+        let (start, len) = (addr.as_ptr(), addr.len());
+        let connect = at!(self.place(index), |at| opcode::Connect::new(at, start, len).build());
         // SAFETY: scratch memory lives until everything is submitted.
         unsafe { self.push(connect, Kind::Connect, index) };
         Ok(self.slots.conn(index))
@@ -297,8 +310,8 @@ impl Io for UringDriver {
     }
 
     fn abort(&mut self, conn: Conn) {
-        if let Some(slot) = self.slots.living(conn) {
-            socket::linger_zero(slot.fd);
+        if self.slots.living(conn).is_some() {
+            self.linger_zero(conn.slot() as u32);
             self.finish(conn.slot() as u32);
         }
     }
@@ -325,7 +338,8 @@ impl Driver for UringDriver {
         for number in 0..self.listeners.len() {
             if let Some(listener) = self.listeners[number].take() {
                 self.push_cancel(Kind::Accept, number as u32);
-                self.push_close(OwnedFd::from(listener).into_raw_fd(), number as u32);
+                let fd = OwnedFd::from(listener).into_raw_fd();
+                self.push_close(Place::Descriptor(fd), number as u32);
             }
         }
         self.accept_again.clear();
@@ -360,6 +374,8 @@ impl Drop for UringDriver {
             .ring()
             .submitter()
             .register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
+        // The sockets that only the table holds. The end of the ring would come to it later.
+        let _ = self.ring.ring().submitter().unregister_files();
         self.slots.close_all();
     }
 }

@@ -9,14 +9,21 @@ use std::time::Duration;
 
 use io_uring::{IoUring, squeue};
 
+use crate::Holding;
+
 /// Entries of the submission queue; when more is queued in a turn it is submitted in parts.
 const SUBMISSIONS: u32 = 1024;
 
 /// Entries of the completion queue; what does not fit, the kernel keeps and hands over later.
 const COMPLETIONS: u32 = 8 * SUBMISSIONS;
 
-/// Places in the ring's table of sockets, at most. Connections in higher slots do without.
+/// Places in the ring's table of sockets, at most, when connections have descriptors too. Those in higher slots
+/// do without.
 const TABLE: u32 = 16 * 1024;
+
+/// Places when the table is all that holds a socket. A place takes 8 bytes; a driver with more connections than
+/// this would be slow for other reasons.
+const TABLE_ALONE: u32 = 256 * 1024;
 
 const ENTER_GETEVENTS: u32 = 1 << 0;
 const ENTER_EXT_ARG: u32 = 1 << 3;
@@ -155,9 +162,13 @@ impl Ring {
 
     /// Makes the ring's table of sockets, empty; its size, zero where it is not worth having. Kernels before 6.4
     /// close a socket up to a second after it has left the table; this asks for a feature of 6.10.
-    pub(super) fn make_table(&self) -> u32 {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let size = u32::try_from(limit.unwrap_or(u64::MAX)).map_or(TABLE, |limit| limit.min(TABLE));
+    ///
+    /// The kernel lets the table be as large as the soft limit of descriptors, though places in it are none.
+    pub(super) fn make_table(&self, holding: Holding) -> u32 {
+        let size = match holding {
+            Holding::Descriptors => table_limit().min(TABLE),
+            Holding::Table => table_limit(),
+        };
         let wise = self.ring.params().is_feature_recvsend_bundle();
         if wise && self.ring.submitter().register_files_sparse(size).is_ok() { size } else { 0 }
     }
@@ -255,6 +266,12 @@ impl Ring {
             self.enter_raw(0, 0, ENTER_GETEVENTS, None)?;
         }
     }
+}
+
+/// The size of the largest table that a ring may have here.
+pub(crate) fn table_limit() -> u32 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| u32::try_from(limit).ok()).map_or(TABLE_ALONE, |limit| limit.min(TABLE_ALONE))
 }
 
 /// Registers the ring with the calling thread, which saves looking the descriptor up at every enter; the index,

@@ -5,9 +5,10 @@ use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Instant;
 
-use io_uring::{opcode, squeue, types};
+use io_uring::{opcode, squeue};
 
 use super::UringDriver;
+use super::files::{Place, at};
 use super::ring::{Completion, Kind, Wait};
 use crate::out::NONE;
 use crate::slots::Is;
@@ -95,33 +96,22 @@ impl UringDriver {
         if slot.out == NONE || slot.error != 0 || slot.is_any(&[Is::Connecting, Is::Sending]) {
             return false;
         }
-        let (fd, when_room) = (types::Fd(slot.fd), slot.is(Is::Blocked));
+        let when_room = slot.is(Is::Blocked);
         let follows = slot.is_any(&[Is::Closing, Is::WantSent]);
         if when_room {
             slot.clear(Is::Blocked);
             slot.set(Is::Sending);
         }
-        let in_table = !when_room && self.in_table(index);
+        let place = if when_room { self.place(index) } else { self.place_to_send(index) };
         let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
         let out = self.outs.get(self.slots.get(index).out);
-        let place = types::Fixed(index);
         let (entry, len) = if let Some(bytes) = out.as_one() {
             let len = bytes.len().min(SEND_AT_MOST);
             let (start, count) = (bytes.as_ptr(), len as u32);
-            let entry = if in_table {
-                opcode::Send::new(place, start, count).flags(flags).build()
-            } else {
-                opcode::Send::new(fd, start, count).flags(flags).build()
-            };
-            (entry, len)
+            (at!(place, |at| opcode::Send::new(at, start, count).flags(flags).build()), len)
         } else {
             let (message, len) = self.scratch.message(out);
-            let entry = if in_table {
-                opcode::SendMsg::new(place, message).flags(flags as u32).build()
-            } else {
-                opcode::SendMsg::new(fd, message).flags(flags as u32).build()
-            };
-            (entry, len)
+            (at!(place, |at| opcode::SendMsg::new(at, message).flags(flags as u32).build()), len)
         };
         let part = len < out.left();
         if when_room {
@@ -300,7 +290,8 @@ impl UringDriver {
         let listening = self.listeners[number as usize].is_some();
         match completion.result {
             fd @ 0.. if listening => {
-                let index = self.slots.take(fd);
+                // SAFETY: the kernel made the descriptor for us, and nobody else has it.
+                let index = self.hold(unsafe { OwnedFd::from_raw_fd(fd) });
                 let conn = self.slots.conn(index);
                 handler.on_event(self, conn, Event::Accepted);
                 if !self.slots.get(index).is(Is::Dead) {
