@@ -30,6 +30,7 @@ const ENTER_EXT_ARG: u32 = 1 << 3;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const ENTER_NO_IOWAIT: u32 = 1 << 7;
 const REGISTER_RING_FDS: u32 = 20;
+const UNREGISTER_RING_FDS: u32 = 21;
 
 /// How often a submission that the kernel takes only in part is tried again.
 const SUBMIT_TRIES: usize = 1000;
@@ -132,6 +133,14 @@ struct GetEvents {
 struct Timespec {
     seconds: i64,
     nanoseconds: i64,
+}
+
+/// The kernel's `io_uring_rsrc_update`.
+#[repr(C)]
+struct Update {
+    offset: u32,
+    reserved: u32,
+    data: u64,
 }
 
 /// The ring.
@@ -277,17 +286,29 @@ pub(crate) fn table_limit() -> u32 {
 /// Registers the ring with the calling thread, which saves looking the descriptor up at every enter; the index,
 /// or `None` when the kernel cannot (before 5.18).
 fn register_ring(fd: RawFd) -> Option<RawFd> {
-    /// The kernel's `io_uring_rsrc_update`.
-    #[repr(C)]
-    struct Update {
-        offset: u32,
-        reserved: u32,
-        data: u64,
-    }
     let mut update = Update { offset: u32::MAX, reserved: 0, data: fd as u64 };
     // SAFETY: the update lives during the call, and one is said.
     let done = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
     (done == 1).then_some(update.offset as RawFd)
+}
+
+impl Drop for Ring {
+    /// The thread's registration would hold the ring, and with it every socket, until the thread ends.
+    fn drop(&mut self) {
+        if self.flags & ENTER_REGISTERED_RING != 0 {
+            let mut update = Update { offset: self.fd as u32, reserved: 0, data: 0 };
+            // SAFETY: the update lives during the call, and one is said. What is no longer registered is refused.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_io_uring_register,
+                    self.ring.as_raw_fd(),
+                    UNREGISTER_RING_FDS,
+                    &raw mut update,
+                    1,
+                );
+            }
+        }
+    }
 }
 
 fn build() -> io::Result<IoUring> {
