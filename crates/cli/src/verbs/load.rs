@@ -1,57 +1,93 @@
 //! `weir load`: the load generator alone.
 
+mod describe;
 mod flags;
+mod format;
+mod judge;
+mod live;
 mod order;
 mod parse;
 mod request;
-mod show;
+#[cfg(test)]
+mod sample;
 mod summary;
 mod target;
 mod tls;
 mod urls;
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
-use weir_load::{LoadError, Outputs, StopFlag};
+use weir_load::{Distributions, LoadError, Outputs, Progress, StopFlag};
 use weir_model::InputError;
+use weir_model::load::{LoadResult, LoadSpec};
 
 pub use self::flags::Args;
+use self::format::Told;
 use crate::args::stop_on_signal;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Done, Failure};
 
 /// Runs it.
 pub fn main(args: &Args) -> Done {
+    live::colors(args.output.color);
     let spec = order::order(args)?;
     let title = order::title(args);
+    // Opened before anything is sent: who waits an hour for a load should not learn then that it cannot be written.
+    let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
     let stop = StopFlag::new();
     watch_signals(&stop).map_err(Failure::missing)?;
+    let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
+    let told = Told { title: &title, spec: &spec, result: &result, distributions: &distributions };
+    if let Some((mut file, path)) = hgrm {
+        file.write_all(format::hgrm::spectrum(&distributions.latency, format::hgrm::Flavour::Hdr).as_bytes())
+            .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
+    }
+    show(args, told)?;
+    judge::judge(&args.answers.fail_if, &result)
+}
+
+/// Runs the load and shows how it goes.
+fn carry_out(
+    args: &Args,
+    spec: &LoadSpec,
+    title: &str,
+    stop: &StopFlag,
+) -> Result<(LoadResult, Distributions), Failure> {
     let outputs = Outputs { hlog: args.output.hlog.clone(), series: args.output.csv.clone() };
-    let mut live = show::Live::new(args.output.quiet, &spec, &title);
-    let result = weir_load::run(&spec, &outputs, &stop, &mut |progress| live.see(&progress));
+    let mut live = live::Live::new(args.output.quiet, spec, title);
+    let mut distributions = None;
+    let result = weir_load::run(spec, &outputs, stop, &mut |progress| {
+        live.see(&progress);
+        if let Progress::Distributions(all) = progress {
+            distributions = Some(*all);
+        }
+    });
     live.end();
     let result = result.map_err(|error| failure(&error))?;
+    let distributions = distributions.ok_or_else(|| Failure::missing("the load ended without its distributions"))?;
+    Ok((result, distributions))
+}
+
+/// The result on standard output, as asked for.
+fn show(args: &Args, told: Told<'_>) -> Result<(), Failure> {
     if args.output.json {
-        super::print_json(&result)?;
-    } else {
-        let blank = if args.output.quiet { "" } else { "\n" };
-        say!("{blank}{}", summary::summary(&result, &spec, &title).trim_end());
+        return super::print_json(told.result);
     }
-    if result.cut_short {
-        return Ok(Exit::Interrupted);
+    if let Some(format) = args.output.format {
+        say!("{}", format::text(format, told).trim_end_matches('\n'));
+        return Ok(());
     }
-    if args.answers.fail_if.is_empty() {
-        let failed = result.window.error_count() + result.window.unsent;
-        return Ok(if failed == 0 { Exit::Ok } else { Exit::Failed });
-    }
-    let reasons: Vec<String> = args
-        .answers
-        .fail_if
-        .iter()
-        .filter(|c| c.holds(&result))
-        .map(|c| format!("{}, and {c} fails", c.finding(&result)))
-        .collect();
-    reasons.iter().for_each(|reason| remark!("failed: {reason}"));
-    Ok(if reasons.is_empty() { Exit::Ok } else { Exit::Failed })
+    let blank = if args.output.quiet { "" } else { "\n" };
+    say!("{blank}{}", summary::summary(told).trim_end());
+    Ok(())
+}
+
+fn create<'a>(flag: &str, path: &'a Path) -> Result<(File, &'a Path), Failure> {
+    let file = File::create(path)
+        .map_err(|e| wrong(flag, format!("{}: {e}", path.display()), "a file that can be written"))?;
+    Ok((file, path))
 }
 
 /// Which status a load that did not come about has, and what to do where the error alone does not say.

@@ -1,63 +1,86 @@
-//! What a load comes to, on one screen of 80 columns: what was ordered, what came of it, how long it took, and where
-//! the limit was.
+//! What a load comes to, on one screen of 80 columns and 24 rows: what was ordered, what came of it, how long it took, and
+//! where the limit was.
 
-use weir_model::load::{Counts, LoadResult, LoadSpec, Quantiles, Shape};
+mod limit;
+
+use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_model::units::{human_bytes, human_us};
 
-use super::show::describe;
+use super::describe::{describe, protocol};
+use super::format::Told;
 use crate::words::{count, counted, rate, time};
 
-/// A worker busier than this was itself the limit: near it, answers wait for the client.
-const BUSY: f64 = 0.9;
+/// Rows of a terminal, less the one that the prompt needs.
+const ROWS: usize = 23;
 
-/// An open load of which less than this share was answered in its window was not carried.
-const CARRIED: f64 = 0.99;
+/// Columns.
+const WIDTH: usize = 80;
 
-/// So many statuses or kinds of error are listed; the rest is counted.
-const LISTED: usize = 4;
+/// Columns before figures.
+const LABEL: usize = 12;
+
+/// Columns behind a figure.
+const REST: usize = WIDTH - LABEL - 13 - 2;
 
 /// The whole screen.
-pub fn summary(result: &LoadResult, spec: &LoadSpec, url: &str) -> String {
-    let head = format!("{url}\n{}\n", describe(spec));
+pub fn summary(told: Told<'_>) -> String {
+    let (result, spec) = (told.result, told.spec);
+    let mut lines = vec![told.title.to_owned(), describe(spec)];
+    lines.extend(protocol(spec));
+    lines.push(String::new());
     if result.cut_short && result.window_s <= 0.0 {
-        return format!("{head}\nstopped before anything was measured\n");
+        lines.push("stopped before anything was measured".to_owned());
+        return finished(lines);
     }
-    let mut lines = vec![String::new()];
     lines.extend(counts(result));
-    lines.push(format!("\n{:<12}{HEADINGS}", ""));
-    lines.push(format!("{:<12}{}", "latency", quantiles(&result.latency)));
-    if result.offered_rate.is_some() {
-        lines.push(format!("{:<12}{}", "service", quantiles(&result.service)));
-        lines.push(format!("{:<12}{}", "lag", quantiles(&result.lag)));
+    lines.push(String::new());
+    lines.extend(times(result, spec.shape.is_open()));
+    lines.push(String::new());
+    lines.push(format!("{:<LABEL$}{}", "client", client(result)));
+    let limit = limit::limit(told);
+    lines.extend(limit.iter().zip(["limit", ""]).map(|(line, name)| format!("{name:<LABEL$}{line}")));
+    finished(lines)
+}
+
+/// One screen: empty lines go where there are too many, and a title that is too long is cut.
+fn finished(mut lines: Vec<String>) -> String {
+    while lines.len() > ROWS
+        && let Some(empty) = lines.iter().position(String::is_empty)
+    {
+        lines.remove(empty);
     }
-    lines.push(format!("{:<12}{}\n", "connect", quantiles(&result.connect)));
-    lines.push(format!("{:<12}{}", "client", client(result)));
-    lines.extend(limit(result, spec).iter().zip(["limit", ""]).map(|(line, name)| format!("{name:<12}{line}")));
-    format!("{head}{}\n", lines.join("\n"))
+    let lines: Vec<_> = lines.iter().map(|line| console::truncate_str(line, WIDTH, "…")).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 fn counts(result: &LoadResult) -> Vec<String> {
     let window = &result.window;
     let mut lines = Vec::new();
-    let mut line = |name: &str, figure: String, rest: String| {
-        lines.push(format!("{name:<12}{figure:>13}  {rest}").trim_end().to_owned());
-    };
+    let line =
+        |name: &str, figure: String, rest: String| format!("{name:<LABEL$}{figure:>13}  {rest}").trim_end().to_owned();
     let cut = if result.cut_short { ", cut short" } else { "" };
-    line("rate", rate(result.rate), format!("right answers in {}{cut}", human_us(result.window_s * 1e6)));
+    lines.push(line("rate", rate(result.rate), format!("right answers in {}{cut}", human_us(result.window_s * 1e6))));
     if let Some(offered) = result.offered_rate {
-        line("offered", rate(offered), format!("{:.1} % of it answered rightly in time", carried(result) * 100.0));
+        let share = format!("{:.1} % of it answered rightly in time", limit::carried(result) * 100.0);
+        lines.push(line("offered", rate(offered), share));
     }
-    line("requests", count(window.due), requests(window));
+    lines.push(line("requests", count(window.due), requests(window)));
+    if let [first, second, rest @ ..] = result.by_request.as_slice() {
+        lines.push(format!("{:<LABEL$}{}", "of them", kinds(first, second, rest.len())));
+    }
     let per_second = |bytes: u64| human_bytes(bytes as f64 / result.window_s.max(1e-6));
     let wire = format!("of right bodies; {}/s in, {}/s out", per_second(window.bytes_in), per_second(window.bytes_out));
-    line("transfer", format!("{}/s", human_bytes(result.body_bytes_per_s)), wire);
-    line("connections", count(result.total.connections), connections(&result.total));
+    lines.push(line("transfer", format!("{}/s", human_bytes(result.body_bytes_per_s)), wire));
+    lines.push(line("connections", count(result.total.connections), connections(result)));
+    if let Some(tls) = &result.tls {
+        lines.push(format!("{:<LABEL$}{}", "tls", handshakes(tls)));
+    }
     if !window.statuses.is_empty() {
-        line("statuses", String::new(), listed(window.statuses.iter().map(|(s, n)| (s.to_string(), *n))));
+        lines.push(line("statuses", String::new(), listed(window.statuses.iter().map(|(s, n)| (s.to_string(), *n)))));
     }
     if !window.errors.is_empty() {
         let kinds = window.errors.iter().map(|(kind, n)| (kind.as_str().replace('_', " "), *n));
-        line("errors", String::new(), listed(kinds));
+        lines.push(line("errors", String::new(), listed(kinds)));
     }
     lines
 }
@@ -67,33 +90,94 @@ fn requests(window: &Counts) -> String {
     format!("due: {} right, {} failed{unsent}", count(window.right), count(window.error_count()))
 }
 
-fn connections(total: &Counts) -> String {
-    let failed = match total.connect_failures {
-        0 => String::new(),
-        n => format!(", {}", counted(n, "failed attempt")),
+/// The first two kinds of request; who wants all has them in the JSON.
+fn kinds(first: &RequestResult, second: &RequestResult, more: usize) -> String {
+    let one = |kind: &RequestResult| {
+        let failed = if kind.errors > 0 { format!(" ({} failed)", count(kind.errors)) } else { String::new() };
+        format!("{} {}{failed}", console::truncate_str(&kind.name, 20, "…"), count(kind.sent))
     };
-    format!("opened, {} closed by the target{failed}", count(total.closed_by_peer))
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    format!("{}, {}{more}", one(first), one(second))
 }
 
-/// The commonest first.
+fn connections(result: &LoadResult) -> String {
+    let total = &result.total;
+    let failed = match total.connect_failures {
+        0 => String::new(),
+        n => format!(", {} failed", count(n)),
+    };
+    // Records from before these were counted have 0.
+    let idle = match total.connections.saturating_sub(result.connections_used) {
+        0 => String::new(),
+        _ if result.connections_used == 0 => String::new(),
+        n => format!(", {} idle", count(n)),
+    };
+    format!("opened, {} closed by the target{failed}{idle}", count(total.closed_by_peer))
+}
+
+/// What was agreed on; where there was more than one, how many. And how many handshakes were short, or failed.
+fn handshakes(tls: &TlsResult) -> String {
+    let names = |names: &std::collections::BTreeMap<String, u64>, what: &str| match names.len() {
+        0 => String::new(),
+        1 => names.keys().next().cloned().unwrap_or_default(),
+        n => format!("{n} {what}"),
+    };
+    let agreed = [names(&tls.versions, "versions"), names(&tls.suites, "suites"), names(&tls.groups, "groups")];
+    let agreed: Vec<String> = agreed.into_iter().filter(|name| !name.is_empty()).collect();
+    let resumed = match tls.resumed {
+        0 => String::new(),
+        n => format!(", {} of {} resumed", count(n), count(tls.handshakes)),
+    };
+    let failed = if tls.failed > 0 { format!(", {} failed", count(tls.failed)) } else { String::new() };
+    format!("{}{resumed}{failed}", agreed.join(" "))
+}
+
+/// The commonest first, as many as fit; the rest is counted.
 fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
     let mut items: Vec<(String, u64)> = items.collect();
     items.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let rest = items.len().saturating_sub(LISTED);
-    let mut words: Vec<String> = items.iter().take(LISTED).map(|(name, n)| format!("{name}: {}", count(*n))).collect();
-    if rest > 0 {
-        words.push(format!("and {rest} more"));
+    let words: Vec<String> = items.iter().map(|(name, n)| format!("{name}: {}", count(*n))).collect();
+    let some = |n: usize| match words.len() - n {
+        0 => words.join(", "),
+        rest => format!("{}, and {rest} more", words[..n].join(", ")),
+    };
+    (1..=words.len())
+        .rev()
+        .map(some)
+        .find(|text| text.chars().count() <= REST)
+        .unwrap_or_else(|| some(1.min(words.len())))
+}
+
+const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
+
+/// A closed load has no lag but where a connection is lost, and its service time is its latency.
+fn times(result: &LoadResult, open: bool) -> Vec<String> {
+    let mut lines = vec![format!("{:LABEL$}{HEADINGS}", "")];
+    let mut row = |name: &str, q: &Quantiles| lines.push(format!("{name:<LABEL$}{}", quantiles(q)));
+    row("latency", &result.latency);
+    if open {
+        row("service", &result.service);
+        row("lag", &result.lag);
     }
-    words.join(", ")
+    if result.first_byte.count > 0 {
+        row("first byte", &result.first_byte);
+    }
+    row("connect", &result.connect);
+    if result.tls.is_some() {
+        row("handshake", &result.handshake);
+    }
+    lines
 }
 
-/// Share of what was due in the window that was answered rightly in it.
-fn carried(result: &LoadResult) -> f64 {
-    if result.window.due == 0 { 1.0 } else { result.window.right_in_window as f64 / result.window.due as f64 }
-}
-
-fn busiest(result: &LoadResult) -> f64 {
-    result.thread_busy.iter().copied().fold(0.0, f64::max)
+fn quantiles(q: &Quantiles) -> String {
+    if q.count == 0 {
+        return " no samples".to_owned();
+    }
+    [q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.p9999_us, q.max_us, q.mean_us]
+        .iter()
+        .map(|us| format!("{:>8}", time(*us)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn client(result: &LoadResult) -> String {
@@ -111,48 +195,48 @@ fn client(result: &LoadResult) -> String {
         "{}, {}, {which}{:.0} % busy{each}",
         result.driver,
         counted(result.threads.into(), "thread"),
-        busiest(result) * 100.0
+        limit::busiest(result) * 100.0
     )
 }
 
-/// What kept the rate where it is, as far as the client can know; at most two lines.
-fn limit(result: &LoadResult, spec: &LoadSpec) -> Vec<String> {
-    let window = &result.window;
-    let open = matches!(spec.shape, Shape::Open { .. });
-    let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
-    if window.right == 0 && window.error_count() > 0 {
-        return two("no answer was right: the times are those of failures", "(see statuses and errors)");
-    }
-    if open && carried(result) >= CARRIED {
-        return vec!["none reached: what was offered was carried".to_owned()];
-    }
-    if busiest(result) > BUSY {
-        return two(
-            "the client, not the target: a thread of it had no time left;",
-            "more threads (-t) on more CPUs would tell",
-        );
-    }
-    if open && window.unsent > 0 {
-        return two(
-            "the target did not carry what was offered: every connection was busy",
-            "and requests queued; more connections (-c) might carry more",
-        );
-    }
-    if open {
-        return vec!["some requests got no right answer in time (see errors, and the lag)".to_owned()];
-    }
-    two("not the client, whose threads had time left: the target, the way", "to it, or too few connections (-c)")
-}
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
+    use super::*;
+    use crate::verbs::load::sample;
 
-fn quantiles(q: &Quantiles) -> String {
-    if q.count == 0 {
-        return " no samples".to_owned();
+    fn kept(name: &str, text: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
+        if std::env::var_os("WEIR_BLESS").is_some() {
+            std::fs::write(&path, text).expect("written");
+            return;
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
     }
-    [q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.p9999_us, q.max_us, q.mean_us]
-        .iter()
-        .map(|us| format!("{:>8}", time(*us)))
-        .collect::<Vec<_>>()
-        .join(" ")
+
+    #[test]
+    fn summaries_are_as_kept_and_fit_the_screen() {
+        let mut pipelined = sample::plain();
+        pipelined.spec.http = weir_model::load::Http::One { pipeline: 16 };
+        for (name, sample) in [
+            ("plain", sample::plain()),
+            ("failing", sample::failing()),
+            ("everything", sample::everything()),
+            ("pipelined", pipelined),
+        ] {
+            let text = summary(sample.told());
+            assert!(text.lines().count() <= ROWS, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+            kept(&format!("summary-{name}"), &text);
+        }
+    }
+
+    #[test]
+    fn a_load_stopped_at_once_has_no_figures() {
+        let mut sample = sample::plain();
+        sample.result = LoadResult { cut_short: true, ..LoadResult::default() };
+        assert!(summary(sample.told()).ends_with("stopped before anything was measured\n"));
+    }
 }

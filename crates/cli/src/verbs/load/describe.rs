@@ -1,0 +1,95 @@
+//! What was ordered, in a line or two: the head of the live view and of the summary.
+
+use weir_model::load::{Endpoint, Http, LoadSpec, Shape};
+use weir_model::suite::Arrivals;
+use weir_model::units::human_us;
+
+use super::format::pipelined;
+use crate::words::{counted, rate};
+
+/// How requests arrive, over what, and for how long.
+pub fn describe(spec: &LoadSpec) -> String {
+    let seconds = |s: f64| human_us(s * 1e6);
+    let warmup = if spec.warmup_s > 0.0 { format!(" + {} warm-up", seconds(spec.warmup_s)) } else { String::new() };
+    let (kind, length) = match &spec.shape {
+        Shape::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
+        Shape::Count { requests } => (counted(*requests, "request"), String::new()),
+        Shape::Open { rate: offered, arrivals } => (
+            format!("open load, {} {}", rate(*offered), spacing(*arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+        Shape::Ramp { from, to, arrivals } => (
+            format!("open load, {} to {} {}", rate(*from), rate(*to), spacing(*arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+        Shape::Steps { steps, arrivals } => (
+            format!("open load in {} {}", counted(steps.len() as u64, "step"), spacing(*arrivals)),
+            format!(", {}{warmup}", seconds(spec.duration_s)),
+        ),
+        Shape::Replay { due_s } => {
+            (format!("replay of {}", counted(due_s.len() as u64, "request")), format!(", {}", seconds(spec.duration_s)))
+        }
+    };
+    let connections = match spec.max_connections {
+        Some(most) => format!("{} to {}", spec.connections, counted(most.into(), "connection")),
+        None => counted(spec.connections.into(), "connection"),
+    };
+    format!("{kind}, {connections}, {}{length}", counted(spec.threads.into(), "thread"))
+}
+
+/// What else is out of the ordinary: protocol, TLS, several targets; nothing for plain HTTP/1.1.
+pub fn protocol(spec: &LoadSpec) -> Option<String> {
+    let mut words = Vec::new();
+    match spec.http {
+        Http::Two { streams } => words.push(format!("HTTP/2, {} a connection", counted(streams.into(), "stream"))),
+        Http::One { .. } => words.extend(pipelined(spec)),
+    }
+    if let Some(tls) = &spec.tls {
+        words.push(if tls.resumption { "TLS with resumption".to_owned() } else { "TLS".to_owned() });
+    }
+    if matches!(spec.targets.first().map(|target| &target.address), Some(Endpoint::Unix(_))) {
+        words.push("unix socket".to_owned());
+    }
+    if spec.targets.len() > 1 {
+        words.push(counted(spec.targets.len() as u64, "server"));
+    }
+    if spec.requests.len() > 1 {
+        words.push(format!("{} of requests", counted(spec.requests.len() as u64, "kind")));
+    }
+    if spec.connection_close {
+        words.push("a connection for every request".to_owned());
+    }
+    if let Some(n) = spec.requests_per_connection {
+        words.push(format!("{} a connection", counted(n, "request")));
+    }
+    if let Some(think) = spec.think {
+        words.push(format!("think time {think}"));
+    }
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn spacing(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "Poisson",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::load::sample;
+
+    #[test]
+    fn what_is_out_of_the_ordinary_is_named() {
+        let mut spec = sample::plain().spec;
+        assert_eq!(
+            (describe(&spec), protocol(&spec)),
+            ("closed load, 8 connections, 1 thread, 2 s + 1 s warm-up".into(), None)
+        );
+        spec.http = Http::One { pipeline: 16 };
+        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
+        let spec = sample::everything().spec;
+        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams a connection, TLS"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Each format as kept, beside what the tool itself printed, and read with the expressions that scripts use.
+
+use std::path::Path;
+
+use regex::Regex;
+use weir_model::load::Http;
+
+use super::*;
+use crate::verbs::load::sample::{self, Sample};
+
+fn kept(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(&path, text).expect("written");
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
+}
+
+/// The only or first match's groups.
+fn read<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
+    let found = Regex::new(pattern).expect("a pattern").captures(text);
+    let found = found.unwrap_or_else(|| panic!("{pattern:?} is not in:\n{text}"));
+    found.iter().skip(1).flatten().map(|group| group.as_str()).collect()
+}
+
+#[test]
+fn each_format_is_as_kept() {
+    for (name, format) in
+        [("wrk", FormatArg::Wrk), ("wrk2", FormatArg::Wrk2), ("hey", FormatArg::Hey), ("ab", FormatArg::Ab)]
+    {
+        kept(&format!("format-{name}"), &text(format, sample::plain().told()));
+        kept(&format!("format-{name}-failing"), &text(format, sample::failing().told()));
+    }
+    kept("format-hgrm", &hgrm::spectrum(&sample::plain().distributions.latency, hgrm::Flavour::Hdr));
+}
+
+/// A line without its numbers, units and bars: what is left must be the tool's own.
+fn shape(line: &str) -> String {
+    let number = Regex::new(r"[0-9]+(\.[0-9]+)?").expect("a pattern");
+    let unit = Regex::new(r"#(us|ms|s|KB|MB|GB|k|M)\b").expect("a pattern");
+    let line = number.replace_all(line, "#");
+    let line = unit.replace_all(&line, "#");
+    let words: Vec<&str> = line.trim_end_matches('■').split([' ']).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+/// The text's lines by shape, from the first line that begins with `from`.
+fn shapes(text: &str, from: &str) -> Vec<String> {
+    text.lines().skip_while(|line| !line.starts_with(from)).map(shape).collect()
+}
+
+#[test]
+fn every_line_has_the_shape_of_the_tools_own() {
+    // Kept from real runs of each tool against `weir origin`.
+    for (format, from, real) in [
+        (FormatArg::Wrk, "Running", include_str!("../../../../../../tests/words/peers/wrk.txt")),
+        (FormatArg::Hey, "Summary:", include_str!("../../../../../../tests/words/peers/hey.txt")),
+        (FormatArg::Ab, "Server Hostname:", include_str!("../../../../../../tests/words/peers/ab.txt")),
+    ] {
+        let ours = text(format, sample::plain().told());
+        assert_eq!(shapes(&ours, from), shapes(real, from), "{format:?}");
+    }
+    for (format, from, real) in [
+        (FormatArg::Wrk, "Running", include_str!("../../../../../../tests/words/peers/wrk-503.txt")),
+        (FormatArg::Hey, "Summary:", include_str!("../../../../../../tests/words/peers/hey-503.txt")),
+        (FormatArg::Ab, "Server Hostname:", include_str!("../../../../../../tests/words/peers/ab-503.txt")),
+    ] {
+        let Sample { mut spec, mut result, distributions } = sample::plain();
+        spec.requests[0].request.path = "/status/503".into();
+        result.window.statuses = [(503, 20_000)].into();
+        let told = Told {
+            title: "http://127.0.0.1:8080/status/503",
+            spec: &spec,
+            result: &result,
+            distributions: &distributions,
+        };
+        assert_eq!(shapes(&text(format, told), from), shapes(real, from), "{format:?}");
+    }
+}
+
+#[test]
+fn wrk2s_lines_have_the_shape_of_its_readme() {
+    let ours = text(FormatArg::Wrk2, sample::plain().told());
+    let row = |line: &&String| **line != "# # # #";
+    let lines = shapes(&ours, "  Latency Distribution");
+    let short: Vec<&str> = lines.iter().filter(row).map(String::as_str).collect();
+    let mut wanted = vec!["Latency Distribution (HdrHistogram - Recorded Latency)"];
+    wanted.extend(["#% #"; 8]);
+    wanted.extend([
+        "",
+        "Detailed Percentile spectrum:",
+        "Value Percentile TotalCount #/(#-Percentile)",
+        "",
+        "# # # inf",
+    ]);
+    wanted.extend(["#[Mean = #, StdDeviation = #]", "#[Max = #, Total count = #]", "#[Buckets = #, SubBuckets = #]"]);
+    let rule = "-".repeat(58);
+    wanted.extend([rule.as_str(), "# requests in #, # read", "Requests/sec: #", "Transfer/sec: #"]);
+    assert_eq!(short, wanted);
+}
+
+#[test]
+fn scripts_read_wrk() {
+    let text = text(FormatArg::Wrk, sample::failing().told());
+    assert_eq!(read(r"Requests/sec:\s+(\d+\.?\d*)", &text), ["9925.00"]);
+    assert_eq!(read(r"Transfer/sec:\s+(\d+\.?\d*)([KMG]?B)", &text), ["2.37", "MB"]);
+    assert_eq!(read(r"(\d+) requests in (\d+\.\d+\w*), (\d+\.\d+)(\w+) read", &text), ["19850", "2.00s", "4.75", "MB"]);
+    let latency = read(r"Latency\s+(\d+\.\d+)(\w+)\s+(\d+\.\d+)(\w+)\s+(\d+\.\d+)(\w+)\s+(\d+\.\d+)%", &text);
+    assert_eq!((latency[1], latency[3], latency[5]), ("us", "us", "ms"));
+    assert_eq!(read(r"Req/Sec\s+(\d+\.\d+)k", &text), ["10.00"]);
+    assert_eq!(
+        read(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", &text),
+        ["20", "100", "0", "30"]
+    );
+    assert_eq!(read(r"Non-2xx or 3xx responses: (\d+)", &text), ["700"]);
+    assert_eq!(read(r"(?m)^\s+99%\s+(\d+\.\d+)(\w+)", &text), ["1.04", "ms"]);
+    assert_eq!(read(r"(\d+) threads and (\d+) connections", &text), ["1", "8"]);
+}
+
+#[test]
+fn scripts_read_wrk2_and_the_percentiles() {
+    let sample = sample::plain();
+    let text = text(FormatArg::Wrk2, sample.told());
+    assert_eq!(read(r"(?m)^\s*99\.999%\s+(\d+\.\d+)(\w+)", &text), ["1.06", "ms"]);
+    assert_eq!(read(r"#\[Mean\s+=\s+([\d.]+), StdDeviation\s+=\s+([\d.]+)\]", &text).len(), 2);
+    assert_eq!(read(r"#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", &text)[1], "20000");
+    for (text, last) in [(text.clone(), "inf"), (hgrm::spectrum(&sample.distributions.latency, hgrm::Flavour::Hdr), "")]
+    {
+        rows_are_a_distribution(&text, last);
+    }
+}
+
+/// Values, percentiles and counts ascend, from 0 to 1; the last column is 1/(1-percentile).
+fn rows_are_a_distribution(text: &str, last: &str) {
+    let row = Regex::new(r"(?m)^\s*(\d+\.\d+)\s+(\d\.\d+)\s+(\d+)(?:\s+([\d.]+|inf))?\s*$").expect("a pattern");
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    let rows: Vec<[f64; 3]> = row.captures_iter(text).map(|r| [number(&r[1]), number(&r[2]), number(&r[3])]).collect();
+    assert!(rows.len() > 20, "{text}");
+    assert!(rows.windows(2).all(|two| two[0].iter().zip(two[1]).all(|(a, b)| *a <= b)), "{text}");
+    assert_eq!((rows[0][1], rows[rows.len() - 1][1], rows[rows.len() - 1][2]), (0.0, 1.0, 20_000.0));
+    for r in row.captures_iter(text) {
+        match r.get(4).map(|m| m.as_str()) {
+            None => assert_eq!(last, "", "{text}"),
+            Some("inf") => assert_eq!(last, "inf", "{text}"),
+            Some(inverse) => {
+                let wanted = 1.0 / (1.0 - number(&r[2]));
+                assert!((number(inverse) - wanted).abs() <= 0.005 + wanted * wanted * 1e-6, "{inverse}: {wanted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn scripts_read_hey() {
+    let text = text(FormatArg::Hey, sample::failing().told());
+    assert_eq!(read(r"Requests/sec:\s+([\d.]+)", &text), ["10000.0000"]);
+    assert_eq!(read(r"Average:\s+([\d.]+) secs", &text).len(), 1);
+    assert_eq!(read(r"99% in ([\d.]+) secs", &text), ["0.0010"]);
+    assert_eq!(read(r"\[(\d+)\]\s+(\d+) responses", &text), ["200", "19150"]);
+    assert_eq!(read(r"Error distribution:\s+\[(\d+)\]\s+(.+)", &text), ["20", "connect refused"]);
+    assert_eq!(read(r"Total data:\s+(\d+) bytes", &text), ["2540800"]);
+    let bars = Regex::new(r"(?m)^  (\d\.\d{3}) \[(\d+)\]\t\|(■*)$").expect("a pattern");
+    let counts: Vec<u64> = bars.captures_iter(&text).map(|bar| bar[2].parse().expect("a count")).collect();
+    assert_eq!((counts.len(), counts.iter().sum::<u64>()), (11, 20_000));
+}
+
+#[test]
+fn scripts_read_ab() {
+    let text = text(FormatArg::Ab, sample::failing().told());
+    assert_eq!(read(r"Requests per second:\s+([\d.]+) \[#/sec\] \(mean\)", &text), ["9925.00"]);
+    assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean\)", &text), ["0.806"]);
+    assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean, across all", &text), ["0.101"]);
+    assert_eq!(read(r"Complete requests:\s+(\d+)", &text), ["19850"]);
+    assert_eq!(read(r"Failed requests:\s+(\d+)", &text), ["200"]);
+    assert_eq!(read(r"Non-2xx responses:\s+(\d+)", &text), ["700"]);
+    assert_eq!(read(r"Transfer rate:\s+([\d.]+) \[Kbytes/sec\] received", &text), ["2431.64"]);
+    assert_eq!(read(r"(?m)^  99%\s+(\d+)$", &text), ["1"]);
+    assert_eq!(read(r"Total:\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)", &text), ["0", "0", "0.3", "0", "1"]);
+    let tls = super::text(FormatArg::Ab, sample::everything().told());
+    assert_eq!(read(r"SSL/TLS Protocol:\s+(.+)", &tls), ["TLSv1.3,TLS_AES_128_GCM_SHA256"]);
+}
+
+#[test]
+fn what_was_pipelined_says_so_in_every_format() {
+    let mut sample = sample::plain();
+    sample.spec.http = Http::One { pipeline: 16 };
+    for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
+        assert!(text(format, sample.told()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
+    }
+}
+
+#[test]
+fn a_load_without_answers_is_no_reason_to_panic() {
+    let Sample { spec, result, mut distributions } = sample::plain();
+    let result = LoadResult { window_s: 0.0, ..LoadResult { series: vec![], ..result } };
+    let nothing = LoadResult::default();
+    for histo in [&mut distributions.latency, &mut distributions.service, &mut distributions.lag] {
+        histo.reset();
+    }
+    for result in [&result, &nothing] {
+        for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
+            let text = text(format, Told { title: "", spec: &spec, result, distributions: &distributions });
+            assert!(!text.contains("NaN"), "{text}");
+        }
+    }
+    assert!(hgrm::spectrum(&distributions.latency, hgrm::Flavour::Hdr).contains("Total count    =            0"));
+}

@@ -1,0 +1,104 @@
+//! As `wrk --latency` and `wrk2 --latency` print it. What they count a tenth of a second at a time (`Req/Sec`), weir counts
+//! by the second.
+
+use super::{Spread, Told, hgrm, is_answer, is_connect, percentile_us};
+use crate::verbs::load::format::units::{binary, cell, metric, time_s, time_us};
+use weir_model::load::ErrorKind;
+
+/// wrk.
+pub fn wrk(told: Told<'_>) -> String {
+    let mut out = head(told);
+    out.push_str("  Latency Distribution\n");
+    for percent in [50.0, 75.0, 90.0, 99.0] {
+        let value = percentile_us(&told.distributions.latency, percent);
+        out.push_str(&format!("{percent:>7.0}%{}\n", cell(&time_us(value), 10)));
+    }
+    out + &tail(told)
+}
+
+/// wrk2.
+pub fn wrk2(told: Told<'_>) -> String {
+    let mut out = head(told);
+    out.push_str("  Latency Distribution (HdrHistogram - Recorded Latency)\n");
+    for percent in [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
+        let value = percentile_us(&told.distributions.latency, percent);
+        out.push_str(&format!("{percent:>7.3}%{}\n", cell(&time_us(value), 10)));
+    }
+    out.push_str("\n  Detailed Percentile spectrum:\n");
+    out.push_str(&hgrm::spectrum(&told.distributions.latency, hgrm::Flavour::Wrk2));
+    out.push_str(&format!("{}\n", "-".repeat(58)));
+    out + &tail(told)
+}
+
+fn head(told: Told<'_>) -> String {
+    let (spec, result) = (told.spec, told.result);
+    let latency = &result.latency;
+    let threads = f64::from(result.threads.max(1));
+    let rates: Vec<f64> = result
+        .series
+        .iter()
+        .filter(|row| row.length_s > 0.0)
+        .map(|row| (row.right + row.errors) as f64 / row.length_s / threads)
+        .collect();
+    let rates = Spread::of(&rates);
+    let latency = Spread {
+        mean: latency.mean_us,
+        stdev: latency.stdev_us,
+        max: latency.max_us,
+        within: within(told, latency.mean_us, latency.stdev_us),
+    };
+    format!(
+        "Running {} test @ {}\n  {} threads and {} connections\n  Thread Stats{:>6}{:>11}{:>8}{:>12}\n{}{}",
+        time_s(result.window_s),
+        told.title,
+        result.threads,
+        spec.connections,
+        "Avg",
+        "Stdev",
+        "Max",
+        "+/- Stdev",
+        row("Latency", latency, time_us),
+        row("Req/Sec", rates, metric),
+    )
+}
+
+fn row(name: &str, spread: Spread, unit: fn(f64) -> String) -> String {
+    format!(
+        "    {name:<10}{}{}{}{:>8.2}%\n",
+        cell(&unit(spread.mean), 8),
+        cell(&unit(spread.stdev), 10),
+        cell(&unit(spread.max), 9),
+        spread.within
+    )
+}
+
+/// Per cent of the latencies within one standard deviation of the mean.
+fn within(told: Told<'_>, mean_us: f64, stdev_us: f64) -> f64 {
+    let histo = &told.distributions.latency;
+    if histo.is_empty() {
+        return 0.0;
+    }
+    let nanos = |us: f64| (us.max(0.0) * 1e3) as u64;
+    let count = histo.count_between(nanos(mean_us - stdev_us), nanos(mean_us + stdev_us));
+    count as f64 / histo.len() as f64 * 100.0
+}
+
+fn tail(told: Told<'_>) -> String {
+    let (result, seconds) = (told.result, told.seconds());
+    let bytes = result.window.bytes_in as f64;
+    let answered = told.answered();
+    let mut out = format!("  {answered} requests in {}, {}B read\n", time_us(result.window_s * 1e6), binary(bytes));
+    let timeout = told.sum(|kind| kind == ErrorKind::Timeout);
+    let connect = told.sum(is_connect);
+    let read = told.sum(|kind| !is_answer(kind)) - connect - timeout;
+    if connect + read + timeout > 0 {
+        out.push_str(&format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n"));
+    }
+    let bad = told.bad_statuses(400);
+    if bad > 0 {
+        out.push_str(&format!("  Non-2xx or 3xx responses: {bad}\n"));
+    }
+    out.push_str(&format!("Requests/sec: {:>9.2}\n", answered as f64 / seconds));
+    out.push_str(&format!("Transfer/sec: {:>10}B\n", binary(bytes / seconds)));
+    out
+}

@@ -1,0 +1,56 @@
+//! How a load ends: with which exit status, and why.
+
+use weir_model::condition::Condition;
+use weir_model::load::LoadResult;
+
+use crate::exit::{Done, Exit};
+
+/// The status: `--fail-if` decides where it was given, else any request without a right answer fails. Reasons are said.
+///
+/// # Errors
+/// None as yet; the type is that of verbs.
+pub fn judge(fail_if: &[Condition], result: &LoadResult) -> Done {
+    let reasons = reasons(fail_if, result);
+    reasons.iter().for_each(|reason| remark!("weir: failed: {reason}"));
+    if result.cut_short {
+        return Ok(Exit::Interrupted);
+    }
+    let failed = result.window.error_count() + result.window.unsent > 0;
+    let failed = if fail_if.is_empty() { failed } else { !reasons.is_empty() };
+    Ok(if failed { Exit::Failed } else { Exit::Ok })
+}
+
+/// Each condition that holds, with what was measured; also each that could not be judged, because a test that never fails
+/// proves nothing.
+fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
+    fail_if
+        .iter()
+        .filter_map(|condition| match condition.value_of(result) {
+            None => Some(format!("{}, so --fail-if '{condition}' cannot be judged", condition.finding(result))),
+            Some(_) => {
+                condition.holds(result).then(|| format!("{} (--fail-if '{condition}')", condition.finding(result)))
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::load::sample;
+
+    #[test]
+    fn conditions_decide_where_there_are_some() {
+        let list = |text: &str| Condition::list(text).expect("conditions");
+        let (plain, failing) = (sample::plain().result, sample::failing().result);
+        assert_eq!(judge(&[], &plain).expect("judged"), Exit::Ok);
+        assert_eq!(judge(&[], &failing).expect("judged"), Exit::Failed);
+        assert_eq!(judge(&list("errors>10%"), &failing).expect("judged"), Exit::Ok);
+        assert_eq!(judge(&list("errors>10%, p99>1ms"), &failing).expect("judged"), Exit::Failed);
+        let cut = LoadResult { cut_short: true, ..plain.clone() };
+        assert_eq!(judge(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
+        assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
+        let unknown = reasons(&list("handshake.p99>1ms"), &plain);
+        assert!(unknown[0].contains("was not measured") && unknown[0].contains("cannot be judged"), "{unknown:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! How a load is shown while it runs, on standard error: a view redrawn in place on a terminal, a line a second
+//! elsewhere, nothing when quiet.
+//!
+//! Nothing about the terminal is changed (no other screen, no raw mode, no hidden cursor), so nothing has to be put back
+//! however weir ends.
+
+mod paint;
+mod view;
+
+use console::Term;
+use weir_load::Progress;
+use weir_model::load::{LoadSecond, LoadSpec};
+use weir_model::units::{human_rate, human_us};
+
+use self::paint::Painter;
+use self::view::View;
+use super::describe::{describe, protocol};
+use super::flags::ColorArg;
+use crate::words::{count, time};
+
+/// Shows a load.
+pub enum Live {
+    /// Nothing.
+    Quiet,
+    /// A line a second.
+    Lines,
+    /// In place, on a terminal.
+    Screen(Box<View>, Painter<Term>),
+}
+
+impl Live {
+    /// Says what is going to happen.
+    pub fn new(quiet: bool, spec: &LoadSpec, title: &str) -> Live {
+        if quiet {
+            return Live::Quiet;
+        }
+        let term = Term::buffered_stderr();
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if term.is_term() && !dumb {
+            return Live::Screen(Box::new(View::new(spec, title)), Painter::new(term));
+        }
+        remark!("{title}\n{}", describe(spec));
+        if let Some(protocol) = protocol(spec) {
+            remark!("{protocol}");
+        }
+        Live::Lines
+    }
+
+    /// Shows one step.
+    pub fn see(&mut self, progress: &Progress) {
+        match self {
+            Live::Quiet => {}
+            Live::Lines => match progress {
+                Progress::Warmup { row, .. } => remark!("warm-up  {}", second(row)),
+                Progress::Second(row) => {
+                    let end = f64::from(row.second) + row.length_s;
+                    remark!("{:>7}  {}", human_us(end * 1e6), second(row));
+                }
+                _ => {}
+            },
+            Live::Screen(view, painter) => {
+                view.see(progress);
+                // What follows a second's row completes it: drawing once is enough.
+                if !matches!(progress, Progress::Second(_) | Progress::Distributions(_)) {
+                    let (height, width) = Term::stderr().size();
+                    painter.draw(&view.frame(width.into(), height.into()), width.into());
+                }
+            }
+        }
+    }
+
+    /// Clears what is transient.
+    pub fn end(&mut self) {
+        if let Live::Screen(_, painter) = self {
+            painter.clear(Term::stderr().size().1.into());
+        }
+    }
+}
+
+/// Colours as asked for; `NO_COLOR` (see no-color.org) counts where nothing was.
+pub fn colors(when: ColorArg) {
+    let wanted = match when {
+        ColorArg::Always => true,
+        ColorArg::Never => false,
+        ColorArg::Auto if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => false,
+        ColorArg::Auto => return,
+    };
+    console::set_colors_enabled(wanted);
+    console::set_colors_enabled_stderr(wanted);
+}
+
+/// A second in a line.
+fn second(row: &LoadSecond) -> String {
+    let errors = if row.errors > 0 { format!("  errors {}", count(row.errors)) } else { String::new() };
+    let right = if row.length_s > 0.0 { human_rate(row.right as f64 / row.length_s) } else { "-".to_owned() };
+    // Nothing that was due in the window ended in this second: what came was due in the warm-up.
+    let latency = |us: f64| if row.max_us > 0.0 { time(us) } else { "-".to_owned() };
+    format!(
+        "{right:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",
+        latency(row.p50_us),
+        latency(row.p99_us),
+        latency(row.max_us)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_without_samples_has_no_latency() {
+        let row = LoadSecond { length_s: 1.0, right: 116_000, ..LoadSecond::default() };
+        assert_eq!(second(&row), "   116k/s  p50       -  p99       -  max       -");
+    }
+
+    #[test]
+    fn a_second_fits_eighty_columns() {
+        let row = LoadSecond {
+            length_s: 1.0,
+            right: 1_160_000,
+            errors: 123_456,
+            p50_us: 65.52,
+            p99_us: 9_990.0,
+            max_us: 1e7,
+            ..LoadSecond::default()
+        };
+        assert_eq!(second(&row), "  1.16M/s  p50 65.5 us  p99 9.99 ms  max  10.0 s  errors 123,456");
+        assert!(second(&row).len() + 9 <= 80);
+    }
+}

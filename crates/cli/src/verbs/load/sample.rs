@@ -1,0 +1,169 @@
+//! A load that never changes, for tests of texts: what was ordered, what came of it, and how its times are distributed.
+
+use hdrhistogram::Histogram;
+use weir_load::Distributions;
+use weir_model::load::{
+    Counts, ErrorKind, Http, LOAD_SCHEMA, LoadResult, LoadSecond, LoadSpec, Quantiles, Shape, Target, TlsResult,
+    TlsSpec,
+};
+use weir_model::suite::{Arrivals, Expect, Request};
+
+use super::format::Told;
+
+pub const URL: &str = "http://127.0.0.1:8080/bytes/128";
+
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub spec: LoadSpec,
+    pub result: LoadResult,
+    pub distributions: Distributions,
+}
+
+impl Sample {
+    pub fn told(&self) -> Told<'_> {
+        Told { title: URL, spec: &self.spec, result: &self.result, distributions: &self.distributions }
+    }
+}
+
+/// A closed load over eight connections for two seconds: 20,000 right answers.
+pub fn plain() -> Sample {
+    let target = Target::tcp("127.0.0.1:8080".parse().expect("an address"), "127.0.0.1:8080");
+    let request = Request { method: "GET".into(), path: "/bytes/128".into(), headers: vec![], body: vec![] };
+    let spec = LoadSpec {
+        connections: 8,
+        duration_s: 2.0,
+        warmup_s: 1.0,
+        ..LoadSpec::new(target, request, Expect::default())
+    };
+    let service = histo((0..20_000).map(|i| 60_000 + (i % 1_000) * (i % 1_000)));
+    let first = histo((0..20_000).map(|i| 55_000 + (i % 1_000) * (i % 1_000)));
+    let lag = histo((0..20_000).map(|_| 0));
+    let second = |second: u32, right: u64| LoadSecond {
+        second,
+        length_s: 1.0,
+        due: right,
+        sent: right,
+        right,
+        bytes_in: right * 249,
+        p50_us: 310.0,
+        p99_us: 1_040.0,
+        max_us: 1_060.0,
+        ..LoadSecond::default()
+    };
+    let window = Counts {
+        due: 20_000,
+        sent: 20_000,
+        right: 20_000,
+        right_in_window: 20_000,
+        statuses: [(200, 20_000)].into(),
+        right_body_bytes_in_window: 20_000 * 128,
+        body_bytes: 20_000 * 128,
+        bytes_in: 20_000 * 249,
+        bytes_out: 20_000 * 58,
+        ..Counts::default()
+    };
+    let result = LoadResult {
+        schema: LOAD_SCHEMA,
+        driver: "io_uring".into(),
+        threads: 1,
+        protocol: "http/1.1".into(),
+        lanes: 1,
+        window_start_ms: 1_700_000_000_000,
+        window_s: 2.0,
+        total: Counts { connections: 8, ..window.clone() },
+        window,
+        rate: 10_000.0,
+        body_bytes_per_s: 1_280_000.0,
+        latency: quantiles(&service),
+        service: quantiles(&service),
+        lag: quantiles(&lag),
+        first_byte: quantiles(&first),
+        connect: quantiles(&histo((0..8).map(|i| 40_000 + i * 5_000))),
+        most_open: 8,
+        connections_used: 8,
+        series: vec![second(0, 9_900), second(1, 10_100)],
+        thread_busy: vec![0.42],
+        cpu_us: (20_000, 60_000),
+        ..LoadResult::default()
+    };
+    Sample { spec, result, distributions: Distributions { latency: service.clone(), service, lag } }
+}
+
+/// The same with failures of every sort.
+pub fn failing() -> Sample {
+    let mut sample = plain();
+    let window = &mut sample.result.window;
+    window.right = 19_000;
+    window.right_in_window = 19_000;
+    window.errors = [
+        (ErrorKind::BadStatus, 700),
+        (ErrorKind::WrongBody, 50),
+        (ErrorKind::Reset, 100),
+        (ErrorKind::Timeout, 30),
+        (ErrorKind::ConnectRefused, 20),
+    ]
+    .into();
+    window.unsent = 100;
+    window.statuses = [(200, 19_150), (503, 600), (404, 100)].into();
+    window.body_bytes = 19_850 * 128;
+    sample.result.total.connections = 128;
+    sample.result.total.closed_by_peer = 100;
+    sample.result.connections_used = 120;
+    sample.result.total.connect_failures = 20;
+    sample.result.rate = 9_500.0;
+    for row in &mut sample.result.series {
+        row.errors = 450;
+        row.right -= 450;
+    }
+    sample
+}
+
+/// An open load by HTTP/2 and TLS, with everything that a summary can hold.
+pub fn everything() -> Sample {
+    let mut sample = failing();
+    sample.spec.shape = Shape::Open { rate: 10_000.0, arrivals: Arrivals::Poisson };
+    sample.spec.http = Http::Two { streams: 32 };
+    sample.spec.tls = Some(TlsSpec::default());
+    let result = &mut sample.result;
+    result.offered_rate = Some(10_000.0);
+    result.protocol = "h2".into();
+    result.lanes = 32;
+    result.tls = Some(TlsResult {
+        handshakes: 128,
+        resumed: 100,
+        failed: 2,
+        versions: [("TLS 1.3".to_owned(), 128)].into(),
+        suites: [("TLS_AES_128_GCM_SHA256".to_owned(), 128)].into(),
+        groups: [("X25519".to_owned(), 128)].into(),
+    });
+    result.handshake = quantiles(&histo((0..128).map(|i| 400_000 + i * 5_000)));
+    result.by_request = [("GET /bytes/128", 18_000, 17_200, 800), ("POST /echo", 1_900, 1_800, 100)]
+        .map(|(name, sent, right, errors)| weir_model::load::RequestResult { name: name.into(), sent, right, errors })
+        .to_vec();
+    sample
+}
+
+fn histo(values: impl Iterator<Item = u64>) -> Histogram<u64> {
+    let mut histo = Histogram::new_with_bounds(1_000, 3_600_000_000_000, 3).expect("constants in range");
+    values.for_each(|value| histo.saturating_record(value));
+    histo
+}
+
+fn quantiles(histo: &Histogram<u64>) -> Quantiles {
+    let us = |nanos: u64| if nanos < 512 { 0.0 } else { nanos as f64 / 1e3 };
+    let at = |q: f64| us(histo.value_at_quantile(q));
+    Quantiles {
+        count: histo.len(),
+        min_us: us(histo.min()),
+        mean_us: histo.mean() / 1e3,
+        stdev_us: histo.stdev() / 1e3,
+        p50_us: at(0.5),
+        p75_us: at(0.75),
+        p90_us: at(0.9),
+        p95_us: at(0.95),
+        p99_us: at(0.99),
+        p999_us: at(0.999),
+        p9999_us: at(0.9999),
+        max_us: us(histo.max()),
+    }
+}

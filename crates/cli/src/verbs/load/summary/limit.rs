@@ -1,0 +1,115 @@
+//! What kept the rate where it is, as far as the client can know.
+
+use weir_model::load::{ErrorKind, LoadResult};
+
+use crate::verbs::load::format::Told;
+use crate::words::time;
+
+/// A worker busier than this was itself the limit: near it, answers wait for the client.
+const BUSY: f64 = 0.9;
+
+/// An open load of which less than this share was answered in its window was not carried.
+const CARRIED: f64 = 0.99;
+
+/// A lag above this share of the latency is a good part of what was measured.
+const LAG: f64 = 0.1;
+
+/// The sentence, in at most two lines of 68 columns.
+pub fn limit(told: Told<'_>) -> Vec<String> {
+    let (result, open) = (told.result, told.spec.shape.is_open());
+    let window = &result.window;
+    let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+    if window.right == 0 && window.error_count() > 0 {
+        return two("no answer was right: the times are those of failures", "(see statuses and errors)");
+    }
+    let percent = busiest(result) * 100.0;
+    if busiest(result) > BUSY {
+        let who = if result.threads == 1 { "its thread was" } else { "one of its threads was" };
+        return vec![
+            format!("weir, not the target: {who} busy {percent:.0} %;"),
+            "more threads (-t) on more CPUs would tell".to_owned(),
+        ];
+    }
+    if open && carried(result) >= CARRIED {
+        return carried_but(result);
+    }
+    if open && window.unsent > 0 {
+        return two(
+            "the target did not carry what was offered: every connection was busy",
+            "and requests queued; more connections (-c) might carry more",
+        );
+    }
+    let no_connection = [ErrorKind::ConnectFailed, ErrorKind::ConnectRefused, ErrorKind::ConnectTimeout]
+        .iter()
+        .filter_map(|kind| window.errors.get(kind))
+        .sum::<u64>();
+    if no_connection > 0 {
+        return two(
+            "the target did not take connections (see errors): its listen queue,",
+            "or ports and descriptors on either side (weir doctor)",
+        );
+    }
+    if open {
+        return vec!["some requests got no right answer in time (see errors, and the lag)".to_owned()];
+    }
+    vec![
+        format!("not weir, whose thread was busy {percent:.0} %: the target, the way to it,"),
+        "or too few connections (-c)".to_owned(),
+    ]
+}
+
+/// What was offered was carried; were the requests on time too?
+fn carried_but(result: &LoadResult) -> Vec<String> {
+    let (lag, latency) = (result.lag.p99_us, result.latency.p99_us);
+    // Below the histogram's finest steps shares mean nothing.
+    if lag > latency * LAG && lag > 10.0 {
+        return vec![
+            "none reached: what was offered was carried, but some left late:".to_owned(),
+            format!("lag p99 {} of a latency p99 of {} (busy CPU?)", time(lag), time(latency)),
+        ];
+    }
+    vec!["none reached: what was offered was carried".to_owned()]
+}
+
+/// Share of what was due in the window that was answered rightly in it.
+pub fn carried(result: &LoadResult) -> f64 {
+    if result.window.due == 0 { 1.0 } else { result.window.right_in_window as f64 / result.window.due as f64 }
+}
+
+/// Share of its time that the busiest worker was at work.
+pub fn busiest(result: &LoadResult) -> f64 {
+    result.thread_busy.iter().copied().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::load::sample::{self, Sample};
+
+    fn said(sample: &Sample) -> String {
+        let lines = limit(sample.told());
+        assert!(lines.len() <= 2 && lines.iter().all(|line| line.chars().count() <= 68), "{lines:?}");
+        lines.join(" ")
+    }
+
+    #[test]
+    fn each_limit_is_named() {
+        let mut sample = sample::plain();
+        assert!(said(&sample).starts_with("not weir, whose thread was busy 42 %"));
+        sample.result.thread_busy = vec![0.98];
+        assert!(said(&sample).starts_with("weir, not the target: its thread was busy 98 %"));
+        let mut sample = sample::everything();
+        assert!(said(&sample).contains("every connection was busy"));
+        sample.result.window.unsent = 0;
+        assert!(said(&sample).contains("did not take connections"));
+        sample.result.window.errors.clear();
+        assert!(said(&sample).contains("some requests got no right answer in time"));
+        sample.result.window.right_in_window = 20_000;
+        assert_eq!(said(&sample), "none reached: what was offered was carried");
+        sample.result.lag.p99_us = 800.0;
+        assert!(said(&sample).contains("lag p99 800 us of a latency p99 of 1.04 ms"));
+        sample.result.window.right = 0;
+        sample.result.window.errors = [(ErrorKind::Reset, 1)].into();
+        assert!(said(&sample).starts_with("no answer was right"));
+    }
+}
