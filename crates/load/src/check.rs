@@ -2,8 +2,10 @@
 
 use weir_model::load::ErrorKind;
 use weir_model::suite::Expect;
-use weir_wire::h1::Framing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// A header that has to be there: its name, and its value unless any will do.
+type Wanted = (Vec<u8>, Option<Vec<u8>>);
 
 /// What a right answer is, ready for use.
 #[derive(Debug, Clone)]
@@ -11,12 +13,37 @@ pub(crate) struct Check {
     status: Option<u16>,
     size: Option<u64>,
     hash: Option<u64>,
+    /// With names in lower case.
+    headers: Box<[Wanted]>,
 }
 
 impl Check {
-    /// Answers to HEAD have no body, so only their status is checked.
+    /// Answers to HEAD have no body, so only their status and headers are checked.
     pub(crate) fn new(expect: &Expect, head: bool) -> Check {
-        Check { status: expect.status, size: expect.size.filter(|_| !head), hash: expect.hash.filter(|_| !head) }
+        let header = |(name, value): &(String, Option<String>)| {
+            (name.to_ascii_lowercase().into_bytes(), value.as_ref().map(|value| value.clone().into_bytes()))
+        };
+        Check {
+            status: expect.status,
+            size: expect.size.filter(|_| !head),
+            hash: expect.hash.filter(|_| !head),
+            headers: expect.headers.iter().map(header).collect(),
+        }
+    }
+
+    /// Whether headers have to be looked at.
+    #[inline]
+    pub(crate) fn wants_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Whether all headers asked for are there. Of a header that is there several times, one right value is enough.
+    pub(crate) fn headers_right<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
+        let has = |name: &[u8], value: Option<&[u8]>| {
+            let right = |(n, v): (&[u8], &[u8])| n.eq_ignore_ascii_case(name) && value.is_none_or(|value| value == v);
+            headers.clone().any(right)
+        };
+        self.headers.iter().all(|(name, value)| has(name, value.as_deref()))
     }
 
     /// What is wrong with a complete answer, the most serious thing first.
@@ -27,6 +54,9 @@ impl Check {
         };
         if !status_right {
             return Err(ErrorKind::BadStatus);
+        }
+        if answer.wrong_header {
+            return Err(ErrorKind::WrongHeader);
         }
         if self.size.is_some_and(|size| size != answer.size) {
             return Err(ErrorKind::WrongBody);
@@ -42,6 +72,8 @@ impl Check {
 #[derive(Default)]
 pub(crate) struct Answer {
     status: u16,
+    /// A header that was asked for is not there, or is another.
+    wrong_header: bool,
     size: u64,
     /// The body's length if the head told, to know a body that came in one piece.
     length: Option<u64>,
@@ -64,14 +96,18 @@ impl std::fmt::Debug for Answer {
 
 impl Answer {
     /// The head came.
-    pub(crate) fn head(&mut self, status: u16, framing: Framing) {
+    #[inline]
+    pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
         self.status = status;
+        self.wrong_header = false;
         self.size = 0;
         self.whole = None;
-        self.length = match framing {
-            Framing::Length(length) => Some(length),
-            Framing::None | Framing::Chunked | Framing::UntilClose => None,
-        };
+        self.length = length;
+    }
+
+    /// The head's headers were looked at.
+    pub(crate) fn headers(&mut self, right: bool) {
+        self.wrong_header = !right;
     }
 
     /// A piece of the body came.
@@ -124,10 +160,10 @@ mod tests {
         check: &Check,
         answer: &mut Answer,
         status: u16,
-        framing: Framing,
+        length: Option<u64>,
         pieces: &[&[u8]],
     ) -> Result<(), ErrorKind> {
-        answer.head(status, framing);
+        answer.head(status, length);
         for piece in pieces {
             answer.body(piece, check);
         }
@@ -140,16 +176,16 @@ mod tests {
         let one = check(Some(404), None, None);
         let mut answer = Answer::default();
         for (status, any_right) in [(199, false), (200, true), (399, true), (400, false), (502, false)] {
-            assert_eq!(judge(&any, &mut answer, status, Framing::None, &[]).is_ok(), any_right, "{status}");
+            assert_eq!(judge(&any, &mut answer, status, None, &[]).is_ok(), any_right, "{status}");
         }
-        assert!(judge(&one, &mut answer, 404, Framing::None, &[]).is_ok());
-        assert_eq!(judge(&one, &mut answer, 200, Framing::None, &[]), Err(ErrorKind::BadStatus));
+        assert!(judge(&one, &mut answer, 404, None, &[]).is_ok());
+        assert_eq!(judge(&one, &mut answer, 200, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
     fn a_bad_status_outranks_a_wrong_body() {
         let check = check(Some(200), Some(1), None);
-        assert_eq!(judge(&check, &mut Answer::default(), 502, Framing::None, &[]), Err(ErrorKind::BadStatus));
+        assert_eq!(judge(&check, &mut Answer::default(), 502, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
@@ -158,17 +194,45 @@ mod tests {
         let whole = check(None, None, Some(xxh3_64(body)));
         let mut answer = Answer::default();
         for _ in 0..2 {
-            let length = Framing::Length(body.len() as u64);
+            let length = Some(body.len() as u64);
             assert!(judge(&whole, &mut answer, 200, length, &[body]).is_ok());
             assert!(judge(&whole, &mut answer, 200, length, &[&body[..7], &body[7..]]).is_ok());
-            assert!(judge(&whole, &mut answer, 200, Framing::Chunked, &[body]).is_ok());
-            assert!(judge(&whole, &mut answer, 200, Framing::UntilClose, &[&body[..1], &body[1..]]).is_ok());
+            assert!(judge(&whole, &mut answer, 200, None, &[body]).is_ok());
+            assert!(judge(&whole, &mut answer, 200, None, &[&body[..1], &body[1..]]).is_ok());
             for wrong in [&body[1..], &body[..0]] {
                 assert_eq!(judge(&whole, &mut answer, 200, length, &[wrong]), Err(ErrorKind::WrongBody));
             }
         }
         let empty = check(None, None, Some(xxh3_64(&[])));
-        assert!(judge(&empty, &mut answer, 204, Framing::None, &[]).is_ok());
+        assert!(judge(&empty, &mut answer, 204, None, &[]).is_ok());
+    }
+
+    #[test]
+    fn headers_are_asked_for_by_name_and_perhaps_by_value() {
+        let header = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
+        let expect = |headers| Expect { status: None, size: None, hash: None, headers };
+        let came: [(&[u8], &[u8]); 3] = [(b"Via", b"1.1 a"), (b"via", b"1.1 b"), (b"Server", b"weir")];
+        for (asked, right) in [
+            (vec![], true),
+            (vec![header("via", None), header("server", Some("weir"))], true),
+            (vec![header("via", Some("1.1 b"))], true),
+            (vec![header("via", Some("1.1 c"))], false),
+            (vec![header("server", None), header("x-cache", None)], false),
+        ] {
+            let check = Check::new(&expect(asked), false);
+            assert_eq!(check.headers_right(came.into_iter()), right, "{check:?}");
+        }
+        let check = Check::new(&expect(vec![header("x", None)]), true);
+        assert!(check.wants_headers(), "answers to HEAD have headers");
+        let mut answer = Answer::default();
+        answer.head(200, None);
+        answer.headers(false);
+        assert_eq!(check.judge(&answer), Err(ErrorKind::WrongHeader));
+        answer.head(500, None);
+        answer.headers(false);
+        assert_eq!(check.judge(&answer), Err(ErrorKind::BadStatus));
+        answer.head(200, None);
+        assert_eq!(check.judge(&answer), Ok(()), "nothing is left of the answer before");
     }
 
     #[test]
@@ -176,8 +240,8 @@ mod tests {
         let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
         let mut answer = Answer::default();
         let get = Check::new(&expect, false);
-        assert_eq!(judge(&get, &mut answer, 200, Framing::Length(2), &[b"ab"]), Err(ErrorKind::WrongBody));
+        assert_eq!(judge(&get, &mut answer, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
         let head = Check::new(&expect, true);
-        assert!(judge(&head, &mut answer, 200, Framing::None, &[]).is_ok());
+        assert!(judge(&head, &mut answer, 200, None, &[]).is_ok());
     }
 }

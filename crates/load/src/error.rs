@@ -33,16 +33,16 @@ pub enum LoadError {
     /// Fewer local ports than connections.
     #[error(
         "{connections} connections to {target} need more local ports than the {ports} that \
-         net.ipv4.ip_local_port_range leaves; widen it (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"), or ask \
-         for at most {ports} connections; only for targets in 127.0.0.0/8 can weir spread them over several source \
-         addresses"
+         net.ipv4.ip_local_port_range leaves; widen it (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"), give \
+         more source addresses, or ask for at most {ports} connections; only for targets in 127.0.0.0/8 can weir spread \
+         them over several source addresses by itself"
     )]
     Ports {
         /// Connections ordered.
         connections: u32,
         /// Where to.
         target: SocketAddr,
-        /// Ports that one source address has.
+        /// Ports that the source addresses have, one unless more were given.
         ports: u32,
     },
 
@@ -85,15 +85,15 @@ pub enum LoadError {
     /// Not one connection could be made before the load began.
     #[error("no connection to {target} within {seconds:.1} s ({attempts} attempts): {}: {detail}", kind.as_str())]
     NoConnection {
-        /// Where to.
-        target: SocketAddr,
+        /// Where to; the first target where there are several.
+        target: weir_net::Address,
         /// Kind of the last failure.
         kind: ErrorKind,
         /// How long it was tried, seconds.
         seconds: f64,
         /// Failed attempts.
         attempts: u64,
-        /// What the kernel said last.
+        /// What the kernel, or the peer, said last.
         detail: String,
     },
 

@@ -47,21 +47,27 @@ mod cpu;
 mod detail;
 mod drivers;
 mod error;
+mod form;
 mod ledger;
+mod mix;
 mod output;
 mod place;
 mod plan;
+mod prepared;
 mod recorder;
 pub mod replay;
 mod result;
 mod run;
 mod schedule;
 mod search;
+mod sense;
 mod shared;
 mod stop;
 mod tally;
+pub mod template;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod worker;
 
 pub use detail::{Detail, Distributions};

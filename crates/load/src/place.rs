@@ -56,7 +56,8 @@ fn parse_range(text: &str) -> Option<(u16, u16)> {
     (low <= high).then_some((low, high))
 }
 
-/// Source addresses for so many connections, to be used in turn; `None` leaves the choice to the kernel.
+/// Source addresses for so many connections to one target, to be used in turn: those given, else as many as needed;
+/// `None` leaves the choice to the kernel.
 ///
 /// A tenth of the ports is left to others on this host and to sockets that are still closing. With a new connection for
 /// every request (`close`) each leaves a port behind that rests for a second at least (`TIME_WAIT`), so that one
@@ -64,15 +65,22 @@ fn parse_range(text: &str) -> Option<(u16, u16)> {
 /// connections there are at a time.
 ///
 /// # Errors
-/// [`LoadError::Ports`] when they do not fit and the target is not in 127.0.0.0/8.
+/// [`LoadError::Ports`] when they do not fit, and addresses were given or the target is not in 127.0.0.0/8.
 pub(crate) fn sources(
     target: SocketAddr,
+    given: &[IpAddr],
     connections: u32,
     close: bool,
     range: (u16, u16),
 ) -> Result<Vec<Option<IpAddr>>, LoadError> {
     let all = u32::from(range.1.saturating_sub(range.0)) + 1;
     let ports = (all - all / 10).max(1);
+    if !given.is_empty() {
+        let ports = ports.saturating_mul(given.len() as u32);
+        let fits = connections <= ports;
+        let sources = given.iter().copied().map(Some).collect();
+        return if fits { Ok(sources) } else { Err(LoadError::Ports { connections, target, ports }) };
+    }
     let needed = connections.div_ceil(ports).max(if close { SOURCES_FOR_CLOSE } else { 1 });
     match target.ip() {
         IpAddr::V4(ip) if ip.is_loopback() && needed > 1 => {
@@ -94,14 +102,14 @@ mod tests {
 
     #[test]
     fn few_connections_leave_the_source_to_the_kernel() {
-        let got = sources(addr("127.0.0.1:80"), 25_407, false, (32768, 60999)).unwrap();
+        let got = sources(addr("127.0.0.1:80"), &[], 25_407, false, (32768, 60999)).unwrap();
         assert_eq!(got, vec![None]);
     }
 
     #[test]
     fn many_connections_to_loopback_spread() {
         // 28232 ports, 2823 of them left to others: 25409 an address.
-        let got = sources(addr("127.0.0.1:80"), 200_000, false, (32768, 60999)).unwrap();
+        let got = sources(addr("127.0.0.1:80"), &[], 200_000, false, (32768, 60999)).unwrap();
         assert_eq!(got.len(), 8);
         assert_eq!(got[0], Some("127.0.0.1".parse().unwrap()));
         assert_eq!(got[7], Some("127.0.0.8".parse().unwrap()));
@@ -109,15 +117,23 @@ mod tests {
 
     #[test]
     fn a_connection_for_every_request_takes_several_addresses_where_there_are_some() {
-        let got = |target| sources(addr(target), 10, true, (32768, 60999)).unwrap();
+        let got = |target| sources(addr(target), &[], 10, true, (32768, 60999)).unwrap();
         assert_eq!(got("127.0.0.1:80").len(), 16);
         assert_eq!(got("192.0.2.1:80"), vec![None]);
     }
 
     #[test]
+    fn given_addresses_are_used_and_counted() {
+        let given = ["127.0.0.9".parse().unwrap(), "127.0.0.8".parse().unwrap()];
+        let got = |n| sources(addr("127.0.0.1:80"), &given, n, false, (32768, 60999));
+        assert_eq!(got(50_000).unwrap(), given.map(Some));
+        assert!(matches!(got(51_000), Err(LoadError::Ports { ports: 50_818, .. })));
+    }
+
+    #[test]
     fn many_connections_elsewhere_are_refused_with_a_remedy() {
         for target in ["192.0.2.1:80", "[::1]:80"] {
-            let error = sources(addr(target), 26_000, false, (32768, 60999)).unwrap_err();
+            let error = sources(addr(target), &[], 26_000, false, (32768, 60999)).unwrap_err();
             let text = error.to_string();
             assert!(text.contains("ip_local_port_range") && text.contains("at most 25409"), "{text}");
         }

@@ -1,8 +1,9 @@
 //! The record of a load, from the books and what each worker knows.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, Shape};
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_net::Kind;
 
 use crate::ledger::Ledger;
@@ -51,20 +52,17 @@ pub(crate) fn result(
         schema: LOAD_SCHEMA,
         driver: driver.to_string(),
         threads: plan.threads,
-        protocol: "http/1.1".to_owned(),
-        lanes: plan.lanes,
-        tls: None,
-        by_request: Vec::new(),
+        protocol: plan.http.as_str().to_owned(),
+        lanes: outcomes.iter().map(|outcome| outcome.least_lanes).min().unwrap_or(plan.lanes),
+        tls: tls(outcomes),
+        by_request: by_request(plan, outcomes),
         most_open,
         connections_used: sum(|o| o.used),
-        handshake: Quantiles::default(),
+        handshake: handshake(outcomes),
         first_byte: quantiles(&ledger.samples.first_byte),
         window_start_ms: unix_ms(span.unix),
         window_s,
-        offered_rate: match plan.shape {
-            Shape::Open { rate, .. } => Some(rate),
-            _ => None,
-        },
+        offered_rate: plan.timetable.as_ref().map(|timetable| timetable.mean_rate(plan.warmup, plan.duration)),
         rate: each_second(ledger.window.right),
         body_bytes_per_s: each_second(ledger.window.right_body_bytes),
         window,
@@ -79,6 +77,47 @@ pub(crate) fn result(
         vigil_us: sum(|o| o.vigil_us),
         cut_short: span.cut_short,
     }
+}
+
+/// What TLS came to, on all threads.
+fn tls(outcomes: &[Outcome]) -> Option<TlsResult> {
+    let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<&'static str, u64>| {
+        for (name, n) in from {
+            *to.entry((*name).to_owned()).or_default() += n;
+        }
+    };
+    outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).fold(None, |sum, books| {
+        let mut sum: TlsResult = sum.unwrap_or_default();
+        sum.handshakes += books.handshakes;
+        sum.resumed += books.resumed;
+        sum.failed += books.failed;
+        add(&mut sum.versions, &books.versions);
+        add(&mut sum.suites, &books.suites);
+        add(&mut sum.groups, &books.groups);
+        Some(sum)
+    })
+}
+
+fn handshake(outcomes: &[Outcome]) -> Quantiles {
+    let mut all = histo();
+    for books in outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()) {
+        add(&mut all, &books.times);
+    }
+    quantiles(&all)
+}
+
+/// What became of each of the order's requests, where there are several.
+fn by_request(plan: &Plan, outcomes: &[Outcome]) -> Vec<RequestResult> {
+    let nothing = |name: &String| RequestResult { name: name.clone(), ..RequestResult::default() };
+    let mut all: Vec<_> = plan.names.iter().filter(|_| plan.names.len() > 1).map(nothing).collect();
+    for outcome in outcomes {
+        for (sum, of_ask) in all.iter_mut().zip(outcome.window.asks()) {
+            sum.sent += of_ask.sent;
+            sum.right += of_ask.right;
+            sum.errors += of_ask.errors;
+        }
+    }
+    all
 }
 
 /// The counts that go by the moment; those that go by the request are added from the tallies.

@@ -10,6 +10,7 @@ use weir_model::load::ErrorKind;
 use crate::clock::NEVER;
 use crate::recorder::{Histo, Slab};
 use crate::tally::Tally;
+use crate::worker::TlsBooks;
 
 /// The numbers. Times are of the run's clock.
 #[derive(Debug)]
@@ -159,6 +160,10 @@ pub(crate) struct Outcome {
     pub connect: Histo,
     /// Connections that brought an answer.
     pub used: u64,
+    /// The fewest lanes that a peer allowed a connection.
+    pub least_lanes: u32,
+    /// What TLS came to, if it was spoken.
+    pub tls: Option<TlsBooks>,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// Of it, spent awake and waiting for due times.

@@ -21,6 +21,14 @@ pub(crate) const KINDS: [ErrorKind; 12] = [
 /// One more than the largest status code that the wire lets through.
 const STATUSES: usize = 1000;
 
+/// Counts of one of the order's requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OfAsk {
+    pub sent: u64,
+    pub right: u64,
+    pub errors: u64,
+}
+
 /// Counts of requests, in plain arrays: adding is one instruction, and nothing is allocated.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -31,10 +39,13 @@ pub(crate) struct Tally {
     pub body_bytes: u64,
     errors: [u64; KINDS.len()],
     statuses: Box<[u64; STATUSES]>,
+    /// The same of each of the order's requests; empty where there is only one.
+    asks: Box<[OfAsk]>,
 }
 
 impl Tally {
-    pub(crate) fn new() -> Tally {
+    /// For an order of so many requests.
+    pub(crate) fn new(asks: usize) -> Tally {
         Tally {
             due: 0,
             sent: 0,
@@ -43,6 +54,7 @@ impl Tally {
             body_bytes: 0,
             errors: [0; KINDS.len()],
             statuses: Box::new([0; STATUSES]),
+            asks: vec![OfAsk::default(); if asks > 1 { asks } else { 0 }].into(),
         }
     }
 
@@ -54,6 +66,17 @@ impl Tally {
         if let Some(count) = self.statuses.get_mut(usize::from(status)) {
             *count += 1;
         }
+    }
+
+    /// The counts of one of the order's requests, where there are several.
+    #[inline]
+    pub(crate) fn of_ask(&mut self, ask: u32) -> Option<&mut OfAsk> {
+        self.asks.get_mut(ask as usize)
+    }
+
+    /// All of them.
+    pub(crate) fn asks(&self) -> &[OfAsk] {
+        &self.asks
     }
 
     /// Adds these counts to the record's.
@@ -85,7 +108,7 @@ mod tests {
 
     #[test]
     fn only_what_happened_is_listed() {
-        let mut tally = Tally::new();
+        let mut tally = Tally::new(1);
         tally.error(ErrorKind::WrongBody);
         tally.status(200);
         tally.status(200);

@@ -3,6 +3,8 @@
 mod counts;
 mod failures;
 mod freeze;
+mod lanes;
+mod orders;
 mod server;
 mod stopping;
 

@@ -53,10 +53,10 @@ impl Worker {
     }
 
     fn connect<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let number = self.number(id);
+        let number = self.share.number(id);
         let source = self.plan.source(number, self.made);
         self.made += 1;
-        match io.connect(self.plan.address(number), source) {
+        match io.connect(&self.plan.goal(number).address, source) {
             Ok(conn) => {
                 let slot = conn.slot();
                 if self.by_slot.len() <= slot {
@@ -85,20 +85,32 @@ impl Worker {
         self.connect_times.saturating_record(took);
         self.slab.counts.connections += 1;
         self.shared.opened();
-        self.on_ready(io, id, now);
+        if !self.begin_secure(io, id, now) && !self.begin_two(io, id) {
+            self.on_ready(io, id, now);
+        }
         self.connect_some(io);
     }
 
     /// A connection can carry requests.
-    fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         self.connecting -= 1;
         self.up += 1;
         let room = self.plan.room;
         let seat = self.pool.seat(id);
         seat.state = State::Up;
         seat.room = room;
-        for lane in self.pool.lanes_of(id) {
-            if self.pool.seat(id).room == 0 {
+        let lanes = seat.lanes;
+        let first = self.pool.first_lane(id);
+        for lane in first + lanes..first + self.plan.lanes {
+            // The peer allows fewer at a time than this connection has got.
+            if self.pool.lane(lane).does == Does::Want {
+                let due = self.wanted(id, lane);
+                self.give_back(due);
+            }
+        }
+        for lane in first..first + lanes {
+            let seat = self.pool.seat(id);
+            if seat.room == 0 || seat.state != State::Up {
                 return;
             }
             match self.pool.lane(lane).does {
@@ -116,11 +128,13 @@ impl Worker {
     pub(super) fn connect_failed(&mut self, id: SeatId, kind: ErrorKind, detail: String, now: u64) {
         self.slab.counts.connect_failures += 1;
         if self.phase() == Phase::Connect {
-            self.hopeless &= kind == ErrorKind::ConnectRefused;
+            self.hopeless &= matches!(kind, ErrorKind::ConnectRefused | ErrorKind::Tls | ErrorKind::Protocol);
             self.connect_failure = Some((kind, detail));
         }
         let seat = self.pool.seat(id);
         seat.conn = None;
+        seat.tls = None;
+        seat.two = None;
         seat.state = State::Down;
         seat.fails = seat.fails.saturating_add(1);
         let (fails, wants) = (seat.fails, seat.wants);
@@ -139,8 +153,10 @@ impl Worker {
         }
     }
 
-    /// The socket of a seat is gone, or is closed here.
+    /// Closes a connection in the orderly way.
     pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SeatId) {
+        self.close_two(io, id);
+        self.close_secure(io, id);
         if let Some(conn) = self.pool.seat(id).conn.take() {
             io.close(conn);
         }
@@ -150,6 +166,8 @@ impl Worker {
     pub(super) fn down(&mut self, id: SeatId) {
         let seat = self.pool.seat(id);
         seat.conn = None;
+        seat.tls = None;
+        seat.two = None;
         seat.state = State::Down;
         self.up -= 1;
         self.shared.closed();
@@ -206,7 +224,10 @@ impl Worker {
         }
     }
 
-    pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SeatId, error: &io::Error, now: u64) {
+    /// The connection failed; `unsent` bytes of those given to the driver did not leave.
+    pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SeatId, error: &io::Error, unsent: usize, now: u64) {
+        // Those of an earlier second are left where they are counted.
+        self.slab.counts.bytes_out = self.slab.counts.bytes_out.saturating_sub(unsent as u64);
         let seat = self.pool.seat(id);
         seat.conn = None;
         match seat.state {
@@ -215,7 +236,11 @@ impl Worker {
                 self.connect_failed(id, kind_of(error), error.to_string(), now);
                 self.connect_some(io);
             }
-            State::Shaking => self.shaking_failed(io, id, ErrorKind::Reset, &error.to_string(), now),
+            State::Shaking => {
+                let (kind, when) = seat.shaking();
+                let detail = format!("{error} {when}");
+                self.shaking_failed(io, id, kind.unwrap_or(ErrorKind::Reset), &detail, now);
+            }
             State::Up => {
                 if seat.busy == 0 {
                     self.slab.counts.closed_by_peer += 1;
@@ -230,6 +255,11 @@ impl Worker {
 
     /// A connection that was made could not be made use of.
     pub(super) fn shaking_failed<I: Io>(&mut self, io: &mut I, id: SeatId, kind: ErrorKind, detail: &str, now: u64) {
+        if kind == ErrorKind::Tls
+            && let Some(secure) = &mut self.secure
+        {
+            secure.books.failed += 1;
+        }
         if let Some(conn) = self.pool.seat(id).conn.take() {
             io.abort(conn);
         }
@@ -242,15 +272,13 @@ impl Worker {
     /// A connection is not made in time.
     pub(super) fn connect_late<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         let seat = self.pool.seat(id);
-        let detail = match seat.state {
-            State::Connecting => "no answer to the attempt to connect",
-            _ => "connected, and then no word",
-        };
-        let shaking = seat.state == State::Shaking;
-        if shaking {
-            self.shaking_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
+        if seat.state == State::Shaking {
+            let (_, when) = seat.shaking();
+            let detail = format!("no word from the peer {when}");
+            self.shaking_failed(io, id, ErrorKind::ConnectTimeout, &detail, now);
             return;
         }
+        let detail = "no answer to the attempt to connect";
         if let Some(conn) = seat.conn.take() {
             io.abort(conn);
         }

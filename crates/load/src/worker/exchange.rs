@@ -18,6 +18,9 @@ impl Worker {
 
     /// The next request for a lane that is free at `now`, as its due time.
     pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
+        if !self.returned.is_empty() {
+            return self.returned.pop_front();
+        }
         match &mut self.pace {
             Pace::Open(backlog) => return backlog.pop(),
             Pace::Closed | Pace::Counted(_)
@@ -57,7 +60,18 @@ impl Worker {
     /// A lane of a connection that is up sends a request.
     pub(super) fn request<I: Io>(&mut self, io: &mut I, id: SeatId, lane_id: LaneId, due: u64, now: u64) {
         let seat = &mut self.pool.seats[id as usize];
-        seat.room -= 1;
+        let lane = &mut self.pool.lanes[lane_id as usize];
+        let ask = self.mix.choose(seat.target);
+        lane.ask = ask;
+        if self.plan.two.is_none() {
+            self.send_one(io, id, lane_id);
+        } else if !self.send_two(io, id, lane_id) {
+            self.give_back(due);
+            self.pool.lane(lane_id).does = Does::Nothing;
+            return;
+        }
+        let seat = &mut self.pool.seats[id as usize];
+        seat.room = seat.room.saturating_sub(1);
         seat.busy += 1;
         let lane = &mut self.pool.lanes[lane_id as usize];
         lane.does = Does::Wait;
@@ -66,13 +80,32 @@ impl Worker {
         lane.first = 0;
         self.busy += 1;
         self.slab.counts.sent += 1;
-        self.tally(due).sent += 1;
+        let tally = self.tally(due);
+        tally.sent += 1;
+        if let Some(of_ask) = tally.of_ask(ask) {
+            of_ask.sent += 1;
+        }
         self.patience.watch(lane_id, now + self.plan.timeout);
-        self.send_one(io, id, lane_id);
+    }
+
+    /// A request that its connection did not take waits for the next lane that is free, of whatever connection.
+    pub(super) fn give_back(&mut self, due: u64) {
+        self.returned.push_back(due);
     }
 
     /// The answer of a lane is whole. `keep_alive`: its connection can be used again.
     pub(super) fn complete<I: Io>(&mut self, io: &mut I, id: SeatId, lane_id: LaneId, keep_alive: bool, now: u64) {
+        self.answered(id, lane_id, now);
+        if self.plan.think.is_none() && keep_alive && self.pool.seats[id as usize].room > 0 {
+            self.settle(io, id, lane_id, now);
+        } else {
+            self.pause(io, id, lane_id, keep_alive, now);
+        }
+    }
+
+    /// Judges and counts the answer of a lane. The lane then has nothing to do.
+    #[inline]
+    pub(super) fn answered(&mut self, id: SeatId, lane_id: LaneId, now: u64) {
         let seat = &mut self.pool.seats[id as usize];
         seat.busy -= 1;
         if !seat.used {
@@ -80,13 +113,13 @@ impl Worker {
             seat.fails = 0;
             self.used += 1;
         }
-        let room = seat.room;
         let lane = &mut self.pool.lanes[lane_id as usize];
         lane.does = Does::Nothing;
         let (due, sent) = (lane.due, lane.sent);
         let first = if lane.first == 0 { now } else { lane.first };
         let (status, size) = (lane.answer.status(), lane.answer.size());
-        let verdict = self.plan.check.judge(&lane.answer);
+        let ask = lane.ask;
+        let verdict = self.plan.asks[ask as usize].check.judge(&lane.answer);
         self.busy -= 1;
 
         let tally = self.tally(due);
@@ -95,27 +128,24 @@ impl Worker {
         match verdict {
             Ok(()) => {
                 tally.right += 1;
+                if let Some(of_ask) = tally.of_ask(ask) {
+                    of_ask.right += 1;
+                }
                 self.slab.counts.right += 1;
                 self.slab.counts.right_body_bytes += size;
                 self.sample(due, sent, first, now);
             }
             Err(kind) => {
                 self.sample(due, sent, first, now);
-                self.count_error(due, kind);
+                self.count_error(due, Some(ask), kind);
             }
         }
         self.last = now;
-
-        if !self.plan.thinks && keep_alive && room > 0 {
-            self.settle(io, id, lane_id, now);
-        } else {
-            self.pause(io, id, lane_id, keep_alive, now);
-        }
     }
 
     /// What follows an answer where that is not simply the next request.
     fn pause<I: Io>(&mut self, io: &mut I, id: SeatId, lane: LaneId, keep_alive: bool, now: u64) {
-        if self.plan.thinks {
+        if self.plan.think.is_some() {
             self.think(lane, now);
         }
         let seat = self.pool.seat(id);
@@ -163,20 +193,26 @@ impl Worker {
         let lane = self.pool.lane(lane);
         lane.does = Does::Nothing;
         let (due, sent, first) = (lane.due, lane.sent, lane.first);
+        let ask = lane.ask;
         self.sample(due, sent, first, now);
-        self.count_error(due, kind);
+        self.count_error(due, Some(ask), kind);
         self.last = now;
     }
 
     /// A request ended before it could be sent, for want of a connection.
     pub(super) fn fail_unsent(&mut self, due: u64, kind: ErrorKind, now: u64) {
         self.sample_unsent(due, now);
-        self.count_error(due, kind);
+        self.count_error(due, None, kind);
         self.last = now;
     }
 
-    fn count_error(&mut self, due: u64, kind: ErrorKind) {
-        self.tally(due).error(kind);
+    /// `ask`: which of the order's requests it was, if it was sent.
+    fn count_error(&mut self, due: u64, ask: Option<u32>, kind: ErrorKind) {
+        let tally = self.tally(due);
+        tally.error(kind);
+        if let Some(of_ask) = ask.and_then(|ask| tally.of_ask(ask)) {
+            of_ask.errors += 1;
+        }
         self.slab.counts.error(kind);
     }
 
@@ -202,13 +238,23 @@ impl Worker {
     #[inline]
     pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SeatId, bytes: &[u8], now: u64) {
         self.slab.counts.bytes_in += bytes.len() as u64;
-        self.on_answers(io, id, bytes, now);
+        if self.secure.is_some() {
+            self.on_sealed(io, id, bytes, now);
+        } else if self.plan.two.is_some() {
+            self.on_frames(io, id, bytes, now);
+        } else {
+            self.on_answers(io, id, bytes, now);
+        }
     }
 
     /// No answer in time.
-    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, id: SeatId, _lane: LaneId, now: u64) {
-        // Without its connection nothing behind it can be answered either.
-        self.cut(io, id, ErrorKind::Timeout, now);
+    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, id: SeatId, lane: LaneId, now: u64) {
+        if self.plan.two.is_some() {
+            self.cancel(io, id, lane, now);
+        } else {
+            // Without its connection nothing behind it can be answered either.
+            self.cut(io, id, ErrorKind::Timeout, now);
+        }
     }
 
     /// The peer will send no more.
@@ -216,8 +262,11 @@ impl Worker {
         let seat = self.pool.seat(id);
         match seat.state {
             State::Shaking => {
-                self.shaking_failed(io, id, ErrorKind::ClosedEarly, "the peer closed the connection", now);
+                let (kind, when) = seat.shaking();
+                let detail = format!("the peer closed the connection {when}");
+                self.shaking_failed(io, id, kind.unwrap_or(ErrorKind::ClosedEarly), &detail, now);
             }
+            _ if seat.busy > 0 && self.plan.two.is_some() => self.cut(io, id, ErrorKind::ClosedEarly, now),
             _ if seat.busy > 0 => self.end_answer(io, id, now),
             _ => {
                 self.slab.counts.closed_by_peer += 1;

@@ -6,7 +6,8 @@
 //! - [`seat`]: a connection as the load sees it, which outlives the sockets it uses, and the lanes that it has.
 //! - [`connect`]: making connections, and what follows when one is lost.
 //! - [`exchange`]: requests and complete answers: samples and counts, whatever the protocol.
-//! - [`one`]: HTTP/1.1 on a connection.
+//! - [`one`] and [`two`]: HTTP/1.1 and HTTP/2 on a connection.
+//! - [`secure`]: TLS under them.
 //! - [`timeline`]: phases, seconds, due times.
 //! - [`patience`]: who has waited too long.
 //! - [`think`]: think times.
@@ -17,8 +18,10 @@ mod exchange;
 mod one;
 mod patience;
 mod seat;
+mod secure;
 mod think;
 mod timeline;
+mod two;
 mod vigil;
 
 use std::cmp::Reverse;
@@ -36,13 +39,16 @@ use weir_net::{Conn, Driver, Event, Handler, Io};
 use crate::backlog::Backlog;
 use crate::clock::{Clock, MILLI, NEVER, SECOND};
 use crate::cpu::CpuTime;
+use crate::mix::Mix;
 use crate::plan::{Plan, Share};
 use crate::recorder::{Histo, Phase, Slab, histo};
-use crate::schedule::Schedule;
 use crate::shared::{Message, Outcome, Ready, Shared};
 use crate::tally::Tally;
 use patience::Patience;
 use seat::{Does, Pool, State};
+use secure::Secure;
+pub(crate) use secure::TlsBooks;
+use two::NOBODY;
 use vigil::Vigil;
 
 /// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
@@ -56,6 +62,7 @@ const CLOSING: u64 = 200 * MILLI;
 
 /// Where the next request of a free connection comes from.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum Pace {
     /// It is due as soon as the connection is free.
     Closed,
@@ -100,6 +107,16 @@ pub(crate) struct Worker {
     random: ChaCha8Rng,
 
     pace: Pace,
+    /// Requests that were counted as due and could not be sent after all, as their due times: the next to be sent.
+    returned: VecDeque<u64>,
+    mix: Mix,
+    secure: Option<Box<Secure>>,
+    /// Frames of HTTP/2 for the connection `held`, if they are not to leave one by one.
+    frames: Vec<u8>,
+    held: SeatId,
+    /// The fewest lanes that a peer allowed.
+    least_lanes: u32,
+
     /// Seats being connected, and ready; lanes with a request in flight, and with one that waits for a connection.
     connecting: u32,
     up: u32,
@@ -144,20 +161,21 @@ impl Worker {
         messages: Sender<Message>,
         spares: Receiver<Box<Slab>>,
     ) -> Worker {
-        let pace = match plan.shape {
-            Shape::Closed => Pace::Closed,
-            Shape::Count { .. } => Pace::Counted(share.requests),
-            // Others the plan has refused.
-            Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Replay { .. } => Pace::Closed,
-            Shape::Open { rate, arrivals } => {
-                Pace::Open(Backlog::new(Schedule::new(rate, arrivals, plan.seed, share.thread, plan.threads)))
-            }
+        let pace = match (&plan.timetable, &plan.shape) {
+            (Some(timetable), _) => Pace::Open(Backlog::new(timetable.schedule(plan.seed, share.thread, plan.threads))),
+            (None, Shape::Count { .. }) => Pace::Counted(share.requests),
+            (None, _) => Pace::Closed,
         };
         let (seats, lanes) = (share.connections, plan.lanes);
         let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
         // Streams from 2^32 are not taken by arrivals, which have one a thread.
         random.set_stream((1 << 32) + u64::from(share.thread));
         let now = clock.now();
+        let (before, inside) = (Tally::new(plan.asks.len()), Tally::new(plan.asks.len()));
+        let most = seats + share.more;
+        let (plan_menu, seed, threads) = (plan.menu.clone(), plan.seed, plan.threads);
+        let secure = Secure::new(&plan);
+        let thinkers = if plan.think.is_some() { (seats * lanes) as usize } else { 0 };
         Worker {
             plan,
             shared,
@@ -165,16 +183,22 @@ impl Worker {
             clock,
             messages,
             spares,
-            pool: Pool::new(seats, seats, lanes),
-            by_slot: Vec::with_capacity(seats as usize),
-            queue: VecDeque::with_capacity(seats as usize),
-            patience: Patience::new(seats * lanes, seats * lanes, now),
-            connect_patience: Patience::new(seats, seats, now),
-            pauses: Agenda::with_capacity(seats as usize),
-            thoughts: Agenda::new(),
-            ripe: Vec::new(),
+            pool: Pool::new(most, lanes),
+            by_slot: Vec::with_capacity(most as usize),
+            queue: VecDeque::with_capacity(most as usize),
+            patience: Patience::new(most * lanes, now),
+            connect_patience: Patience::new(most, now),
+            pauses: Agenda::with_capacity(most as usize),
+            thoughts: Agenda::with_capacity(thinkers),
+            ripe: Vec::with_capacity(thinkers),
             random,
             pace,
+            returned: VecDeque::new(),
+            mix: Mix::new(plan_menu, seed, share.thread, threads),
+            secure,
+            frames: Vec::new(),
+            held: NOBODY,
+            least_lanes: lanes,
             connecting: 0,
             up: 0,
             busy: 0,
@@ -188,8 +212,8 @@ impl Worker {
             last: 0,
             finished: false,
             slab: Slab::new(),
-            before: Tally::new(),
-            inside: Tally::new(),
+            before,
+            inside,
             connect_times: histo(),
             vigil: Vigil::default(),
             cpu: [None; 2],
@@ -219,7 +243,8 @@ impl Worker {
 
     /// Makes the connections and waits for the start. False: there will be none.
     fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
-        for id in 0..self.pool.len() {
+        for _ in 0..self.share.connections {
+            let id = self.add_seat();
             self.enqueue(id);
         }
         self.connect_some(driver);
@@ -295,11 +320,30 @@ impl Worker {
         self.send(Message::Slab(self.share.thread, slab));
     }
 
+    /// Takes the oldest request that is due and has no lane.
     fn oldest_waiting(&mut self) -> Option<u64> {
         match &mut self.pace {
+            _ if !self.returned.is_empty() => self.returned.pop_front(),
             Pace::Open(backlog) => backlog.pop(),
             Pace::Closed | Pace::Counted(_) => None,
         }
+    }
+
+    /// How many there are.
+    fn queued(&self) -> u64 {
+        let waiting = match &self.pace {
+            Pace::Open(backlog) => backlog.waiting(),
+            Pace::Closed | Pace::Counted(_) => 0,
+        };
+        waiting + self.returned.len() as u64
+    }
+
+    /// One seat more.
+    fn add_seat(&mut self) -> SeatId {
+        let number = self.share.number(self.pool.len());
+        self.patience.grow(self.plan.lanes);
+        self.connect_patience.grow(1);
+        self.pool.grow(number % self.plan.targets.len() as u32)
     }
 
     fn never_sent(&mut self, due: u64, now: u64) {
@@ -309,12 +353,12 @@ impl Worker {
 
     /// Closes what is open and gives the driver time to do it.
     fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
-        for seat in &mut self.pool.seats {
-            if let Some(conn) = seat.conn.take() {
-                match seat.state {
-                    State::Up => driver.close(conn),
-                    _ => driver.abort(conn),
-                }
+        for id in 0..self.pool.len() {
+            let seat = self.pool.seat(id);
+            if seat.state == State::Up {
+                self.close(driver, id);
+            } else if let Some(conn) = seat.conn.take() {
+                driver.abort(conn);
             }
         }
         let until = self.clock.now() + CLOSING;
@@ -324,7 +368,7 @@ impl Worker {
         Ok(())
     }
 
-    fn report(mut self) {
+    fn report(self) {
         let (cpu_us, vigil_us, busy) = match self.cpu {
             [Some((from, start, awake)), Some((to, end, awake_after))] if end > start => {
                 let used = to.since(from);
@@ -336,15 +380,18 @@ impl Worker {
         };
         let outcome = Outcome {
             thread: self.share.thread,
-            before: std::mem::replace(&mut self.before, Tally::new()),
-            window: std::mem::replace(&mut self.inside, Tally::new()),
-            connect: std::mem::replace(&mut self.connect_times, histo()),
+            before: self.before,
+            window: self.inside,
+            connect: self.connect_times,
             used: self.used,
+            least_lanes: self.least_lanes,
+            tls: self.secure.map(|secure| secure.books),
             cpu_us,
             vigil_us,
             busy,
         };
-        self.send(Message::Done(Box::new(outcome)));
+        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
+        let _ = self.messages.send(Message::Done(Box::new(outcome)));
     }
 
     fn send(&self, message: Message) {
@@ -354,23 +401,14 @@ impl Worker {
 
     fn show_gauges(&self) {
         let gauge = &self.shared.gauges[self.share.thread as usize];
-        let queued = match &self.pace {
-            Pace::Open(backlog) => backlog.waiting(),
-            Pace::Closed | Pace::Counted(_) => 0,
-        };
         gauge.open.store(self.up, Ordering::Relaxed);
-        let waiting = u64::from(self.busy) + u64::from(self.wanting) + queued;
+        let waiting = u64::from(self.busy) + u64::from(self.wanting) + self.queued();
         gauge.waiting.store(waiting, Ordering::Relaxed);
     }
 
     /// The counts that a request due then belongs to.
     fn tally(&mut self, due: u64) -> &mut Tally {
         if due < self.window { &mut self.before } else { &mut self.inside }
-    }
-
-    /// The number of a seat among the connections of all threads.
-    fn number(&self, id: SeatId) -> u32 {
-        self.share.first + id
     }
 
     fn phase(&self) -> Phase {
@@ -395,7 +433,7 @@ impl Handler for Worker {
             Event::Data(bytes) => self.on_data(io, id, bytes, now),
             Event::Connected => self.on_connected(io, id, now),
             Event::Eof => self.on_eof(io, id, now),
-            Event::Failed { error, .. } => self.on_failed(io, id, &error, now),
+            Event::Failed { error, unsent } => self.on_failed(io, id, &error, unsent, now),
             Event::Accepted | Event::Sent => {}
         }
     }

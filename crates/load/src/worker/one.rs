@@ -2,9 +2,10 @@
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::h1::{AnswerEvent, WireError};
+use weir_wire::h1::{AnswerEvent, Framing, WireError, headers};
 
 use super::{LaneId, SeatId, Worker};
+use crate::prepared::Said;
 
 impl Worker {
     /// Sends the request of a lane.
@@ -14,18 +15,28 @@ impl Worker {
         if self.plan.lanes > 1 {
             seat.order.get_or_insert_default().push_back(lane);
         }
-        seat.answers.request_sent(self.plan.head);
+        let kind = self.pool.lanes[lane as usize].ask;
+        let ask = &self.plan.asks[kind as usize];
+        seat.answers.request_sent(ask.head);
         // Only seats with a connection are asked.
         let Some(conn) = seat.conn else { return };
-        let mut bytes = self.plan.bytes.len();
-        match self.plan.body {
-            None => io.send(conn, &self.plan.bytes),
-            Some(body) => {
-                io.send_with(conn, &self.plan.bytes, body);
-                bytes += body.len();
-            }
+        let (bytes, body) = match &ask.said {
+            Said::One { bytes, body } => (&bytes[..], *body),
+            Said::OneFilled(form) => self.mix.fill_one(kind, form),
+            // The plan prepares for the protocol that is spoken.
+            Said::Two { .. } | Said::TwoFilled { .. } => return,
+        };
+        if seat.tls.is_some() {
+            let parts = [bytes, body.unwrap_or_default()];
+            let sealed = Worker::seal(&mut self.secure, &mut seat.tls, io, conn, &parts);
+            self.slab.counts.bytes_out += sealed.unwrap_or_default();
+            return;
         }
-        self.slab.counts.bytes_out += bytes as u64;
+        match body {
+            None => io.send(conn, bytes),
+            Some(body) => io.send_with(conn, bytes, body),
+        }
+        self.slab.counts.bytes_out += (bytes.len() + body.map_or(0, <[u8]>::len)) as u64;
     }
 
     /// The lane whose answer is next.
@@ -43,10 +54,16 @@ impl Worker {
             let lane_id = self.oldest(id);
             let seat = &mut self.pool.seats[id as usize];
             let lane = &mut self.pool.lanes[lane_id as usize];
+            let check = &self.plan.asks[lane.ask as usize].check;
             let end = loop {
                 match seat.answers.next(&mut rest) {
-                    Ok(Some(AnswerEvent::Head(head))) => lane.answer.head(head.status, head.framing),
-                    Ok(Some(AnswerEvent::Body(piece))) => lane.answer.body(piece, &self.plan.check),
+                    Ok(Some(AnswerEvent::Head(head))) => {
+                        lane.answer.head(head.status, length(head.framing));
+                        if check.wants_headers() {
+                            lane.answer.headers(check.headers_right(headers(head.raw)));
+                        }
+                    }
+                    Ok(Some(AnswerEvent::Body(piece))) => lane.answer.body(piece, check),
                     Ok(Some(AnswerEvent::Informational(_))) => {}
                     Ok(Some(AnswerEvent::End { keep_alive })) => break Ok(keep_alive),
                     Ok(None) => {
@@ -69,10 +86,13 @@ impl Worker {
             if let Some(order) = &mut seat.order {
                 order.pop_front();
             }
+            if rest.is_empty() {
+                return self.complete(io, id, lane_id, keep_alive, now);
+            }
             let conn = seat.conn;
             self.complete(io, id, lane_id, keep_alive, now);
             // What follows the connection's last answer goes with the connection.
-            if rest.is_empty() || self.pool.seats[id as usize].conn != conn {
+            if self.pool.seats[id as usize].conn != conn {
                 return;
             }
         }
@@ -105,5 +125,12 @@ impl Worker {
             Ok(true) => self.complete(io, id, lane, false, now),
             Ok(false) | Err(_) => self.cut(io, id, ErrorKind::ClosedEarly, now),
         }
+    }
+}
+
+fn length(framing: Framing) -> Option<u64> {
+    match framing {
+        Framing::Length(length) => Some(length),
+        Framing::None | Framing::Chunked | Framing::UntilClose => None,
     }
 }

@@ -32,10 +32,9 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// For numbers below `count`, and `most` later.
-    pub(super) fn new(count: u32, most: u32, now: u64) -> Patience {
-        let mut behind = Vec::with_capacity(most.max(count) as usize);
-        behind.resize(count as usize, UNFILED);
+    /// For nobody yet, and numbers below `most` later.
+    pub(super) fn new(most: u32, now: u64) -> Patience {
+        let behind = Vec::with_capacity(most as usize);
         Patience { files: vec![LAST; TICKS as usize].into(), behind, overdue: LAST, tick: now / TICK }
     }
 
@@ -82,6 +81,12 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
 
+    fn patience(count: u32, now: u64) -> Patience {
+        let mut patience = Patience::new(count, now);
+        patience.grow(count);
+        patience
+    }
+
     fn all(patience: &mut Patience, now: u64) -> Vec<u32> {
         let mut ids: Vec<u32> = std::iter::from_fn(|| patience.take(now)).collect();
         ids.sort_unstable();
@@ -90,7 +95,7 @@ mod tests {
 
     #[test]
     fn nobody_is_taken_early_and_nobody_more_than_a_tick_late() {
-        let mut patience = Patience::new(100, 100, 3 * SECOND);
+        let mut patience = patience(100, 3 * SECOND);
         for id in 0..100 {
             patience.watch(id, 4 * SECOND + u64::from(id) * MILLI);
         }
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn who_is_filed_stays_where_it_is_until_it_is_taken() {
-        let mut patience = Patience::new(2, 2, 0);
+        let mut patience = patience(2, 0);
         patience.watch(1, SECOND);
         patience.watch(1, 2 * SECOND);
         assert_eq!(all(&mut patience, SECOND + TICK), [1]);
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn times_far_ahead_are_looked_at_on_the_way() {
-        let mut patience = Patience::new(1, 1, 0);
+        let mut patience = patience(1, 0);
         patience.watch(0, 25 * SECOND);
         let mut looks = Vec::new();
         for now in (0..30 * SECOND).step_by(TICK as usize) {
@@ -134,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_loses_nobody() {
-        let mut patience = Patience::new(10, 10, 0);
+        let mut patience = patience(10, 0);
         (0..10).for_each(|id| patience.watch(id, u64::from(id) * SECOND));
         assert_eq!(all(&mut patience, 3_600 * SECOND).len(), 10);
     }

@@ -6,8 +6,11 @@
 
 use std::collections::VecDeque;
 
+use weir_model::load::ErrorKind;
 use weir_net::Conn;
 use weir_wire::h1::{Answers, Limits};
+use weir_wire::h2::Client;
+use weir_wire::tls::Session;
 
 use super::{LaneId, SeatId};
 use crate::check::Answer;
@@ -41,8 +44,11 @@ pub(super) struct Seat {
     /// Lives of this connection in a row that brought no answer.
     pub fails: u8,
     pub conn: Option<Conn>,
-    /// When connecting began.
+    /// Which of the order's targets it goes to.
+    pub target: u32,
+    /// When connecting began, and when the connection was there.
     pub begun: u64,
+    pub since: u64,
     /// Requests that this life may still send.
     pub room: u64,
     /// This life has brought an answer.
@@ -54,27 +60,44 @@ pub(super) struct Seat {
     pub wants: u32,
     /// The first of its free lanes; each knows the next.
     pub free: LaneId,
+    pub tls: Option<Session>,
+    pub two: Option<Box<Client>>,
     pub answers: Answers,
     /// Lanes with a request in flight in the order of sending, where there can be more than one.
+    #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
     pub order: Option<Box<VecDeque<LaneId>>>,
 }
 
 impl Seat {
-    pub(super) fn new(lanes: u32) -> Seat {
+    pub(super) fn new(lanes: u32, target: u32) -> Seat {
         Seat {
             state: State::Down,
             in_line: false,
             fails: 0,
             conn: None,
+            target,
             begun: 0,
+            since: 0,
             room: 0,
             used: false,
             lanes,
             busy: 0,
             wants: 0,
             free: NO_LANE,
+            tls: None,
+            two: None,
             answers: Answers::new(Limits::default()),
             order: None,
+        }
+    }
+}
+
+impl Seat {
+    /// What a failure while the two sides agree is, if it is one of TLS, and in words when it happened.
+    pub(super) fn shaking(&self) -> (Option<ErrorKind>, &'static str) {
+        match &self.tls {
+            Some(session) if !session.ready() => (Some(ErrorKind::Tls), "during the TLS handshake"),
+            _ => (None, "before its SETTINGS of HTTP/2 came"),
         }
     }
 }
@@ -131,25 +154,21 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// So many seats; room for `most`, so that growing moves nothing.
-    pub(super) fn new(seats: u32, most: u32, each: u32) -> Pool {
-        let (most_seats, most_lanes) = (most.max(seats) as usize, most.max(seats) as usize * each as usize);
-        let mut pool = Pool {
+    /// No seats yet; room for `most`, so that growing moves nothing.
+    pub(super) fn new(most: u32, each: u32) -> Pool {
+        let (most_seats, most_lanes) = (most as usize, most as usize * each as usize);
+        Pool {
             each,
             seats: Vec::with_capacity(most_seats),
             lanes: Vec::with_capacity(most_lanes),
             line: VecDeque::with_capacity(most_seats),
-        };
-        for _ in 0..seats {
-            pool.grow();
         }
-        pool
     }
 
-    /// One seat more.
-    pub(super) fn grow(&mut self) -> SeatId {
+    /// One seat more, for a connection to this target.
+    pub(super) fn grow(&mut self, target: u32) -> SeatId {
         let id = self.seats.len() as SeatId;
-        self.seats.push(Seat::new(self.each));
+        self.seats.push(Seat::new(self.each, target));
         self.lanes.extend((0..self.each).map(|_| Lane::new()));
         id
     }
@@ -253,8 +272,9 @@ mod tests {
     }
 
     fn up(seats: u32, lanes: u32) -> Pool {
-        let mut pool = Pool::new(seats, seats, lanes);
+        let mut pool = Pool::new(seats, lanes);
         for id in 0..seats {
+            assert_eq!(pool.grow(0), id);
             let seat = pool.seat(id);
             seat.state = State::Up;
             seat.room = u64::MAX;

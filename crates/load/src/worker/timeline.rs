@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use weir_net::Io;
 
 use super::seat::{Does, State};
+use super::two::NOBODY;
 use super::{Pace, SWEEP, Worker};
 use crate::clock::{NEVER, SECOND};
 use crate::cpu::CpuTime;
@@ -44,7 +45,11 @@ impl Worker {
             }
         }
         for id in 0..seats {
+            // What one connection gets leaves together.
+            self.held = id;
             self.serve(io, id);
+            self.held = NOBODY;
+            self.flush(io, id);
         }
     }
 
@@ -112,11 +117,7 @@ impl Worker {
     }
 
     fn is_at_rest(&self) -> bool {
-        let queued = match &self.pace {
-            Pace::Open(backlog) => backlog.waiting(),
-            Pace::Closed | Pace::Counted(_) => 0,
-        };
-        self.busy == 0 && self.wanting == 0 && queued == 0
+        self.busy == 0 && self.wanting == 0 && self.queued() == 0
     }
 
     /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
@@ -205,10 +206,9 @@ impl Worker {
     /// Gives due requests to free lanes.
     fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
         self.dispatch_thoughts(io, now);
-        while let Pace::Open(backlog) = &mut self.pace
-            && backlog.waiting() > 0
+        while self.queued() > 0
             && let Some((id, lane)) = self.pool.take()
-            && let Some(due) = backlog.pop()
+            && let Some(due) = self.oldest_waiting()
         {
             if self.pool.seat(id).state == State::Up {
                 self.request(io, id, lane, due, now);
@@ -217,7 +217,18 @@ impl Worker {
                 self.enqueue(id);
             }
         }
+        self.grow();
         self.connect_some(io);
+    }
+
+    /// Makes more connections, if requests wait for which there are none, nor are any being made, and the order allows it.
+    fn grow(&mut self) {
+        let most = self.share.connections + self.share.more;
+        let lanes = u64::from(self.plan.lanes);
+        while self.pool.len() < most && self.queued() > (self.queue.len() as u64 + u64::from(self.connecting)) * lanes {
+            let id = self.add_seat();
+            self.enqueue(id);
+        }
     }
 
     /// Looks, a hundred times a second, for those that have waited long enough.

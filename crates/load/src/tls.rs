@@ -1,0 +1,105 @@
+//! How an order's TLS is to be spoken, ready for the sessions of `weir_wire`. Reads the PEM files; it does not know
+//! connections.
+
+use std::fs;
+use std::path::Path;
+
+use weir_model::load::{LoadSpec, Target, TlsSpec, TlsVersion};
+use weir_wire::tls::{ClientConfig, ClientOptions, Identity, ServerName, Version};
+
+/// What all sessions of a load share.
+#[derive(Debug)]
+pub(crate) struct TlsPlan {
+    pub config: ClientConfig,
+    /// Whom to ask for, by target.
+    pub names: Vec<ServerName>,
+}
+
+impl TlsPlan {
+    /// Reads the files and checks the options. `None`: TLS is not spoken.
+    ///
+    /// # Errors
+    /// What cannot be read or used, for people.
+    pub(crate) fn new(spec: &LoadSpec) -> Result<Option<TlsPlan>, String> {
+        let Some(tls) = &spec.tls else {
+            return Ok(None);
+        };
+        let options = options(tls, spec.http.as_str())?;
+        let config = ClientConfig::new(&options).map_err(|error| format!("TLS: {error}"))?;
+        let names: Result<_, String> = spec.targets.iter().map(|target| name(tls, target)).collect();
+        Ok(Some(TlsPlan { config, names: names? }))
+    }
+}
+
+fn options(tls: &TlsSpec, alpn: &str) -> Result<ClientOptions, String> {
+    let identity = |(chain, key): &(_, _)| Ok::<_, String>(Identity { chain: read(chain)?, key: read(key)? });
+    Ok(ClientOptions {
+        versions: (version(tls.versions.0), version(tls.versions.1)),
+        suites: tls.suites.clone(),
+        groups: tls.groups.clone(),
+        authorities: tls.authorities.as_deref().map(read).transpose()?,
+        identity: tls.identity.as_ref().map(identity).transpose()?,
+        alpn: Some(alpn.to_owned()),
+        resumption: tls.resumption,
+    })
+}
+
+fn version(version: TlsVersion) -> Version {
+    match version {
+        TlsVersion::Tls12 => Version::Tls12,
+        TlsVersion::Tls13 => Version::Tls13,
+    }
+}
+
+fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, String> {
+    let path = path.as_ref();
+    fs::read(path).map_err(|error| format!("TLS: {}: {error}", path.display()))
+}
+
+/// The name given, or the host of the target's authority.
+fn name(tls: &TlsSpec, target: &Target) -> Result<ServerName, String> {
+    let host = tls.server_name.as_deref().unwrap_or_else(|| host_of(&target.authority));
+    ServerName::new(host).map_err(|error| format!("TLS: {host:?}: {error}; give the name that is to be asked for"))
+}
+
+/// An authority less its port.
+fn host_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        // The last colon of [::1] or ::1 is inside the address.
+        Some((host, port))
+            if port.bytes().all(|b| b.is_ascii_digit()) && (!host.contains(':') || host.ends_with(']')) =>
+        {
+            host
+        }
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::spec;
+
+    #[test]
+    fn the_host_is_the_authority_less_its_port() {
+        for (authority, host) in [
+            ("example.com", "example.com"),
+            ("example.com:8443", "example.com"),
+            ("127.0.0.1:1", "127.0.0.1"),
+            ("[::1]:8443", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("::1", "::1"),
+        ] {
+            assert_eq!(host_of(authority), host);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let mut spec = spec();
+        assert!(TlsPlan::new(&spec).unwrap().is_none());
+        spec.tls = Some(TlsSpec { authorities: Some("/nowhere/ca.pem".into()), ..TlsSpec::default() });
+        let error = TlsPlan::new(&spec).unwrap_err();
+        assert!(error.contains("/nowhere/ca.pem"), "{error}");
+    }
+}
