@@ -14,8 +14,6 @@ use crate::line::Sink;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::spoil::Rendered;
 
-/// Bodies over this size, in bytes, are not copied whole by a line that copies.
-const LARGE: usize = 256 << 10;
 /// Bytes a chunk of a chunked answer.
 const CHUNK: usize = 16 << 10;
 
@@ -86,7 +84,8 @@ impl Given {
         self.bytes
     }
 
-    fn content_type(&self) -> Option<&str> {
+    /// The content type, if there is one, and it is text.
+    pub(crate) fn content_type(&self) -> Option<&str> {
         let text = std::str::from_utf8(&self.bytes[..self.type_length]).ok()?;
         Some(text).filter(|text| !text.is_empty())
     }
@@ -133,8 +132,7 @@ impl Writer {
             }
             Source::Headers => self.send(to, answer, resolved.content_type, answer.given.body()),
             Source::Books => {
-                let mut text = serde_json::to_vec_pretty(&books()).unwrap_or_default();
-                text.push(b'\n');
+                let text = books_page(&books());
                 self.send(to, answer, resolved.content_type, &text)
             }
         }
@@ -236,22 +234,35 @@ impl Answer {
 
     /// The length that this answer claims to have in place of the true one.
     pub(crate) fn false_length(&self, length: u64) -> Option<u64> {
-        let Some(Fault::Length { more }) = self.fault else {
-            return None;
-        };
-        // Nothing is not less than nothing.
-        Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
+        false_length(self.fault, length)
     }
 
     /// Whether the body is too large to be copied at once.
     pub(crate) fn is_large(&self) -> bool {
-        matches!(&self.resolved.body, Body::Static(bytes) if bytes.len() > LARGE)
+        self.resolved.is_large()
     }
 
     /// Whether a body follows the head.
     pub(crate) fn has_body(&self) -> bool {
         !self.head_only && !resolve::bodiless(self.resolved.plan.status) && self.resolved.plan.status != 205
     }
+}
+
+/// The length that an answer with this fault claims to have in place of the true one.
+pub(crate) fn false_length(fault: Option<Fault>, length: u64) -> Option<u64> {
+    let Some(Fault::Length { more }) = fault else {
+        return None;
+    };
+    // Nothing is not less than nothing.
+    Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
+}
+
+/// The accounts, as a page.
+pub(crate) fn books_page(books: &Books) -> Vec<u8> {
+    // A struct of numbers and maps is always JSON.
+    let mut text = serde_json::to_vec_pretty(books).unwrap_or_default();
+    text.push(b'\n');
+    text
 }
 
 /// Counts what is queued.

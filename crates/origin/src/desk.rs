@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_wire::tls::Scratch;
 
-use crate::answer::{Answer, Role, Writer, Written};
+use crate::answer::{Answer, Role, Writer, Written, books_page};
 use crate::books::{Counters, Ledger};
 use crate::chance::Chance;
 use crate::fault::Fault;
@@ -21,6 +21,9 @@ const SPARE: usize = 64;
 /// Largest buffer kept, bytes.
 const SPARE_SIZE: usize = 64 << 10;
 
+/// Largest buffer for frames kept, bytes.
+const FRAMES_SIZE: usize = 256 << 10;
+
 /// Shared by the connections of one worker.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -35,6 +38,8 @@ pub(crate) struct Desk {
     /// For sessions of TLS: what was opened last, and what is sealed and not yet sent.
     pub(crate) scratch: Scratch,
     pub(crate) sealed: Vec<u8>,
+    /// For frames of HTTP/2.
+    frames: Vec<u8>,
     /// For answers whose target does not say.
     manner: Manner,
     /// The manner is not plain.
@@ -56,6 +61,7 @@ impl Desk {
             spare: Vec::new(),
             scratch: Scratch::new(),
             sealed: Vec::new(),
+            frames: Vec::new(),
             manner,
             special,
             chance,
@@ -105,6 +111,23 @@ impl Desk {
     /// A connection is gone.
     pub(crate) fn closed(&self) {
         self.ledger.closed();
+    }
+
+    /// The buffer for frames, empty. To be given back.
+    pub(crate) fn frames(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Takes it back.
+    pub(crate) fn keep_frames(&mut self, mut frames: Vec<u8>) {
+        frames.clear();
+        frames.shrink_to(FRAMES_SIZE);
+        self.frames = frames;
+    }
+
+    /// The accounts, as a page.
+    pub(crate) fn books_page(&self) -> Vec<u8> {
+        books_page(&self.ledger.books())
     }
 
     /// A buffer to use; empty, or what is in it does not matter.

@@ -37,7 +37,7 @@ pub(crate) const HIGH_WATER: usize = 256 << 10;
 pub(crate) const MAX_WAITING: usize = 4096;
 /// How long a connection whose peer broke the protocol stays readable after the 400: closing while bytes still come
 /// would reset it, and the peer might never see why.
-const LINGER: Duration = Duration::from_millis(100);
+pub(crate) const LINGER: Duration = Duration::from_millis(100);
 
 /// One connection, without its parser.
 #[derive(Debug, Default)]
@@ -117,6 +117,11 @@ impl Flow {
             handed: mem::take(&mut self.handed),
             ..Flow::default()
         };
+    }
+
+    /// Its connection.
+    pub(crate) fn conn(&self) -> Option<Conn> {
+        self.conn
     }
 
     /// Whether the connection is no longer ours.

@@ -35,6 +35,7 @@ mod secure;
 mod spoil;
 mod talk;
 mod timers;
+mod two;
 mod value;
 mod wheel;
 mod worker;

@@ -5,9 +5,11 @@
 //!
 //! This module does not know connections, delays or books.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use weir_wire::h1::encode::{self, BodyFraming, Persistence};
+use weir_wire::h2::{EncodeError, Prepared};
 
 use crate::page;
 use crate::payload::payload;
@@ -15,6 +17,12 @@ use crate::route::{self, Plan, Subject};
 
 /// Bodies up to this size travel with their head in one copied piece; larger ones are handed over in place.
 pub(crate) const SMALL: usize = 4096;
+
+/// Bodies over this size, in bytes, are not copied whole by a line that copies.
+const LARGE: usize = 256 << 10;
+
+/// What answers call their server.
+pub(crate) const SERVER: &str = "weir-origin";
 
 /// Targets kept. More different ones than this in turn are resolved again each time, which costs a
 /// microsecond or so and is otherwise the same.
@@ -87,6 +95,8 @@ pub(crate) struct Resolved {
     pub(crate) ready_head: usize,
     /// The target says when, or with what fault, it is answered.
     pub(crate) special: bool,
+    /// The head of the usual answer in HTTP/2, once one was asked for.
+    prepared: OnceCell<Prepared>,
 }
 
 /// Whether an answer of this status never has a body (RFC 9110, section 6.4.1).
@@ -111,7 +121,7 @@ pub(crate) fn encode_head(
         205 => BodyFraming::Length(0),
         _ => framing,
     };
-    let server = ("Server", "weir-origin");
+    let server = ("Server", SERVER);
     let typed = [server, ("Content-Type", content_type)];
     let headers = if bodiless(status) { &typed[..1] } else { &typed[..] };
     if encode::answer_head(out, status, headers, framing, persistence).is_err() {
@@ -185,7 +195,47 @@ impl Resolved {
             }
         }
         let special = plan.delay.is_some() || plan.faults.is_some();
-        Resolved { plan, own, source, body, content_type, ready: ready.into(), ready_head, special }
+        Resolved {
+            plan,
+            own,
+            source,
+            body,
+            content_type,
+            ready: ready.into(),
+            ready_head,
+            special,
+            prepared: OnceCell::new(),
+        }
+    }
+}
+
+impl Resolved {
+    /// Whether the body is too large to be copied at once.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(&self.body, Body::Static(bytes) if bytes.len() > LARGE)
+    }
+
+    /// The head of the usual answer in HTTP/2, if `source` is [`Source::Fixed`].
+    pub(crate) fn two_usual(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let head = self.two_head(self.content_type, Some(self.body.bytes().len() as u64));
+            // Content types of fixed bodies are constants, and statuses are within 200 to 599.
+            head.expect("a head of constants can be sent")
+        })
+    }
+
+    /// The head of an answer in HTTP/2 that claims this length. `chunked=1` leaves the length away.
+    ///
+    /// # Errors
+    /// The content type cannot stand in a head.
+    pub(crate) fn two_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
+        let status = self.plan.status;
+        let typed = [("server", SERVER), ("content-type", content_type)];
+        if bodiless(status) {
+            return Prepared::answer(status, &typed[..1], None);
+        }
+        let length = length.filter(|_| !self.plan.chunked);
+        Prepared::answer(status, &typed, if status == 205 { Some(0) } else { length })
     }
 }
 

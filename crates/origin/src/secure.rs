@@ -107,7 +107,7 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
             Ok(Some(TlsEvent::Ready)) => {
                 if let Some(agreed) = line.session.agreed() {
                     desk.ledger().tls(|books| count(books, &agreed));
-                    talk.agreed_on(agreed.alpn.as_deref());
+                    talk.agreed_on(line.conn, agreed.alpn.as_deref());
                 }
             }
             Ok(Some(TlsEvent::Closed)) => talk.hear(line, desk, Heard::Eof),

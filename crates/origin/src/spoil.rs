@@ -102,8 +102,40 @@ pub(crate) struct Drip {
     head_left: u64,
     body_left: u64,
     step: usize,
-    /// By the clock: when the next bytes are due, and how long after those before them.
-    pace: Option<(Instant, Duration)>,
+    /// By the clock, or as room comes.
+    pace: Option<Pace>,
+}
+
+/// When how much of an answer is let out, to reach so many bytes a second.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    next: Instant,
+    pause: Duration,
+    step: usize,
+}
+
+impl Pace {
+    /// Begins now, at so many bytes a second.
+    pub(crate) fn new(rate: u32) -> Pace {
+        let step = (f64::from(rate) * DRIP_EVERY.as_secs_f64()).floor().max(1.0);
+        let pause = Duration::from_secs_f64(step / f64::from(rate));
+        Pace { next: Instant::now(), pause, step: step as usize }
+    }
+
+    /// When the next bytes are due.
+    pub(crate) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// How many bytes are due at a time.
+    pub(crate) fn step(&self) -> usize {
+        self.step
+    }
+
+    /// They were let out.
+    pub(crate) fn advance(&mut self) {
+        self.next += self.pause;
+    }
 }
 
 /// Bytes of an answer that waits for room, let out at a time.
@@ -112,10 +144,9 @@ const POUR: usize = 64 << 10;
 impl Drip {
     /// Begins now, at so many bytes a second.
     pub(crate) fn new(rendered: Rendered, written: Written, answer: &Answer, rate: u32) -> Drip {
-        let step = (f64::from(rate) * DRIP_EVERY.as_secs_f64()).floor().max(1.0);
-        let pause = Duration::from_secs_f64(step / f64::from(rate));
+        let pace = Pace::new(rate);
         let drip = Drip::pour(rendered, written, answer);
-        Drip { step: step as usize, pace: Some((Instant::now(), pause)), ..drip }
+        Drip { step: pace.step(), pace: Some(pace), ..drip }
     }
 
     /// As fast as room comes.
@@ -127,7 +158,7 @@ impl Drip {
 
     /// When the next bytes are due; `None`: now.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.pace.map(|(next, _)| next)
+        self.pace.as_ref().map(Pace::next)
     }
 
     /// Whether all is out.
@@ -137,8 +168,8 @@ impl Drip {
 
     /// Lets the next bytes out: what it were, and on whose account.
     pub(crate) fn drop_out(&mut self, to: &mut impl Sink) -> (Written, Role) {
-        if let Some((next, pause)) = &mut self.pace {
-            *next += *pause;
+        if let Some(pace) = &mut self.pace {
+            pace.advance();
         }
         let bytes = self.rendered.let_out(self.step, to) as u64;
         let before_body = self.head_left.min(bytes);
@@ -193,9 +224,8 @@ mod tests {
     #[test]
     fn drips_have_their_rate() {
         for rate in [1, 7, 99, 100, 1000, 1_000_000] {
-            let drip = Drip::new(Rendered::default(), Written::default(), &Answer::interim(), rate);
-            let pause = drip.pace.map_or(0.0, |(_, pause)| pause.as_secs_f64());
-            let per_second = drip.step as f64 / pause;
+            let pace = Pace::new(rate);
+            let per_second = pace.step() as f64 / pace.pause.as_secs_f64();
             assert!((per_second / f64::from(rate) - 1.0).abs() < 0.001, "{per_second} for {rate}");
         }
     }

@@ -1,18 +1,17 @@
 //! What is spoken on one connection: HTTP/1 or HTTP/2, found out from its first bytes.
 //!
-//! A client that knows beforehand that this server speaks HTTP/2 begins with a preface (RFC 9113 section 3.4) whose
-//! first four bytes begin no request of HTTP/1 that anybody sends.
+//! A client that knows beforehand that this server speaks HTTP/2 begins with a preface (RFC 9113 section 3.4), which is no
+//! request of HTTP/1; with TLS the two have agreed before (ALPN), or the first bytes tell here too.
 //!
 //! This module does not know drivers, nor whether there is TLS below.
 
 use weir_net::Conn;
+use weir_wire::h2::{self, Spoken};
 
 use crate::desk::Desk;
 use crate::line::Line;
 use crate::one::One;
-
-/// How HTTP/2 begins, as far as it has to be looked at: the method is no registered one.
-const PREFACE: &[u8] = b"PRI ";
+use crate::two::Two;
 
 /// Something that happened on a connection, as protocols see it.
 #[derive(Debug)]
@@ -40,6 +39,8 @@ pub(crate) enum Heard<'a> {
 pub(crate) struct Talk {
     tongue: Tongue,
     one: One,
+    /// When that is spoken. Boxed, since others are the rule.
+    two: Option<Box<Two>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +48,13 @@ enum Tongue {
     /// So many bytes of the preface have come, and nothing else.
     Unknown(u8),
     One,
+    Two,
 }
 
 impl Talk {
     /// Nobody is there.
     pub(crate) fn new() -> Talk {
-        Talk { tongue: Tongue::Unknown(0), one: One::new() }
+        Talk { tongue: Tongue::Unknown(0), one: One::new(), two: None }
     }
 
     /// A new connection in place of an old one.
@@ -62,14 +64,25 @@ impl Talk {
     }
 
     /// The two sides have agreed on a protocol, by ALPN, or on none.
-    pub(crate) fn agreed_on(&mut self, protocol: Option<&str>) {
-        let _ = protocol;
+    pub(crate) fn agreed_on(&mut self, conn: Conn, protocol: Option<&str>) {
+        match protocol {
+            Some("h2") => self.speak_two(conn),
+            Some(_) => self.tongue = Tongue::One,
+            // The first bytes will tell.
+            None => {}
+        }
+    }
+
+    fn speak_two(&mut self, conn: Conn) {
+        self.tongue = Tongue::Two;
+        self.two = Some(Box::new(Two::new(conn)));
     }
 
     /// Whether the connection is no longer ours.
     pub(crate) fn is_over(&self) -> bool {
         match self.tongue {
             Tongue::Unknown(_) | Tongue::One => self.one.flow.is_gone(),
+            Tongue::Two => self.two.as_ref().is_none_or(|two| two.is_gone()),
         }
     }
 
@@ -79,19 +92,36 @@ impl Talk {
         match (self.tongue, heard) {
             (Tongue::Unknown(seen), Heard::Data(bytes)) => self.first_bytes(line, desk, seen, bytes),
             (Tongue::One | Tongue::Unknown(_), heard) => self.one.hear(line, desk, heard),
+            (Tongue::Two, heard) => self.hear_two(line, desk, heard),
+        }
+    }
+
+    fn hear_two(&mut self, line: &mut impl Line, desk: &mut Desk, heard: Heard<'_>) {
+        if let Some(two) = &mut self.two {
+            two.hear(line, desk, heard);
+            if two.is_gone() {
+                self.two = None;
+            }
         }
     }
 
     #[cold]
     fn first_bytes(&mut self, line: &mut impl Line, desk: &mut Desk, seen: u8, bytes: &[u8]) {
-        let (before, rest) = PREFACE.split_at(usize::from(seen));
-        let same = rest.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        if same == bytes.len() && same < rest.len() {
-            // At most four.
-            self.tongue = Tongue::Unknown(seen + same as u8);
-            return;
+        // What was seen is the beginning of the preface, so it need not be kept.
+        let before = &h2::PREFACE[..usize::from(seen)];
+        let mut first = [0; h2::PREFACE.len()];
+        let more = bytes.len().min(first.len() - before.len());
+        first[..before.len()].copy_from_slice(before);
+        first[before.len()..][..more].copy_from_slice(&bytes[..more]);
+        match h2::spoken(&first[..before.len() + more]) {
+            // Undecided are fewer bytes than the preface has, so that was all.
+            Spoken::Undecided => return self.tongue = Tongue::Unknown((before.len() + more) as u8),
+            Spoken::One => self.tongue = Tongue::One,
+            Spoken::Two => match self.one.flow.conn() {
+                Some(conn) => self.speak_two(conn),
+                None => return,
+            },
         }
-        self.tongue = Tongue::One;
         if !before.is_empty() {
             self.hear(line, desk, Heard::Data(before));
         }
