@@ -6,17 +6,21 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 TEST_APT := nginx-light haproxy chromium chromium-driver python3-pip
-BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client
+BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server openssl
+OHA_VERSION := 1.16.0
+FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench
+.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench bench-many bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the table (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
-	@echo "make bench       compare what weir costs with wrk, hey, ab, h2load and nginx (about 15 minutes, quiet machine)"
+	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
+	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
+	@echo "make bench-instructions  count instructions a request and compare them with bench/INSTRUCTIONS.csv"
 	@echo "make schema      write the JSON schemas of suite.toml and product.toml anew"
 
 build:
@@ -53,8 +57,18 @@ fuzz:
 schema:
 	cargo run -q -p weir-model --example schema
 
-# Which peers are installed is said first. It refuses on a busy machine: BENCH=--anyway measures nevertheless.
+# Which peers are installed is said first. Others (h1load, wrk2) are used from PATH and from the folders of PEERS_PATH.
+# It refuses on a busy machine: BENCH=--anyway measures nevertheless. BENCH="--only '*-tls'" runs a part again.
 bench:
 	@scripts/apt-packages $(BENCH_APT)
+	@scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)
 	cargo build --release --locked -p weir -p weir-bench
-	target/release/peers $(BENCH)
+	PEERS_PATH="$$(scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)):$(PEERS_PATH)" target/release/peers $(BENCH)
+
+bench-many:
+	@scripts/apt-packages openssl
+	cargo build --release --locked -p weir -p weir-bench
+	target/release/peers many $(BENCH)
+
+bench-instructions:
+	bench/instructions compare

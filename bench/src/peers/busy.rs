@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
 
 /// A 1-minute load average from which on somebody else is at work. A benchmark's own load is in it for a minute
 /// after its end.
@@ -9,6 +12,35 @@ const LOAD: f64 = 0.5;
 
 /// Per cent of the last 10 s in which some task waited for a CPU.
 const PRESSURE: f64 = 5.0;
+
+/// What to do on a busy machine.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Measure even when the machine is busy, and say so in the file
+    #[arg(long)]
+    pub anyway: bool,
+    /// Seconds to wait for the machine to become quiet
+    #[arg(long, default_value_t = 300)]
+    pub wait: u64,
+}
+
+impl Args {
+    /// Why the machine is busy, if that is to be told and no reason to stop; empty when it is quiet.
+    ///
+    /// # Errors
+    /// When it is busy and stays so.
+    pub fn reasons(&self) -> anyhow::Result<Vec<String>> {
+        if self.anyway {
+            return Ok(reasons()?);
+        }
+        let reasons = wait(Duration::from_secs(self.wait))?;
+        if !reasons.is_empty() {
+            let why = reasons.join("; ");
+            bail!("the machine is busy: {why}. Wait, or say --anyway; nothing was measured or written");
+        }
+        Ok(reasons)
+    }
+}
 
 /// Why the machine is too busy; empty when it is not.
 ///
@@ -19,6 +51,24 @@ pub fn reasons() -> io::Result<Vec<String>> {
     // Without pressure information the load average has to do.
     let pressure = fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
     Ok(judge(&load, &pressure))
+}
+
+/// Waits until the machine is quiet, at most so long; then why it is not, empty when it is. What has just been built
+/// is in the load average for some minutes.
+fn wait(most: Duration) -> io::Result<Vec<String>> {
+    let start = Instant::now();
+    let mut told = false;
+    loop {
+        let reasons = reasons()?;
+        if reasons.is_empty() || start.elapsed() >= most {
+            return Ok(reasons);
+        }
+        if !told {
+            eprintln!("{}; waiting for up to {} s", reasons.join("; "), most.as_secs());
+            told = true;
+        }
+        std::thread::sleep(Duration::from_secs(2).min(most));
+    }
 }
 
 fn judge(loadavg: &str, pressure: &str) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! What a load generator sends, byte for byte: run once against a listener that writes it down.
+//! What a load generator sends, byte for byte, by a listener that writes it down; and what it agrees on with TLS and
+//! HTTP/2, by an nginx that does.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::cases::Wire;
 use super::process;
+use super::server::{Kind, Programs, nginx};
 use super::tool::{Load, Tool};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
@@ -29,13 +32,40 @@ pub fn request_of(tool: &Tool, path: &str, cpu: usize, folder: &Path) -> anyhow:
             std::thread::spawn(move || answer(socket, &tell));
         }
     });
-    let load = Load { url: format!("http://127.0.0.1:{port}{path}"), connections: 1, seconds: 1 };
-    let mut command = Command::new(&tool.program);
-    command.args(tool.kind.arguments(&load));
-    // How it ends is not the question.
-    let _ = process::run_on(cpu, &mut command, folder, Duration::from_secs(20));
+    run(tool, Wire::Plain, format!("http://127.0.0.1:{port}{path}"), cpu, folder);
     let last = told.try_iter().last().with_context(|| format!("{} sent no request", tool.kind.name()))?;
     Ok(last.replace(&port.to_string(), "PORT"))
+}
+
+/// How it ends is not the question here.
+fn run(tool: &Tool, wire: Wire, url: String, cpu: usize, folder: &Path) {
+    let load = Load { url, wire, connections: 1, streams: 1, seconds: 1 };
+    let mut command = Command::new(&tool.program);
+    command.args(tool.kind.arguments(&load));
+    let _ = process::run_on(cpu, &mut command, folder, Duration::from_secs(20));
+}
+
+/// What nginx says was agreed with the tool, and how long its last request was.
+///
+/// # Errors
+/// When there is no nginx, or it saw no request.
+pub fn agreed(tool: &Tool, wire: Wire, programs: &Programs, cpu: usize, folder: &Path) -> anyhow::Result<String> {
+    let log = folder.join("agreed.log");
+    std::fs::write(&log, "")?;
+    let program = programs.nginx.as_ref().context("what it agrees on is not known without nginx")?;
+    let settings = nginx::Settings { wire, sendfile: false, certificate: &programs.certificate, log: Some(&log) };
+    let server = nginx::serve(program, cpu, 128, &settings)?;
+    run(tool, wire, server.url(), cpu, folder);
+    drop(server);
+    let log = std::fs::read_to_string(&log)?;
+    let line = log.lines().next_back().with_context(|| format!("{} sent no request", tool.kind.name()))?;
+    let words: Vec<&str> = line.split(' ').collect();
+    let [version, suite, group, resumed, protocol, bytes] = words[..] else {
+        anyhow::bail!("{} wrote {line:?}", Kind::Nginx.name());
+    };
+    let session = if resumed == "r" { ", resumed" } else { "" };
+    let tls = if wire.is_tls() { format!("{version}, {suite}, {group}{session}, ") } else { String::new() };
+    Ok(format!("({tls}{protocol}; {bytes} bytes of the last request, as nginx counts)"))
 }
 
 /// Answers up to a hundred requests of a connection, and not faster than tools can be told of.

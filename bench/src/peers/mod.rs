@@ -8,9 +8,13 @@
 pub mod busy;
 pub mod capture;
 pub mod cases;
+pub mod certificate;
+pub mod facts;
+pub mod many;
 pub mod output;
 pub mod process;
 pub mod ratio;
+pub mod record;
 pub mod results;
 pub mod run;
 pub mod server;

@@ -1,189 +1,220 @@
-//! `RESULTS.md` and the raw samples beside it.
+//! `RESULTS.md`, made of the record.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use weir_stats::Estimate;
 
-use super::cases::{Cell, Part, Subject, grouped};
+use super::cases::{Cell, GROUPS, Group, Part, Subject, Wire, grouped};
 use super::ratio::{differences, middle, per_request, ratio};
-use super::run::{Got, Plan, Sample};
+use super::record::{Record, Run};
+use super::run::{Got, Sample};
 use super::targets::{self, verdict};
 use super::{server, tool};
 
-/// What is told beside the measurements.
-#[derive(Debug, Clone, Default)]
-pub struct Setting {
-    /// Name and value of what describes machine, programs and run.
-    pub facts: Vec<(String, String)>,
-    /// Why the machine was busy when it began; empty when it was quiet.
-    pub busy: Vec<String>,
-    /// How each tool was started, and the request that it sends.
-    pub requests: Vec<(String, String)>,
-    /// Tools that were not there.
-    pub missing: Vec<String>,
-}
-
 /// The whole of `RESULTS.md`.
-pub fn markdown(setting: &Setting, plan: &Plan, samples: &[Sample]) -> String {
+pub fn markdown(record: &Record) -> String {
     let mut out = String::from(
-        "# What weir costs beside its peers\n\nWritten by `make bench`; `README.md` says how it measures.\n",
+        "# What weir costs beside its peers\n\nWritten by `make bench`; `README.md` says how it measures, `docs/engine.md` why the numbers are what they are.\n",
     );
-    if !setting.busy.is_empty() {
-        let why = setting.busy.join("; ");
-        let _ = write!(out, "\n**The machine was busy when this was measured: {why}.** Take it as a hint.\n");
-    }
-    out.push_str("\n| | |\n|---|---|\n");
-    for (name, value) in &setting.facts {
-        let _ = writeln!(out, "| {name} | {} |", value.replace('|', "\\|"));
-    }
-    let _ = writeln!(out, "| CPU that neither client nor server used | {} |", neither(samples));
     out.push_str(READING);
-    for (number, cell) in plan.cells.iter().enumerate() {
-        let of_cell = OfCell { samples, number, rounds: plan.rounds };
-        let _ = write!(out, "\n## {}\n\n", cell.title());
-        match cell.part {
-            Part::Open => open_tables(&mut out, &of_cell),
-            _ => cost_table(&mut out, cell, &of_cell),
+    summary(&mut out, record);
+    for group in GROUPS {
+        for cell in cells(record, group) {
+            let of_cell = OfCell::new(record, cell);
+            let _ = write!(out, "\n## {}\n\n", cell.title());
+            match group.part() {
+                Part::Open => open_table(&mut out, &of_cell),
+                _ => cost_table(&mut out, &cell, &of_cell),
+            }
         }
     }
-    ends(&mut out, plan, samples);
-    failures(&mut out, plan, samples);
-    out.push_str("\n## Not compared\n\n");
-    for line in targets::NOT_COMPARED {
-        let _ = writeln!(out, "- {line}");
-    }
-    for line in &setting.missing {
-        let _ = writeln!(out, "- {line}");
-    }
-    out.push_str("\n## What was run, and what it sends\n");
-    for (command, request) in &setting.requests {
-        let _ = write!(out, "\n`{command}`\n\n```text\n{}\n```\n", request.replace('\r', "").trim_end());
+    ends(&mut out, &record.samples);
+    failures(&mut out, &record.samples);
+    for run in &record.runs {
+        about(&mut out, record, run);
     }
     out
 }
 
 const READING: &str = "
-CPU is what the kernel says that the process used, user and system, from its start to its end: connecting and its
-own start are in it. A ratio is weir's CPU a request over the peer's, taken within each round; the value is the median of
+CPU is what the kernel says that the process used, user and system, from its start to its end: connecting, handshakes and
+its own start are in it. A ratio is weir's CPU a request over the peer's, taken within each round; the value is the median of
 rounds, the brackets its 95 % interval. *Not surely* means that the interval reaches over the target. *null* is the
-floor: what it costs beside a peer (null / it) is about the least that any client or origin over the same kernel can.
+floor: what it costs beside a peer (null / it) is about the least that any client or origin over the same kernel can. It
+speaks plain HTTP/1.1 only. HTTP/2 with one stream a connection sends as many TCP segments, so the same floor holds; with 32
+streams a segment carries up to 32 requests, and the kernel's share of one shrinks until the user's code is what is compared.
+TLS has no floor here but the cipher's own cost.
+
+With TLS all speak TLS_AES_256_GCM_SHA384 with X25519 against a certificate with an ECDSA P-256 key, and no session is
+resumed: nginx offers nothing else, weir's client and h2load are told so, and the others put that suite first.
 ";
 
-/// Raw samples as CSV, in the order in which they were run.
-pub fn csv(plan: &Plan, samples: &[Sample]) -> String {
-    let mut out = String::from(
-        "round,place,part,connections,size,subject,requests,client_cpu_us,server_cpu_us,load_s,wall_s,others_share,stolen_share,error\n",
-    );
-    for sample in samples {
-        let cell = &plan.cells[sample.cell];
-        let (part, name) = (format!("{:?}", cell.part).to_lowercase(), sample.subject.name().replace(',', ""));
-        let _ = write!(out, "{},{},{part},{},{},{name},", sample.round, sample.place, cell.connections, cell.size);
-        let _ = match &sample.got {
-            Ok(got) => writeln!(
-                out,
-                "{},{:.0},{:.0},{},{:.3},{:.3},{:.3},",
-                got.requests, got.client_us, got.server_us, got.seconds, got.wall_s, got.others, got.stolen
-            ),
-            Err(error) => writeln!(out, ",,,,,,,\"{}\"", error.replace('"', "'").replace('\n', " ")),
-        };
+/// Cells of which there are samples.
+fn cells(record: &Record, group: Group) -> BTreeSet<Cell> {
+    record.samples.iter().map(|sample| sample.cell).filter(|cell| cell.group == group).collect()
+}
+
+/// Every ratio of which a target is set, in one table.
+fn summary(out: &mut String, record: &Record) {
+    out.push_str("\n## What was to be reached\n\n| what | beside | weir / it | target | |\n|---|---|---|---|---|\n");
+    for cell in GROUPS.into_iter().flat_map(|group| cells(record, group)) {
+        let of_cell = OfCell::new(record, cell);
+        if cell.group.part() == Part::Open {
+            for (name, values, most) in open_rows(&of_cell) {
+                let Some((estimate, most)) = middle(&values).zip(most) else { continue };
+                let (shown, judged) = (interval(&estimate, 1), verdict(&estimate, most));
+                let _ = writeln!(out, "| Open load: {name}, us | | {shown} | <= {most:.0} | {judged} |");
+            }
+            continue;
+        }
+        for subject in of_cell.subjects() {
+            let Some((most, ratio)) = target(&cell, subject).zip(of_cell.beside(subject)) else { continue };
+            let (shown, judged) = (interval(&ratio, 2), verdict(&ratio, most));
+            let _ = writeln!(out, "| {} | {} | {shown} | <= {most:.2} | {judged} |", cell.title(), subject.name());
+        }
     }
-    out
+}
+
+fn target(cell: &Cell, subject: Subject) -> Option<f64> {
+    match subject {
+        Subject::Client(kind) => targets::client(cell, kind),
+        Subject::Origin(kind) => targets::origin(cell, kind),
+        Subject::One | Subject::Open => None,
+    }
 }
 
 /// Samples of one cell.
 struct OfCell<'a> {
-    samples: &'a [Sample],
-    number: usize,
+    samples: Vec<&'a Sample>,
+    origins: bool,
     rounds: u32,
 }
 
-impl OfCell<'_> {
+impl<'a> OfCell<'a> {
+    fn new(record: &'a Record, cell: Cell) -> OfCell<'a> {
+        OfCell {
+            samples: record.samples.iter().filter(|sample| sample.cell == cell).collect(),
+            origins: cell.group.part() == Part::Origins,
+            rounds: record.run_of(cell.group).map_or(0, |run| run.rounds),
+        }
+    }
+
     /// What took part, in the order of tables.
-    fn subjects(&self) -> Vec<Subject> {
-        let mut found: Vec<Subject> =
-            self.samples.iter().filter(|sample| sample.cell == self.number).map(|sample| sample.subject).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+    fn subjects(&self) -> BTreeSet<Subject> {
+        self.samples.iter().map(|sample| sample.subject).collect()
     }
 
     /// A value of every round, not a number where the trial failed.
     fn by_round(&self, subject: Subject, value: impl Fn(&Got) -> f64) -> Vec<f64> {
         let mut values = vec![f64::NAN; self.rounds as usize];
-        for sample in self.samples.iter().filter(|sample| sample.cell == self.number && sample.subject == subject) {
+        for sample in self.samples.iter().filter(|sample| sample.subject == subject) {
             if let (Ok(got), Some(place)) = (&sample.got, values.get_mut(sample.round as usize)) {
                 *place = value(got);
             }
         }
         values
     }
+
+    /// CPU a request of what is compared, round by round.
+    fn costs(&self, subject: Subject) -> Vec<f64> {
+        let cpu = |got: &Got| if self.origins { got.server_us } else { got.client_us };
+        self.by_round(subject, |got| per_request(cpu(got), got.requests))
+    }
+
+    fn weir(&self) -> Subject {
+        if self.origins { Subject::Origin(server::Kind::Weir) } else { Subject::Client(tool::Kind::Weir) }
+    }
+
+    fn floor(&self) -> Subject {
+        if self.origins { Subject::Origin(server::Kind::Null) } else { Subject::Client(tool::Kind::Null) }
+    }
+
+    /// weir's cost over another's; `None` of weir itself.
+    fn beside(&self, subject: Subject) -> Option<Estimate> {
+        (subject != self.weir()).then(|| ratio(&self.costs(self.weir()), &self.costs(subject))).flatten()
+    }
 }
 
 fn cost_table(out: &mut String, cell: &Cell, of_cell: &OfCell<'_>) {
-    let origins = cell.part == Part::Origins;
-    let cost = |got: &Got| per_request(if origins { got.server_us } else { got.client_us }, got.requests);
-    let weir = if origins { Subject::Origin(server::Kind::Weir) } else { Subject::Client(tool::Kind::Weir) };
-    let weirs = of_cell.by_round(weir, cost);
-    let who = if origins { "origin" } else { "client" };
-    let floor = if origins { Subject::Origin(server::Kind::Null) } else { Subject::Client(tool::Kind::Null) };
-    let floors = of_cell.by_round(floor, cost);
+    let who = if of_cell.origins { "origin" } else { "client" };
+    let floors = of_cell.costs(of_cell.floor());
     let _ =
         writeln!(out, "| {who} | requests/s | CPU us/request | weir / it | target | | null / it | differs from weir |");
     out.push_str("|---|---|---|---|---|---|---|---|\n");
     for subject in of_cell.subjects() {
         let rate = middle(&of_cell.by_round(subject, |got| got.requests as f64 / got.seconds));
-        let costs = of_cell.by_round(subject, cost);
-        let compared = (subject != weir).then(|| ratio(&weirs, &costs)).flatten();
-        let above = (subject != floor).then(|| ratio(&floors, &costs)).flatten();
-        let (target, differs) = match subject {
-            Subject::Client(kind) => (targets::client(cell, kind), kind.differs()),
-            Subject::Origin(kind) => (targets::origin(cell, kind), kind.differs()),
-            Subject::One | Subject::Open => (None, ""),
-        };
+        let costs = of_cell.costs(subject);
+        let compared = of_cell.beside(subject);
+        let above = (subject != of_cell.floor()).then(|| ratio(&floors, &costs)).flatten();
+        let target = target(cell, subject);
         let judged = compared.as_ref().zip(target).map_or("", |(ratio, most)| verdict(ratio, most));
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {judged} | {} | {differs} |",
+            "| {} | {} | {} | {} | {} | {judged} | {} | {} |",
             subject.name(),
             rate.map_or_else(|| "failed".to_owned(), |rate| grouped(rate.value as u64)),
             middle(&costs).map_or_else(String::new, |cost| format!("{:.2}", cost.value)),
             compared.map_or_else(String::new, |ratio| interval(&ratio, 2)),
             target.map_or_else(String::new, |most| format!("<= {most:.2}")),
             above.map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
+            differs(cell, subject),
         );
     }
 }
 
-fn open_tables(out: &mut String, of_cell: &OfCell<'_>) {
-    let latency = |got: &Got| got.load.map_or(f64::NAN, |load| load.latency_p50_us);
-    let one = of_cell.by_round(Subject::One, latency);
-    let open = of_cell.by_round(Subject::Open, latency);
-    out.push_str("| us | median of rounds | target | |\n|---|---|---|---|\n");
-    row(out, "median latency, closed, one connection", &one, None);
-    row(out, "median latency, open", &open, None);
-    row(out, "open less closed", &differences(&open, &one), Some(targets::OPEN_ABOVE_ONE_US));
-    for (at, (name, most)) in ["lag p50", "lag p99", "lag p99.9"].into_iter().zip(targets::LAG_US).enumerate() {
-        row(out, name, &of_cell.by_round(Subject::Open, |got| got.load.map_or(f64::NAN, |load| load.lag_us[at])), most);
+fn differs(cell: &Cell, subject: Subject) -> &'static str {
+    match subject {
+        // What it sends of its own is in HPACK's table after the first time.
+        Subject::Client(tool::Kind::H2load) if cell.wire.is_h2() => "sends a User-Agent; windows of 1 GiB",
+        Subject::Client(kind) => kind.differs(),
+        Subject::Origin(kind) if cell.wire == Wire::Plain => kind.differs(),
+        Subject::Origin(server::Kind::NginxCopy) => "sends Date, Last-Modified, ETag and Accept-Ranges too",
+        Subject::Origin(kind) => kind.differs(),
+        Subject::One | Subject::Open => "",
     }
 }
 
-fn row(out: &mut String, name: &str, values: &[f64], most: Option<f64>) {
-    let estimate = middle(values);
-    let _ = writeln!(
-        out,
-        "| {name} | {} | {} | {} |",
-        estimate.as_ref().map_or_else(|| "failed".to_owned(), |estimate| interval(estimate, 1)),
-        most.map_or_else(String::new, |most| format!("<= {most:.0}")),
-        estimate.zip(most).map_or("", |(estimate, most)| verdict(&estimate, most)),
-    );
+/// Name, value of every round, and target of what the open load is about, us.
+fn open_rows(of_cell: &OfCell<'_>) -> Vec<(&'static str, Vec<f64>, Option<f64>)> {
+    let latency = |subject| of_cell.by_round(subject, |got| got.times.map_or(f64::NAN, |times| times.latency_p50_us));
+    let lag = |at: usize| {
+        let values = of_cell.by_round(Subject::Open, |got| got.times.map_or(f64::NAN, |times| times.lag_us[at]));
+        (["lag p50", "lag p99", "lag p99.9"][at], values, targets::LAG_US[at])
+    };
+    let (one, open) = (latency(Subject::One), latency(Subject::Open));
+    let above = differences(&open, &one);
+    vec![
+        ("median latency, closed, one connection", one, None),
+        ("median latency, open", open, None),
+        ("median latency of wrk2 at that rate", latency(Subject::Client(tool::Kind::Wrk2)), None),
+        ("open less closed", above, Some(targets::OPEN_ABOVE_ONE_US)),
+        lag(0),
+        lag(1),
+        lag(2),
+    ]
+}
+
+fn open_table(out: &mut String, of_cell: &OfCell<'_>) {
+    out.push_str("| us | median of rounds | target | |\n|---|---|---|---|\n");
+    for (name, values, most) in open_rows(of_cell) {
+        let estimate = middle(&values);
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {} |",
+            estimate.as_ref().map_or_else(|| "not measured".to_owned(), |estimate| interval(estimate, 1)),
+            most.map_or_else(String::new, |most| format!("<= {most:.0}")),
+            estimate.zip(most).map_or("", |(estimate, most)| verdict(&estimate, most)),
+        );
+    }
 }
 
 /// How late weir's clients end.
-fn ends(out: &mut String, plan: &Plan, samples: &[Sample]) {
+fn ends(out: &mut String, samples: &[Sample]) {
     let late: Vec<f64> = samples
         .iter()
         .filter(|sample| matches!(sample.subject, Subject::Client(tool::Kind::Weir)))
-        .filter(|sample| plan.cells[sample.cell].connections <= 64)
+        .filter(|sample| sample.cell.connections <= 64)
         .filter_map(|sample| sample.got.as_ref().ok())
         .map(|got| got.wall_s - got.seconds)
         .collect();
@@ -198,17 +229,13 @@ fn ends(out: &mut String, plan: &Plan, samples: &[Sample]) {
     );
 }
 
-fn failures(out: &mut String, plan: &Plan, samples: &[Sample]) {
+fn failures(out: &mut String, samples: &[Sample]) {
     let failed: Vec<String> = samples
         .iter()
         .filter_map(|sample| {
             let error = sample.got.as_ref().err()?;
             let (round, name) = (sample.round + 1, sample.subject.name());
-            Some(format!(
-                "- {}, {name}, round {round}: {}\n",
-                plan.cells[sample.cell].title(),
-                error.replace('\n', " ")
-            ))
+            Some(format!("- {}, {name}, round {round}: {}\n", sample.cell.title(), error.replace('\n', " ")))
         })
         .collect();
     if !failed.is_empty() {
@@ -216,7 +243,34 @@ fn failures(out: &mut String, plan: &Plan, samples: &[Sample]) {
     }
 }
 
-fn neither(samples: &[Sample]) -> String {
+/// Machine, programs and requests of one run.
+fn about(out: &mut String, record: &Record, run: &Run) {
+    let names: Vec<&str> = run.groups.iter().map(|group| group.name()).collect();
+    let _ = write!(out, "\n## How it was measured: {}\n", names.join(", "));
+    if !run.busy.is_empty() {
+        let why = run.busy.join("; ");
+        let _ = write!(out, "\n**The machine was busy when this was measured: {why}.** Take it as a hint.\n");
+    }
+    out.push_str("\n| | |\n|---|---|\n");
+    for (name, value) in &run.facts {
+        let _ = writeln!(out, "| {name} | {} |", value.replace('|', "\\|"));
+    }
+    let samples: Vec<&Sample> =
+        record.samples.iter().filter(|sample| run.groups.contains(&sample.cell.group)).collect();
+    let _ = writeln!(out, "| CPU that neither client nor server used | {} |", neither(&samples));
+    if !run.missing.is_empty() {
+        out.push_str("\nLeft out:\n\n");
+        for line in &run.missing {
+            let _ = writeln!(out, "- {line}");
+        }
+    }
+    out.push_str("\nWhat was run, and what it sends:\n");
+    for (command, request) in &run.requests {
+        let _ = write!(out, "\n`{command}`\n\n```text\n{}\n```\n", request.replace('\r', "").trim_end());
+    }
+}
+
+fn neither(samples: &[&Sample]) -> String {
     let shares = |value: fn(&Got) -> f64| -> Vec<f64> {
         samples.iter().filter_map(|sample| sample.got.as_ref().ok()).map(value).collect()
     };
@@ -244,64 +298,59 @@ fn interval(estimate: &Estimate, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::server::Programs;
+    use crate::peers::record::tests::sample;
 
-    fn sample(round: u32, subject: Subject, cost: f64) -> Sample {
-        let got = Got {
-            requests: 1_000,
-            client_us: cost * 1_000.0,
-            server_us: 0.0,
-            wall_s: 2.1,
-            seconds: 2.0,
-            others: 0.01,
-            stolen: 0.0,
-            load: None,
-        };
-        Sample { round, place: 0, cell: 0, subject, got: Ok(got) }
-    }
+    const WEIR: Subject = Subject::Client(tool::Kind::Weir);
+    const WRK: Subject = Subject::Client(tool::Kind::Wrk);
 
-    fn plan() -> Plan {
-        Plan {
-            rounds: 2,
-            seconds: 2,
-            seed: 1,
-            cpus: [0, 1],
-            cells: vec![Cell { part: Part::Clients, connections: 64, size: 128 }],
-            tools: Vec::new(),
-            servers: Programs { weir: "w".into(), null: "n".into(), nginx: None },
-            all: false,
-            patience: 0,
-            keep_disturbed: false,
-        }
+    fn record(samples: Vec<Sample>) -> Record {
+        let mut groups: Vec<Group> = samples.iter().map(|sample| sample.cell.group).collect();
+        groups.dedup();
+        Record::of(Run { groups, rounds: 2, ..Run::default() }, samples)
     }
 
     #[test]
     fn tables_have_ratios_targets_and_failures() {
-        let (weir, wrk) = (Subject::Client(tool::Kind::Weir), Subject::Client(tool::Kind::Wrk));
-        let mut samples = vec![sample(0, weir, 5.0), sample(0, wrk, 10.0), sample(1, weir, 5.0), sample(1, wrk, 10.0)];
-        let whole = markdown(&Setting::default(), &plan(), &samples);
+        let group = Group::Clients;
+        let costs = [(0, WEIR, 5.0), (0, WRK, 10.0), (1, WEIR, 5.0), (1, WRK, 10.0)];
+        let mut record = record(costs.map(|(round, subject, cost)| sample(round, group, subject, cost)).to_vec());
+        let whole = markdown(&record);
         assert!(whole.contains("| wrk | 500 | 10.00 | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
+        assert!(whole.contains("128 B | wrk | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
         assert!(whole.contains("100 ms. Target: within 500 ms: reached"), "{whole}");
         assert!(!whole.contains("failed") && !whole.contains("busy"), "{whole}");
-        samples[1].got = Err("no \"socket\"\nleft".to_owned());
-        let setting = Setting { busy: vec!["a reason".to_owned()], ..Setting::default() };
-        let whole = markdown(&setting, &plan(), &samples);
+        record.samples[1].got = Err("no \"socket\"\nleft".to_owned());
+        record.runs[0].busy = vec!["a reason".to_owned()];
+        let whole = markdown(&record);
         assert!(whole.contains("wrk, round 1: no \"socket\" left"), "{whole}");
         assert!(
             whole.contains("0.50 (one round)") && whole.contains("busy when this was measured: a reason"),
             "{whole}"
         );
-        let raw = csv(&plan(), &samples);
-        assert_eq!(raw.lines().count(), 5);
-        assert!(raw.contains("0,0,clients,64,128,wrk,,,,,,,,\"no 'socket' left\""), "{raw}");
     }
 
     #[test]
-    fn every_line_of_the_raw_samples_has_every_column() {
-        let weir = Subject::Client(tool::Kind::Weir);
-        let failed = Sample { got: Err("x".to_owned()), ..sample(1, weir, 1.0) };
-        let raw = csv(&plan(), &[sample(0, weir, 1.0), failed]);
-        let columns: Vec<usize> = raw.lines().map(|line| line.split(',').count()).collect();
-        assert_eq!(columns, [14, 14, 14]);
+    fn runs_of_different_groups_are_told_apart() {
+        let mut record = record(vec![sample(0, Group::Clients, WEIR, 1.0)]);
+        let other = Run { groups: vec![Group::ClientsTls], rounds: 1, ..Run::default() };
+        record.replace(Record::of(other, vec![sample(0, Group::ClientsTls, WEIR, 1.0)]));
+        let whole = markdown(&record);
+        assert!(whole.contains("## How it was measured: clients\n"), "{whole}");
+        assert!(whole.contains("## How it was measured: clients-tls\n"), "{whole}");
+        assert!(whole.contains("## Clients against weir's origin, HTTP/1.1 over TLS 1.3, 64 connections, 128 B"));
+    }
+
+    #[test]
+    fn the_open_load_is_judged_by_its_times() {
+        let with = |subject, p50: f64, lag: f64| {
+            let mut sample = sample(0, Group::Open, subject, 1.0);
+            let times = crate::peers::output::Times { latency_p50_us: p50, lag_us: [0.0, lag, lag] };
+            sample.got.as_mut().unwrap().times = Some(times);
+            sample
+        };
+        let whole = markdown(&record(vec![with(Subject::One, 50.0, 0.0), with(Subject::Open, 90.0, 60.0)]));
+        assert!(whole.contains("| open less closed | 40.0 (one round) | <= 30 | **not reached**"), "{whole}");
+        assert!(whole.contains("| lag p99.9 | 60.0 (one round) | <= 200 | reached, not surely |"), "{whole}");
+        assert!(whole.contains("| median latency of wrk2 at that rate | not measured |"), "{whole}");
     }
 }

@@ -1,5 +1,6 @@
 //! The rounds: every case once a round, in random order.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::busy;
 use super::cases::{Cell, MAIN, OPEN, Part, Subject};
-use super::output;
+use super::output::{self, Times};
 use super::process;
 use super::server::{self, Server};
-use super::tool::{self, Load, Tool};
+use super::tool::{self, Load, SUITE, Tool};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -46,9 +47,17 @@ pub struct Plan {
 pub const DISTURBED: f64 = 0.15;
 
 impl Plan {
-    /// Length of a trial, s. With very many connections it is three times as long, so that connecting weighs less.
+    /// Length of a trial, s: three times as long with very many connections, so that connecting weighs less, and
+    /// for the open load, so that its 99.9 % is one of sixty and not of twenty.
     pub fn length(&self, cell: &Cell) -> u32 {
-        if cell.connections >= 5_000 { 3 * self.seconds } else { self.seconds }
+        let long = cell.connections >= 5_000 || cell.group.part() == Part::Open;
+        if long { 3 * self.seconds } else { self.seconds }
+    }
+
+    /// What takes part in a cell.
+    pub fn subjects(&self, cell: &Cell) -> Vec<Subject> {
+        let tools: Vec<tool::Kind> = self.tools.iter().map(|tool| tool.kind).collect();
+        cell.subjects(&tools, &self.servers.kinds(), self.all)
     }
 }
 
@@ -59,8 +68,8 @@ pub struct Sample {
     pub round: u32,
     /// Place in the round, from 0.
     pub place: u32,
-    /// Number of its cell.
-    pub cell: usize,
+    /// Its cell.
+    pub cell: Cell,
     /// What was measured.
     pub subject: Subject,
     /// What came of it, or why nothing did.
@@ -84,35 +93,29 @@ pub struct Got {
     pub others: f64,
     /// Share of one CPU that the machine's host took.
     pub stolen: f64,
-    /// Latencies, for weir's open and one-connection loads.
-    pub load: Option<output::WeirLoad>,
+    /// Latencies, for what the open load compares.
+    pub times: Option<Times>,
 }
 
 /// Runs all rounds, telling `progress` of every trial.
 ///
 /// # Errors
-/// When a server does not come up; failing clients are in the samples.
-pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample, &Cell)) -> anyhow::Result<Vec<Sample>> {
+/// When there is no temporary folder; failing servers and clients are in the samples.
+pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec<Sample>> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let folder = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-    let tools: Vec<tool::Kind> = plan.tools.iter().map(|tool| tool.kind).collect();
-    let servers: Vec<server::Kind> = server::KINDS
-        .into_iter()
-        .filter(|kind| plan.servers.nginx.is_some() || !matches!(kind, server::Kind::Nginx | server::Kind::NginxCopy))
-        .collect();
     let mut samples = Vec::new();
     for round in 0..plan.rounds {
         let mut place = 0;
-        let mut cells: Vec<usize> = (0..plan.cells.len()).collect();
+        let mut cells = plan.cells.clone();
         cells.shuffle(&mut random);
-        for number in cells {
-            let cell = &plan.cells[number];
-            let mut subjects = cell.subjects(&tools, &servers, plan.all);
+        for cell in cells {
+            let mut subjects = plan.subjects(&cell);
             subjects.shuffle(&mut random);
             for subject in subjects {
-                let got = undisturbed(plan, cell, subject, folder.path()).map_err(|error| format!("{error:#}"));
-                let sample = Sample { round, place, cell: number, subject, got };
-                progress(&sample, cell);
+                let got = undisturbed(plan, &cell, subject, folder.path()).map_err(|error| format!("{error:#}"));
+                let sample = Sample { round, place, cell, subject, got };
+                progress(&sample);
                 samples.push(sample);
                 place += 1;
             }
@@ -122,7 +125,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample, &Cell)) -> anyhow::Res
 }
 
 /// A trial, again while others disturb it and there is patience.
-fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -> anyhow::Result<Got> {
+fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, folder: &Path) -> anyhow::Result<Got> {
     let mut tries = 0;
     loop {
         let got = trial(plan, cell, subject, folder)?;
@@ -139,13 +142,13 @@ fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::P
 }
 
 /// One trial with a fresh server.
-fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -> anyhow::Result<Got> {
-    let kind = match (subject, cell.part) {
+fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &Path) -> anyhow::Result<Got> {
+    let kind = match (subject, cell.group.part()) {
         (Subject::Origin(kind), _) => kind,
         (_, Part::Nginx) => server::Kind::NginxCopy,
         _ => server::Kind::Weir,
     };
-    let server = Server::start(kind, &plan.servers, plan.cpus[1], cell.size)?;
+    let server = Server::start(kind, &plan.servers, cell.wire, plan.cpus[1], cell.size)?;
     let (program, arguments) = client(plan, cell, subject, server.url())?;
     let before = (busy::cpu_time()?, server.cpu_us()?, Instant::now());
     let mut command = Command::new(program);
@@ -156,14 +159,7 @@ fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -
     std::thread::sleep(Duration::from_millis(20));
     let server_us = server.cpu_us()? - before.1;
     let (after, elapsed_us) = (busy::cpu_time()?, before.2.elapsed().as_secs_f64() * 1e6);
-    let load = match subject {
-        Subject::One | Subject::Open => Some(output::weir(&ended.stdout)?),
-        _ => None,
-    };
-    let requests = match subject {
-        Subject::Client(kind) => kind.requests(&ended.stdout, &ended.stderr)?,
-        _ => output::weir(&ended.stdout)?.requests,
-    };
+    let (requests, times) = told(cell, subject, &ended)?;
     Ok(Got {
         requests,
         client_us: ended.cpu_us,
@@ -172,26 +168,47 @@ fn trial(plan: &Plan, cell: &Cell, subject: Subject, folder: &std::path::Path) -
         wall_s: ended.wall.as_secs_f64(),
         others: ((after.busy_us - before.0.busy_us - ended.cpu_us - server_us) / elapsed_us).max(0.0),
         stolen: (after.stolen_us - before.0.stolen_us) / elapsed_us,
-        load,
+        times,
     })
 }
 
+/// What a client says: requests and, where latencies are compared, those.
+fn told(cell: &Cell, subject: Subject, ended: &process::Ended) -> anyhow::Result<(u64, Option<Times>)> {
+    match subject {
+        Subject::Client(tool::Kind::Wrk2) => {
+            let times = Times { latency_p50_us: output::wrk2_median_us(&ended.stdout)?, lag_us: [f64::NAN; 3] };
+            Ok((output::wrk(&ended.stdout)?, Some(times)))
+        }
+        Subject::Client(kind) if kind != tool::Kind::Weir => Ok((kind.requests(&ended.stdout, &ended.stderr)?, None)),
+        _ => {
+            let load = output::weir(&ended.stdout)?;
+            if cell.wire.is_tls() && load.suites != [SUITE] {
+                bail!("the cipher suites {:?} were spoken, not {SUITE}", load.suites);
+            }
+            let compared = cell.group.part() == Part::Open;
+            Ok((load.requests, compared.then_some(load.times)))
+        }
+    }
+}
+
 /// The client of a trial: its program and arguments.
-fn client<'a>(
-    plan: &'a Plan,
-    cell: &Cell,
-    subject: Subject,
-    url: String,
-) -> anyhow::Result<(&'a std::path::Path, Vec<String>)> {
+fn client<'a>(plan: &'a Plan, cell: &Cell, subject: Subject, url: String) -> anyhow::Result<(&'a Path, Vec<String>)> {
     let kind = match subject {
         Subject::Client(kind) => kind,
         _ => tool::Kind::Weir,
     };
     let tool = plan.tools.iter().find(|tool| tool.kind == kind).context("a tool that is not there")?;
+    let load = |connections| Load {
+        url: url.clone(),
+        wire: cell.wire,
+        connections,
+        streams: cell.streams,
+        seconds: plan.length(cell),
+    };
     let arguments = match subject {
-        Subject::One => kind.arguments(&Load { url, connections: 1, seconds: plan.length(cell) }),
+        Subject::One => kind.arguments(&load(1)),
         Subject::Open => open_arguments(plan.length(cell), url),
-        _ => kind.arguments(&Load { url, connections: cell.connections, seconds: plan.length(cell) }),
+        _ => kind.arguments(&load(cell.connections)),
     };
     Ok((&tool.program, arguments))
 }

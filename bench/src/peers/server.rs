@@ -10,7 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::cases::Wire;
+use super::certificate::Certificate;
 use super::process;
+
+pub mod nginx;
 
 /// Which origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,10 +27,12 @@ pub enum Kind {
     Nginx,
     /// nginx with a static file and `sendfile` off, which costs it less for small files
     NginxCopy,
+    /// nghttpd with a static file
+    Nghttpd,
 }
 
 /// All, in the order of tables.
-pub const KINDS: [Kind; 4] = [Kind::Weir, Kind::Null, Kind::Nginx, Kind::NginxCopy];
+pub const KINDS: [Kind; 5] = [Kind::Weir, Kind::Null, Kind::Nginx, Kind::NginxCopy, Kind::Nghttpd];
 
 impl Kind {
     /// Its name in tables.
@@ -35,7 +41,8 @@ impl Kind {
             Kind::Weir => "weir",
             Kind::Null => "null",
             Kind::Nginx => "nginx",
-            Kind::NginxCopy => "nginx, sendfile off",
+            Kind::NginxCopy => "nginx sendfile off",
+            Kind::Nghttpd => "nghttpd",
         }
     }
 
@@ -46,6 +53,16 @@ impl Kind {
             Kind::Null => "reads no path; one fixed answer",
             Kind::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
             Kind::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
+            Kind::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
+        }
+    }
+
+    /// Whether it takes part with that protocol. With TLS nginx copies whatever `sendfile` says.
+    pub fn speaks(self, wire: Wire) -> bool {
+        match self {
+            Kind::Weir | Kind::NginxCopy => true,
+            Kind::Null | Kind::Nginx => wire == Wire::Plain,
+            Kind::Nghttpd => wire == Wire::H2c,
         }
     }
 }
@@ -59,6 +76,22 @@ pub struct Programs {
     pub null: PathBuf,
     /// `nginx`, if there is one.
     pub nginx: Option<PathBuf>,
+    /// `nghttpd`, if there is one.
+    pub nghttpd: Option<PathBuf>,
+    /// What servers with TLS show.
+    pub certificate: Certificate,
+}
+
+impl Programs {
+    /// Which origins can be started.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let is_there = |kind: &Kind| match kind {
+            Kind::Weir | Kind::Null => true,
+            Kind::Nginx | Kind::NginxCopy => self.nginx.is_some(),
+            Kind::Nghttpd => self.nghttpd.is_some(),
+        };
+        KINDS.into_iter().filter(is_there).collect()
+    }
 }
 
 /// An origin that serves; dropped, it ends.
@@ -66,6 +99,7 @@ pub struct Programs {
 pub struct Server {
     child: Child,
     port: u16,
+    wire: Wire,
     size: u64,
     // After the child: it writes there.
     _folder: tempfile::TempDir,
@@ -76,12 +110,17 @@ impl Server {
     ///
     /// # Errors
     /// When it is not there or does not come up.
-    pub fn start(kind: Kind, programs: &Programs, cpu: usize, size: u64) -> anyhow::Result<Server> {
+    pub fn start(kind: Kind, programs: &Programs, wire: Wire, cpu: usize, size: u64) -> anyhow::Result<Server> {
         let folder = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
         let (child, port) = match kind {
             Kind::Weir => {
                 let mut command = Command::new(&programs.weir);
                 command.args(["origin", "--listen", "127.0.0.1:0", "-t", "1", "--json"]);
+                if wire.is_tls() {
+                    command.args(["--tls", "--tls-version", "1.3", "--resume", "off"]);
+                    command.arg("--cert").arg(&programs.certificate.cert);
+                    command.arg("--key").arg(&programs.certificate.key);
+                }
                 announced(cpu, &mut command)?
             }
             Kind::Null => {
@@ -91,17 +130,29 @@ impl Server {
             }
             Kind::Nginx | Kind::NginxCopy => {
                 let program = programs.nginx.as_ref().context("there is no nginx")?;
-                nginx(program, cpu, folder.path(), size, kind == Kind::Nginx)?
+                let sendfile = kind == Kind::Nginx;
+                let settings = nginx::Settings { wire, sendfile, certificate: &programs.certificate, log: None };
+                nginx::spawn(program, cpu, folder.path(), size, &settings)?
+            }
+            Kind::Nghttpd => {
+                let program = programs.nghttpd.as_ref().context("there is no nghttpd")?;
+                nghttpd(program, cpu, folder.path(), size)?
             }
         };
-        let mut server = Server { child, port, size, _folder: folder };
+        Server::up(child, port, wire, size, folder)
+    }
+
+    /// Waits until what was started listens.
+    fn up(child: Child, port: u16, wire: Wire, size: u64, folder: tempfile::TempDir) -> anyhow::Result<Server> {
+        let mut server = Server { child, port, wire, size, _folder: folder };
         server.wait_until_up()?;
         Ok(server)
     }
 
     /// Path of what it serves.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/bytes/{}", self.port, self.size)
+        let scheme = if self.wire.is_tls() { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}/bytes/{}", self.port, self.size)
     }
 
     /// CPU it has used so far, us.
@@ -165,36 +216,26 @@ fn port_in(line: &str) -> Option<u16> {
     rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
 }
 
-fn nginx(program: &Path, cpu: usize, folder: &Path, size: u64, sendfile: bool) -> anyhow::Result<(Child, u16)> {
-    let files = folder.join("root/bytes");
-    fs::create_dir_all(&files)?;
-    fs::write(files.join(size.to_string()), vec![b'x'; usize::try_from(size)?])?;
-    // Free now; nginx cannot be asked for any free one.
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let config = folder.join("nginx.conf");
-    fs::write(&config, nginx_config(folder, port, sendfile))?;
+fn nghttpd(program: &Path, cpu: usize, folder: &Path, size: u64) -> anyhow::Result<(Child, u16)> {
+    let root = files(folder, size)?;
+    let port = free_port()?;
     let mut command = Command::new(program);
-    command.arg("-p").arg(folder).arg("-c").arg(&config).arg("-e").arg(folder.join("error.log"));
+    command.args(["--no-tls", "--workers=1", "--address=127.0.0.1", "--htdocs"]).arg(root).arg(port.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Ok((process::spawn_on(cpu, &mut command)?, port))
 }
 
-/// The configuration of nginx as an origin.
-pub fn nginx_config(folder: &Path, port: u16, sendfile: bool) -> String {
-    let folder = folder.display();
-    let switch = if sendfile { "on" } else { "off" };
-    // Workers of root's nginx would be somebody else, who cannot read a temporary folder.
-    let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|name| format!("    {name}_temp_path {folder}/{name};\n"))
-        .concat();
-    format!(
-        "daemon off;\n{user}pid {folder}/pid;\nerror_log {folder}/error.log;\nworker_processes 1;\n\
-         worker_rlimit_nofile 20000;\nevents {{\n    worker_connections 16384;\n}}\nhttp {{\n    access_log off;\n\
-         \x20   sendfile {switch};\n    tcp_nopush {switch};\n    keepalive_requests 1000000000;\n    keepalive_timeout 75s;\n\
-         \x20   open_file_cache max=16;\n    open_file_cache_valid 1h;\n    default_type application/octet-stream;\n\
-         {temporary}    server {{\n        listen 127.0.0.1:{port} backlog=16384;\n        root {folder}/root;\n    }}\n}}\n"
-    )
+/// A folder with the file `bytes/<size>`.
+fn files(folder: &Path, size: u64) -> anyhow::Result<PathBuf> {
+    let root = folder.join("root");
+    fs::create_dir_all(root.join("bytes"))?;
+    fs::write(root.join("bytes").join(size.to_string()), vec![b'x'; usize::try_from(size)?])?;
+    Ok(root)
+}
+
+/// Free now; for servers that cannot be asked for any free one.
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 #[cfg(test)]
@@ -210,9 +251,11 @@ mod tests {
 
     #[test]
     fn a_server_that_says_nothing_is_an_error() {
-        let programs = Programs { weir: "/bin/true".into(), null: "/bin/true".into(), nginx: None };
+        let certificate = Certificate { cert: "c".into(), key: "k".into() };
+        let programs =
+            Programs { weir: "/bin/true".into(), null: "/bin/true".into(), nginx: None, nghttpd: None, certificate };
         for kind in KINDS {
-            assert!(Server::start(kind, &programs, 0, 1).is_err());
+            assert!(Server::start(kind, &programs, Wire::Plain, 0, 1).is_err());
         }
     }
 }

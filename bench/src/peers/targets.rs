@@ -2,35 +2,34 @@
 
 use weir_stats::Estimate;
 
-use super::cases::{Cell, MAIN, Part};
+use super::cases::{Cell, MAIN, Part, Wire};
 use super::server;
 use super::tool;
 
-/// The most that weir may cost of what `peer` costs in a cell of clients; `None` where nothing is asked.
+/// The most that weir may cost of what `peer` costs in a cell of clients; `None` where nothing is asked. With TLS
+/// and HTTP/2 the same is asked against nginx as against weir's own origin.
 pub fn client(cell: &Cell, peer: tool::Kind) -> Option<f64> {
-    if cell.part != Part::Clients {
-        return None;
-    }
     let main = (cell.connections, cell.size) == MAIN;
-    match peer {
-        tool::Kind::Wrk if main => Some(0.65),
-        tool::Kind::Wrk if cell.connections < 16 => Some(1.0),
-        tool::Kind::Wrk => Some(0.8),
-        tool::Kind::H1load if main => Some(0.85),
-        tool::Kind::Null if main => Some(1.10),
+    match (cell.wire, cell.group.part(), peer) {
+        (Wire::Plain, Part::Clients, tool::Kind::Wrk) if main => Some(0.65),
+        (Wire::Plain, Part::Clients, tool::Kind::Wrk) if cell.connections < 16 => Some(1.0),
+        (Wire::Plain, Part::Clients, tool::Kind::Wrk) => Some(0.8),
+        (Wire::Plain, Part::Clients, tool::Kind::H1load) if main => Some(0.85),
+        (Wire::Plain, Part::Clients, tool::Kind::Null) if main => Some(1.10),
+        (Wire::Tls, Part::Clients | Part::Nginx, tool::Kind::Wrk) => Some(0.70),
+        (Wire::H2c | Wire::H2Tls, Part::Clients | Part::Nginx, tool::Kind::H2load) => Some(0.60),
         _ => None,
     }
 }
 
 /// The most that weir's origin may cost of what `peer` costs.
 pub fn origin(cell: &Cell, peer: server::Kind) -> Option<f64> {
-    if (cell.connections, cell.size) != MAIN {
-        return None;
-    }
-    match peer {
-        server::Kind::Nginx | server::Kind::NginxCopy => Some(0.45),
-        server::Kind::Null => Some(1.10),
-        server::Kind::Weir => None,
+    let main = (cell.connections, cell.size) == MAIN;
+    match (cell.wire, peer) {
+        (Wire::Plain, server::Kind::Nginx | server::Kind::NginxCopy) if main => Some(0.45),
+        (Wire::Plain, server::Kind::Null) if main => Some(1.10),
+        (Wire::Tls, server::Kind::NginxCopy) => Some(0.75),
+        _ => None,
     }
 }
 
@@ -42,14 +41,6 @@ pub const LAG_US: [Option<f64>; 3] = [None, Some(50.0), Some(200.0)];
 
 /// A run of so many seconds ends at most so much later, s.
 pub const ENDS_WITHIN_S: f64 = 0.5;
-
-/// What of the plan this program does not compare.
-pub const NOT_COMPARED: &[&str] = &[
-    "TLS 1.3 (client <= 0.70 x wrk, origin <= 0.75 x nginx): weir speaks plain HTTP/1.1 as yet.",
-    "HTTP/2 (<= 0.60 x h2load): as above.",
-    "200,000 established connections: needs several processes or rings a side; not part of this program.",
-    "wrk2 at a constant rate: no package registry at hand has it.",
-];
 
 /// Whether an estimate keeps below a bound.
 pub fn verdict(estimate: &Estimate, most: f64) -> &'static str {
@@ -65,6 +56,7 @@ pub fn verdict(estimate: &Estimate, most: f64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::cases::Group;
 
     fn estimate(low: f64, value: f64, high: f64) -> Estimate {
         Estimate { value, low, high, n: 10, level: 0.95 }
@@ -82,13 +74,23 @@ mod tests {
 
     #[test]
     fn targets_belong_to_their_cells() {
-        let cell = |connections, size| Cell { part: Part::Clients, connections, size };
-        assert_eq!(client(&cell(64, 128), tool::Kind::Wrk), Some(0.65));
-        assert_eq!(client(&cell(64, 11_268), tool::Kind::Wrk), Some(0.8));
-        assert_eq!(client(&cell(1, 128), tool::Kind::Wrk), Some(1.0));
-        assert_eq!(client(&cell(10_000, 128), tool::Kind::Wrk), Some(0.8));
-        assert_eq!(client(&cell(10_000, 128), tool::Kind::Null), None);
-        assert_eq!(client(&Cell { part: Part::Nginx, ..cell(64, 128) }, tool::Kind::Wrk), None);
-        assert_eq!(origin(&cell(64, 128), server::Kind::Null), Some(1.10));
+        let plain =
+            |connections, size| Cell { group: Group::Clients, wire: Wire::Plain, connections, streams: 1, size };
+        assert_eq!(client(&plain(64, 128), tool::Kind::Wrk), Some(0.65));
+        assert_eq!(client(&plain(64, 128), tool::Kind::H1load), Some(0.85));
+        assert_eq!(client(&plain(64, 11_268), tool::Kind::Wrk), Some(0.8));
+        assert_eq!(client(&plain(1, 128), tool::Kind::Wrk), Some(1.0));
+        assert_eq!(client(&plain(10_000, 128), tool::Kind::Wrk), Some(0.8));
+        assert_eq!(client(&plain(10_000, 128), tool::Kind::Null), None);
+        assert_eq!(client(&Cell { group: Group::Nginx, ..plain(64, 128) }, tool::Kind::Wrk), None);
+        let origins = Cell { group: Group::Origins, ..plain(64, 128) };
+        assert_eq!(origin(&origins, server::Kind::Null), Some(1.10));
+        assert_eq!(origin(&Cell { size: 11_268, ..origins }, server::Kind::Nginx), None);
+        for cell in Group::NginxH2.cells() {
+            assert_eq!(client(&cell, tool::Kind::H2load), Some(0.60));
+            assert_eq!(client(&cell, tool::Kind::Oha), None);
+        }
+        assert_eq!(client(&Group::ClientsTls.cells()[0], tool::Kind::Wrk), Some(0.70));
+        assert_eq!(origin(&Group::OriginsTls.cells()[0], server::Kind::NginxCopy), Some(0.75));
     }
 }
