@@ -3,12 +3,27 @@
 //! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is told which rates
 //! met the conditions and names the next one. [`judge`] says what a load's result means.
 
+use std::time::Instant;
+
 use weir_model::Condition;
-use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
+use weir_model::load::{
+    LoadResult, LoadSpec, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult, Shape,
+};
+use weir_model::suite::Arrivals;
 
 use crate::error::LoadError;
-use crate::run::Progress;
+use crate::output::Outputs;
+use crate::run::{self, Progress};
 use crate::stop::StopFlag;
+use judge::{Judgement, judge};
+use strategy::{Next, Strategy, Told};
+
+mod judge;
+#[cfg(test)]
+mod simulated;
+mod strategy;
+#[cfg(test)]
+mod tests;
 
 /// How a search goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,12 +46,13 @@ pub enum SearchProgress {
     Ends(Probe),
 }
 
-/// Finds the highest rate at which all conditions hold. The order gives everything else: connections, warm-up (a fresh one for
-/// every trial), the length of the confirming trial (its duration), and the spacing of arrivals if its shape is open
-/// with one rate; else they are evenly spaced.
+/// Finds the highest rate at which all conditions hold and the answers keep up with the requests. The order gives
+/// everything else: connections, warm-up (a fresh one for every trial), the length of the confirming trial (its duration), and
+/// the spacing of arrivals if its shape is open with one rate; else they are evenly spaced. Think times are left out.
 ///
 /// # Errors
-/// As for [`crate::run`], of the first trial that could not be run; and an order or options that make no search.
+/// As for [`crate::run`], of the first trial that could not be run; and an order or options that make no search. A stop
+/// is no error: the result has what was found until then.
 pub fn find_max(
     spec: &LoadSpec,
     conditions: &[Condition],
@@ -44,6 +60,169 @@ pub fn find_max(
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
-    let _ = (spec, conditions, options, stop, progress);
-    Err(LoadError::Order("a search cannot be run yet".into()))
+    let mut run = |spec: &LoadSpec, progress: &mut dyn FnMut(SearchProgress)| {
+        run::run(spec, &Outputs::default(), stop, &mut |news| progress(SearchProgress::Load(news)))
+    };
+    Search::new(spec, conditions, options)?.carry_out(stop, progress, &mut run)
+}
+
+/// Runs a load; tests put another in its place.
+type Run<'a> = dyn FnMut(&LoadSpec, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+
+/// A search that is going on.
+struct Search<'a> {
+    spec: &'a LoadSpec,
+    conditions: &'a [Condition],
+    options: &'a SearchOptions,
+    strategy: Strategy,
+    begun: Instant,
+    probes: Vec<Probe>,
+    confirmation: Option<Box<LoadResult>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(spec: &'a LoadSpec, conditions: &'a [Condition], options: &'a SearchOptions) -> Result<Self, LoadError> {
+        check(conditions, options).map_err(LoadError::Order)?;
+        Ok(Search {
+            spec,
+            conditions,
+            options,
+            strategy: Strategy::new(options, spec.duration_s, judge::samples(conditions)),
+            begun: Instant::now(),
+            probes: Vec::new(),
+            confirmation: None,
+        })
+    }
+
+    fn carry_out(
+        mut self,
+        stop: &StopFlag,
+        progress: &mut dyn FnMut(SearchProgress),
+        run: &mut Run<'_>,
+    ) -> Result<SearchResult, LoadError> {
+        loop {
+            let next = self.strategy.next();
+            let (kind, rate, window_s) = match next {
+                Next::End(end) => return Ok(self.result(end)),
+                Next::Guess { window_s } => (ProbeKind::Guess, None, window_s),
+                Next::Try { kind, rate, window_s } => (kind, Some(rate), window_s),
+            };
+            progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
+            let at_s = self.begun.elapsed().as_secs_f64();
+            let result = match run(&self.order(rate, window_s), progress) {
+                Ok(result) if !result.cut_short => result,
+                Ok(_) | Err(LoadError::Stopped) => {
+                    self.strategy.stop();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let seconds = self.begun.elapsed().as_secs_f64() - at_s;
+            let probe = self.take(kind, rate, at_s, seconds, result);
+            progress(SearchProgress::Ends(probe.clone()));
+            self.probes.push(probe);
+            if stop.is_set() {
+                self.strategy.stop();
+            }
+        }
+    }
+
+    /// The order for one trial.
+    fn order(&self, rate: Option<f64>, window_s: f64) -> LoadSpec {
+        let arrivals = match self.spec.shape {
+            Shape::Open { arrivals, .. } => arrivals,
+            _ => Arrivals::Constant,
+        };
+        let shape = rate.map_or(Shape::Closed, |rate| Shape::Open { rate, arrivals });
+        LoadSpec {
+            max_connections: self.spec.max_connections.filter(|_| shape.is_open()),
+            shape,
+            think: None,
+            duration_s: window_s,
+            // Each trial has arrivals of its own: the same ones would make the same chance look like a rule.
+            seed: self.spec.seed.wrapping_add(self.probes.len() as u64),
+            ..self.spec.clone()
+        }
+    }
+
+    /// Tells the strategy what became of a trial.
+    fn take(&mut self, kind: ProbeKind, rate: Option<f64>, at_s: f64, seconds: f64, result: LoadResult) -> Probe {
+        let connections = self.spec.max_connections.unwrap_or(self.spec.connections);
+        let lanes = u64::from(connections) * u64::from(self.spec.http.lanes());
+        let Judgement { values, kept_up, met, near, busiest, client_limited } =
+            judge(&result, self.conditions, lanes, self.spec.warmup_s);
+        match rate {
+            // A closed load keeps its threads as busy as the target lets it, which is nobody's limit yet.
+            None => self.strategy.guessed(result.rate, seconds),
+            Some(_) => self.strategy.tell(Told { met, near, seconds }),
+        }
+        let probe = Probe {
+            kind,
+            offered: rate,
+            carried: result.rate,
+            values,
+            kept_up: kept_up || rate.is_none(),
+            met: rate.map(|_| met),
+            near: near && rate.is_some(),
+            busiest,
+            lag_p99_us: result.lag.p99_us,
+            client_limited,
+            at_s,
+            window_s: result.window_s,
+            seconds,
+        };
+        if kind == ProbeKind::Confirm {
+            self.confirmation = Some(Box::new(result));
+        }
+        probe
+    }
+
+    fn result(self, end: SearchEnd) -> SearchResult {
+        let failed_from = self.strategy.failed_from();
+        SearchResult {
+            schema: SEARCH_SCHEMA,
+            conditions: self.conditions.to_vec(),
+            options: self.options.clone(),
+            end,
+            rate: self.strategy.best(),
+            confirmed: self.strategy.confirmed(),
+            met_up_to: self.strategy.met_up_to(),
+            failed_from,
+            limit: failed_from.map(|rate| limit(&self.probes, rate)),
+            seconds: self.begun.elapsed().as_secs_f64(),
+            probes: self.probes,
+            confirmation: self.confirmation,
+        }
+    }
+}
+
+/// Whose limit it was that this rate failed: the client's if it was at its own in most of the trials that failed.
+fn limit(probes: &[Probe], rate: f64) -> SearchLimit {
+    let failed = || probes.iter().filter(|probe| probe.offered == Some(rate) && probe.met == Some(false));
+    let limited = failed().filter(|probe| probe.client_limited).count();
+    if 2 * limited > failed().count() { SearchLimit::Client } else { SearchLimit::Target }
+}
+
+fn check(conditions: &[Condition], options: &SearchOptions) -> Result<(), String> {
+    let must = |so: bool, wrong: String| if so { Ok(()) } else { Err(wrong) };
+    let SearchOptions { tolerance, budget_s, ceiling, guess } = options;
+    must(!conditions.is_empty(), "a search needs conditions, such as p99<5ms".to_owned())?;
+    must(
+        (0.001..=0.5).contains(tolerance),
+        format!("a search's tolerance of {tolerance}; 0.001 to 0.5 (of the rate) would be right"),
+    )?;
+    must(
+        *budget_s > 0.0 && budget_s.is_finite(),
+        format!("a search's time of {budget_s} s; more than 0 s would be right"),
+    )?;
+    for (what, rate) in [("ceiling", ceiling), ("first guess", guess)] {
+        must(
+            rate.is_none_or(|rate| rate > 0.0 && rate <= 1e9),
+            format!(
+                "a search's {what} of {} requests/s; above 0 and at most 1e9 would be right",
+                rate.unwrap_or_default()
+            ),
+        )?;
+    }
+    Ok(())
 }

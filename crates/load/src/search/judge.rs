@@ -1,0 +1,219 @@
+//! What a trial's result says about its rate.
+
+use weir_model::Condition;
+use weir_model::condition::{Metric, Statistic};
+use weir_model::load::{ErrorKind, LoadResult};
+
+/// How near its bound a value is, as a share of it, when noise may have decided on which side it lies. Percentiles of
+/// trials of some seconds vary by a tenth or so from one to the next.
+const NEAR: f64 = 0.2;
+
+/// How many of the requests due may be unanswered when the window ends: as a share of them, and as a number, which
+/// matters where there are few.
+const BEHIND: f64 = 0.02;
+const BEHIND_REQUESTS: f64 = 10.0;
+
+/// Share of the window at work from which a thread is full: queues grow before it is 1.
+const BUSY: f64 = 0.9;
+
+/// Lag that is too short to be anybody's limit: microseconds.
+const LAG_US: f64 = 1_000.0;
+
+/// Verdict on a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Judgement {
+    /// The conditions' values.
+    pub values: Vec<Option<f64>>,
+    /// The answers kept up with the requests.
+    pub kept_up: bool,
+    /// That, and all conditions hold.
+    pub met: bool,
+    /// Noise may have decided.
+    pub near: bool,
+    /// Share of the window that the busiest thread was at work.
+    pub busiest: f64,
+    /// The client was at its own limit.
+    pub client_limited: bool,
+}
+
+/// Judges an open trial. `lanes` is how many requests could be in flight; `warmup_s` is its warm-up.
+pub(super) fn judge(result: &LoadResult, conditions: &[Condition], lanes: u64, warmup_s: f64) -> Judgement {
+    let kept_up = behind(result, lanes, warmup_s) <= 0.0;
+    let all = conditions.iter().map(|condition| (condition.holds(result), is_near(condition, result)));
+    let met = kept_up && all.clone().all(|(holds, _)| holds);
+    // What fails by far fails; what is met is near as soon as one of the values is.
+    let near = if met {
+        all.clone().any(|(_, near)| near)
+    } else {
+        let values_near = all.filter(|(holds, _)| !holds).all(|(_, near)| near);
+        values_near && (kept_up || behind(result, lanes, warmup_s) <= result.window.due as f64 * BEHIND)
+    };
+    let busiest = result.thread_busy.iter().copied().fold(0.0, f64::max);
+    Judgement {
+        values: conditions.iter().map(|condition| condition.value_of(result)).collect(),
+        kept_up,
+        met,
+        near,
+        busiest,
+        client_limited: busiest > BUSY || late_by_itself(result, lanes),
+    }
+}
+
+fn is_near(condition: &Condition, result: &LoadResult) -> bool {
+    let value = condition.value_of(result);
+    value.is_some_and(|value| condition.bound > 0.0 && (value / condition.bound - 1.0).abs() < NEAR)
+}
+
+/// By how many requests the answers were behind at the window's end, beyond what may be.
+fn behind(result: &LoadResult, lanes: u64, warmup_s: f64) -> f64 {
+    let window = &result.window;
+    // Wrong answers are answers; a request that timed out was none, however long the drain waited for it.
+    let timeouts = window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0);
+    let answered = (window.right_in_window + window.error_count() - timeouts) as f64;
+    // What is in flight as the window ends was also in flight as it began, if the warm-up was long enough to fill the pipe.
+    let service_s = result.service.mean_us / 1e6;
+    let filling = if warmup_s >= 2.0 * service_s { 0.0 } else { in_flight(result).min(lanes as f64) };
+    window.due as f64 * (1.0 - BEHIND) - BEHIND_REQUESTS - filling - answered
+}
+
+/// Requests in flight in the mean (Little's law).
+fn in_flight(result: &LoadResult) -> f64 {
+    if result.window_s > 0.0 { result.window.sent as f64 / result.window_s * result.service.mean_us / 1e6 } else { 0.0 }
+}
+
+/// Requests were sent late although connections were free for them: the client did not get round to it.
+fn late_by_itself(result: &LoadResult, lanes: u64) -> bool {
+    let late = result.lag.p99_us > LAG_US.max(result.latency.p99_us / 2.0);
+    late && in_flight(result) < lanes as f64 / 2.0
+}
+
+/// How many requests a trial needs for its values to be worth something: five beyond each percentile, and ten for each
+/// share of errors that may be.
+pub(super) fn samples(conditions: &[Condition]) -> f64 {
+    let of = |condition: &Condition| match condition.metric {
+        Metric::Time(_, statistic) => match statistic {
+            Statistic::P9999 => 50_000.0,
+            Statistic::P999 => 5_000.0,
+            Statistic::P99 | Statistic::Max => 500.0,
+            _ => 200.0,
+        },
+        Metric::Share(_) if condition.bound > 0.0 => (1_000.0 / condition.bound).min(50_000.0),
+        Metric::Rate | Metric::Count(_) | Metric::Share(_) => 200.0,
+    };
+    conditions.iter().map(of).fold(200.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_model::load::{Counts, Quantiles};
+
+    /// A trial of 5 s at 10,000/s that went well.
+    fn good() -> LoadResult {
+        let times = |us: f64| Quantiles { count: 50_000, mean_us: us / 3.0, p99_us: us, ..Quantiles::default() };
+        LoadResult {
+            window_s: 5.0,
+            window: Counts { due: 50_000, sent: 50_000, right: 50_000, right_in_window: 49_990, ..Counts::default() },
+            rate: 9_998.0,
+            latency: times(3_000.0),
+            service: times(2_900.0),
+            lag: times(50.0),
+            thread_busy: vec![0.3, 0.5],
+            ..LoadResult::default()
+        }
+    }
+
+    fn judged(result: &LoadResult, conditions: &str) -> Judgement {
+        judge(result, &Condition::list(conditions).unwrap(), 64, 1.0)
+    }
+
+    #[test]
+    fn what_holds_is_met() {
+        let judgement = judged(&good(), "p99<5ms, errors<0.1%");
+        let expected = Judgement {
+            values: vec![Some(3_000.0), Some(0.0)],
+            kept_up: true,
+            met: true,
+            near: false,
+            busiest: 0.5,
+            client_limited: false,
+        };
+        assert_eq!(judgement, expected);
+    }
+
+    #[test]
+    fn what_is_near_its_bound_is_said_to_be() {
+        for (conditions, met, near) in [
+            ("p99<3.1ms", true, true),
+            ("p99<2.9ms", false, true),
+            ("p99<1ms", false, false),
+            ("p99<9ms", true, false),
+            // Met only just, by one of two.
+            ("p99<3.1ms, lag.p99<1ms", true, true),
+            // Failed only just by one, and by far by the other.
+            ("p99<2.9ms, lag.p99<1us", false, false),
+            ("errors<=0", true, false),
+            ("connect.p99<1s", false, false),
+        ] {
+            let judgement = judged(&good(), conditions);
+            assert_eq!((judgement.met, judgement.near), (met, near), "{conditions}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_not_carried_is_not_met() {
+        let mut result = good();
+        result.window.right_in_window = 48_000;
+        let judgement = judged(&result, "errors<0.1%");
+        assert!(!judgement.kept_up && !judgement.met && judgement.near);
+        result.window.right_in_window = 40_000;
+        let judgement = judged(&result, "errors<0.1%");
+        assert!(!judgement.kept_up && !judgement.met && !judgement.near);
+        // Wrong answers are answers.
+        result.window.errors.insert(ErrorKind::BadStatus, 10_000);
+        assert!(judged(&result, "p99<5ms").met);
+        // Requests that nobody answered are not.
+        result.window.errors = [(ErrorKind::Timeout, 10_000)].into();
+        assert!(!judged(&result, "p99<5ms").met);
+    }
+
+    #[test]
+    fn without_a_warm_up_the_first_answers_may_take_their_time() {
+        let mut result = good();
+        result.service.mean_us = 400_000.0;
+        result.window.right_in_window = 46_000;
+        let conditions = Condition::list("p99<5ms").unwrap();
+        assert!(!judge(&result, &conditions, 10_000, 1.0).kept_up);
+        assert!(judge(&result, &conditions, 10_000, 0.0).kept_up);
+        // No more can be in flight than connections.
+        assert!(!judge(&result, &conditions, 64, 0.0).kept_up);
+    }
+
+    #[test]
+    fn the_clients_own_limit_is_seen() {
+        let mut result = good();
+        result.thread_busy[1] = 0.95;
+        assert!(judged(&result, "p99<5ms").client_limited);
+        // Late, although two of three connections were free.
+        let mut result = good();
+        result.lag.p99_us = 2_000.0;
+        result.service.mean_us = 2_000.0;
+        assert!(judged(&result, "p99<5ms").client_limited);
+        // Late because all were in use: the target's doing.
+        result.service.mean_us = 6_400.0;
+        assert!(!judged(&result, "p99<5ms").client_limited);
+    }
+
+    #[test]
+    fn finer_conditions_need_more_requests() {
+        for (conditions, needed) in [
+            ("mean<1s", 200.0),
+            ("p99<1s", 500.0),
+            ("p99<1s, p99.9<2s", 5_000.0),
+            ("errors<0.1%", 10_000.0),
+            ("errors<=0%", 200.0),
+        ] {
+            assert_eq!(samples(&Condition::list(conditions).unwrap()), needed, "{conditions}");
+        }
+    }
+}

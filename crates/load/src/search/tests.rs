@@ -1,0 +1,167 @@
+use weir_model::load::{Counts, Quantiles, Target};
+use weir_model::suite::{Expect, Request};
+
+use super::*;
+
+fn order() -> LoadSpec {
+    let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
+    let mut spec = LoadSpec::new(Target::tcp("127.0.0.1:1".parse().unwrap(), "a"), request, Expect::default());
+    spec.connections = 64;
+    spec.warmup_s = 1.0;
+    spec.duration_s = 10.0;
+    spec.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Poisson };
+    spec
+}
+
+/// What a target of 10,000/s answers to an order: 1 ms, up to its capacity; above it every request waits a second.
+fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
+    let rate = match spec.shape {
+        Shape::Open { rate, .. } => rate,
+        _ => 10_000.0,
+    };
+    let due = (rate * spec.duration_s) as u64;
+    let p99_us = if rate > 10_000.0 { 1e6 } else { 1e3 };
+    let times = |us: f64| Quantiles { count: due, mean_us: us / 4.0, p99_us: us, ..Quantiles::default() };
+    let carried = rate.min(10_000.0);
+    LoadResult {
+        window_s: spec.duration_s,
+        rate: carried,
+        window: Counts {
+            due,
+            sent: due,
+            right: due,
+            right_in_window: (carried * spec.duration_s) as u64,
+            ..Counts::default()
+        },
+        latency: times(p99_us),
+        service: times(1e3),
+        thread_busy: vec![busy],
+        ..LoadResult::default()
+    }
+}
+
+fn search(
+    spec: &LoadSpec,
+    options: &SearchOptions,
+    run: &mut Run<'_>,
+) -> (Result<SearchResult, LoadError>, Vec<SearchProgress>) {
+    let conditions = Condition::list("p99<5ms, errors<0.1%").unwrap();
+    let mut news = Vec::new();
+    let result = Search::new(spec, &conditions, options)
+        .and_then(|search| search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run));
+    (result, news)
+}
+
+#[test]
+fn a_search_is_told_from_its_first_trial_to_its_last() {
+    let spec = order();
+    let mut orders: Vec<LoadSpec> = Vec::new();
+    let (result, news) = search(&spec, &SearchOptions::default(), &mut |spec, _| {
+        orders.push(spec.clone());
+        Ok(answer(spec, 0.5))
+    });
+    let result = result.unwrap();
+    assert_eq!((result.end, result.limit, result.confirmed), (SearchEnd::Found, Some(SearchLimit::Target), true));
+    let rate = result.rate.unwrap();
+    assert!((9_800.0..=10_000.0).contains(&rate), "{rate}");
+    assert_eq!(result.met_up_to, Some(rate));
+    assert!(result.failed_from.is_some_and(|failed| failed > 10_000.0 && failed < rate * 1.02));
+    assert_eq!(result.sentence(), "above it the conditions are not met");
+
+    // One trial, one order, one beginning and one end in what is told.
+    assert_eq!(result.probes.len(), orders.len());
+    let begins = news.iter().filter(|one| matches!(one, SearchProgress::Begins { .. })).count();
+    let ends: Vec<&Probe> = news
+        .iter()
+        .filter_map(|one| match one {
+            SearchProgress::Ends(probe) => Some(probe),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(begins, orders.len());
+    assert_eq!(ends, result.probes.iter().collect::<Vec<_>>());
+
+    // The first is closed; all others are open, spaced as ordered, with arrivals of their own.
+    assert_eq!((&orders[0].shape, result.probes[0].kind), (&Shape::Closed, ProbeKind::Guess));
+    assert_eq!((result.probes[0].met, result.probes[0].offered), (None, None));
+    for (order, probe) in orders.iter().zip(&result.probes).skip(1) {
+        let Shape::Open { rate, arrivals: Arrivals::Poisson } = order.shape else { panic!("{:?}", order.shape) };
+        assert_eq!(probe.offered, Some(rate));
+        assert_eq!(probe.met, Some(rate <= 10_000.0));
+        assert_eq!((order.warmup_s, order.connections), (1.0, 64));
+    }
+    let seeds: std::collections::BTreeSet<u64> = orders.iter().map(|order| order.seed).collect();
+    assert_eq!(seeds.len(), orders.len());
+
+    // The last is of full length, and its result is kept.
+    let last = result.probes.last().unwrap();
+    assert_eq!((last.kind, last.window_s, last.offered), (ProbeKind::Confirm, 10.0, Some(rate)));
+    assert_eq!(result.confirmation.as_ref().map(|load| load.window_s), Some(10.0));
+    let json = serde_json::to_string(&result).unwrap();
+    let read: SearchResult = serde_json::from_str(&json).unwrap();
+    assert_eq!((read.rate, read.conditions, read.end), (result.rate, result.conditions, result.end));
+    assert_eq!(read.probes.len(), result.probes.len());
+}
+
+#[test]
+fn a_client_that_is_full_is_named() {
+    let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| Ok(answer(spec, 0.97)));
+    let result = result.unwrap();
+    assert_eq!(result.limit, Some(SearchLimit::Client));
+    assert_eq!(result.sentence(), "the client was the limit, not the target");
+}
+
+#[test]
+fn what_a_closed_load_cannot_have_is_left_out() {
+    let mut spec = order();
+    spec.max_connections = Some(128);
+    spec.think = Some(weir_model::load::Spread::Constant { s: 1.0 });
+    let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _| {
+        assert_eq!(spec.max_connections, spec.shape.is_open().then_some(128));
+        assert_eq!(spec.think, None);
+        Ok(answer(spec, 0.5))
+    });
+    assert!(result.is_ok());
+}
+
+#[test]
+fn a_stop_ends_it_with_what_was_found() {
+    for cut in [true, false] {
+        let mut left = 3;
+        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| {
+            left -= 1;
+            match (left, cut) {
+                (0.., _) => Ok(answer(spec, 0.5)),
+                (_, true) => Ok(LoadResult { cut_short: true, ..answer(spec, 0.5) }),
+                (_, false) => Err(LoadError::Stopped),
+            }
+        });
+        let result = result.unwrap();
+        assert_eq!((result.end, result.probes.len()), (SearchEnd::CutShort, 3));
+        assert!(result.rate.is_some() && !result.confirmed);
+    }
+}
+
+#[test]
+fn a_trial_that_cannot_be_run_is_an_error() {
+    let (result, _) = search(&order(), &SearchOptions::default(), &mut |_, _| Err(LoadError::Order("so".into())));
+    assert!(matches!(result, Err(LoadError::Order(_))));
+}
+
+#[test]
+fn orders_that_make_no_search_are_refused() {
+    let spec = order();
+    let conditions = Condition::list("p99<5ms").unwrap();
+    let plain = SearchOptions::default;
+    for (conditions, options, text) in [
+        (&conditions[..0], plain(), "needs conditions"),
+        (&conditions[..], SearchOptions { tolerance: 0.0, ..plain() }, "tolerance of 0;"),
+        (&conditions[..], SearchOptions { tolerance: f64::NAN, ..plain() }, "tolerance of NaN"),
+        (&conditions[..], SearchOptions { budget_s: 0.0, ..plain() }, "time of 0 s"),
+        (&conditions[..], SearchOptions { ceiling: Some(0.0), ..plain() }, "ceiling of 0 requests"),
+        (&conditions[..], SearchOptions { guess: Some(f64::NAN), ..plain() }, "first guess of NaN"),
+    ] {
+        let error = Search::new(&spec, conditions, &options).err().unwrap().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
