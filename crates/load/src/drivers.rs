@@ -1,7 +1,7 @@
 //! Which I/O driver a load uses, and its worker on it.
 
 use weir_model::load::DriverChoice;
-use weir_net::{Choice, Driver, EpollDriver, Kind, UringDriver, probe};
+use weir_net::{Choice, Driver, EpollDriver, Holding, Kind, UringDriver, probe};
 
 use crate::error::LoadError;
 use crate::worker::Worker;
@@ -23,10 +23,10 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, LoadError> {
 ///
 /// # Errors
 /// What the kernel refused.
-pub(crate) fn work(kind: Kind, worker: Worker) -> Result<(), LoadError> {
+pub(crate) fn work(kind: Kind, holding: Holding, worker: Worker) -> Result<(), LoadError> {
     let cannot = |source| LoadError::Driver { driver: kind, source };
     match kind {
-        Kind::Uring => work_on(UringDriver::new().map_err(cannot)?, worker),
+        Kind::Uring => work_on(UringDriver::with_holding(holding).map_err(cannot)?, worker),
         Kind::Epoll => work_on(EpollDriver::new().map_err(cannot)?, worker),
     }
     .map_err(|source| LoadError::DriverFailed { driver: kind, source })

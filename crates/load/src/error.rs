@@ -17,7 +17,8 @@ pub enum LoadError {
     /// Fewer descriptors than connections.
     #[error(
         "{connections} connections need {need} open files, and the limit is {limit}; raise it (ulimit -Hn {need} as root, \
-         or LimitNOFILE={need} in the unit) or ask for at most {most} connections"
+         or LimitNOFILE={need} in the unit), take io_uring on Linux 6.13 or later, which can do without, or ask for at \
+         most {most} connections"
     )]
     Descriptors {
         /// Connections ordered.

@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use weir_net::{Capacity, Holding, Kind};
+
 use crate::error::LoadError;
 
 /// Where the kernel says which ports it hands out.
@@ -14,34 +16,36 @@ const RANGE_FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// The kernel's default, used when the file cannot be read.
 const DEFAULT_RANGE: (u16, u16) = (32768, 60999);
 
-/// Descriptors for what is not a connection: standard streams, rings, timers, output files, and for each thread
-/// its driver.
-const OTHER_DESCRIPTORS: u64 = 64;
-const DESCRIPTORS_A_THREAD: u64 = 8;
+/// Descriptors that each thread's driver needs, beside what `weir_net` keeps for the rest of the process.
+const DESCRIPTORS_A_THREAD: u32 = 8;
 
 /// With a new connection for every request, sockets that are still closing overlap with the next ones.
-const CLOSING_AT_ONCE: u64 = 1024;
+const CLOSING_AT_ONCE: u32 = 1024;
 
 /// Source addresses for a load on loopback that makes a new connection for every request.
 const SOURCES_FOR_CLOSE: u32 = 16;
 
-/// Raises the soft limit of descriptors and checks that the connections fit.
+/// How so many connections are held, and by how many threads at least. Beyond the limit of descriptors they are held in
+/// the tables of as many rings as it takes, one a thread.
 ///
 /// # Errors
-/// [`LoadError::Descriptors`] when the hard limit is too low.
-pub(crate) fn descriptors(connections: u32, threads: u32, close: bool) -> Result<(), LoadError> {
-    let (limit, _) = weir_net::raise_descriptor_limit();
-    check_descriptors(connections, threads, close, limit)
+/// [`LoadError::Descriptors`] when there is no way.
+pub(crate) fn hold(kind: Kind, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+    hold_in(weir_net::capacity(kind), connections, threads, close)
 }
 
-fn check_descriptors(connections: u32, threads: u32, close: bool, limit: u64) -> Result<(), LoadError> {
-    let wanted = u64::from(connections);
-    let closing = if close { wanted.min(CLOSING_AT_ONCE) } else { 0 };
-    let reserve = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * u64::from(threads) + closing;
-    if wanted + reserve <= limit {
-        return Ok(());
+fn hold_in(capacity: Capacity, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+    let closing = if close { connections.min(CLOSING_AT_ONCE) } else { 0 };
+    let beside = DESCRIPTORS_A_THREAD.saturating_mul(threads).saturating_add(closing);
+    match capacity.plan(connections.saturating_add(beside) as usize) {
+        Some(plan) => Ok((threads.max(plan.drivers as u32), plan.holding)),
+        None => {
+            let most = capacity.most(threads as usize).saturating_sub(u64::from(beside));
+            // What has to be free beside the connections, as far as it is not free now.
+            let need = capacity.descriptors + u64::from(connections).saturating_sub(most);
+            Err(LoadError::Descriptors { connections, need, limit: capacity.descriptors, most })
+        }
     }
-    Err(LoadError::Descriptors { connections, need: wanted + reserve, limit, most: limit.saturating_sub(reserve) })
 }
 
 /// The range of ports that the kernel hands out, both ends included.
@@ -148,11 +152,22 @@ mod tests {
     }
 
     #[test]
+    fn beyond_the_descriptors_there_are_tables() {
+        let here = Capacity { descriptors: 20_000, per_ring: 20_000 };
+        assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, Holding::Descriptors));
+        assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, Holding::Table));
+        assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, Holding::Table));
+    }
+
+    #[test]
     fn too_few_descriptors_are_said_with_what_would_fit() {
-        assert!(check_descriptors(900, 1, false, 1024).is_ok());
-        let error = check_descriptors(1000, 1, false, 1024).unwrap_err();
+        let epoll = Capacity { descriptors: 1024, per_ring: 0 };
+        assert!(hold_in(epoll, 700, 1, false).is_ok());
+        let error = hold_in(epoll, 1000, 1, false).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("1072") && text.contains("at most 952"), "{text}");
-        assert!(check_descriptors(900, 1, true, 1024).is_err());
+        // 256 are for the rest of the process, and 8 for the thread.
+        assert!(text.contains("1264") && text.contains("at most 760"), "{text}");
+        assert!(hold_in(epoll, 760, 1, false).is_ok());
+        assert!(hold_in(epoll, 700, 1, true).is_err());
     }
 }

@@ -91,8 +91,8 @@ pub(crate) fn run_with_ports(
     progress: &mut dyn FnMut(Progress),
     ports: (u16, u16),
 ) -> Result<LoadResult, LoadError> {
-    let plan = Arc::new(Plan::new(spec, ports)?);
     let kind = drivers::choose(spec.driver)?;
+    let plan = Arc::new(Plan::new(spec, kind, ports)?);
     let mut sinks = outputs.open()?;
     let mut load = Load::start(&plan, kind, sinks.hlog.is_some())?;
     let outcome = load.carry_out(stop, progress);
@@ -151,7 +151,7 @@ impl Load {
             let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
                 let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
-                let done = pin(&plan, share).and_then(|()| drivers::work(kind, worker(sender.clone())));
+                let done = pin(&plan, share).and_then(|()| drivers::work(kind, plan.holding, worker(sender.clone())));
                 if let Err(error) = done {
                     // If nobody listens any more the load is over.
                     let _ = sender.send(Message::Failed(error));
