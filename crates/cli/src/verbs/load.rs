@@ -1,6 +1,7 @@
 //! `weir load`: the load generator alone.
 
 mod describe;
+mod find;
 mod flags;
 mod format;
 mod judge;
@@ -38,6 +39,9 @@ pub fn main(args: &Args) -> Done {
     let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
     let stop = StopFlag::new();
     watch_signals(&stop).map_err(Failure::missing)?;
+    if let Some(conditions) = &args.load.find_max {
+        return find::main(args, conditions, &spec, &title, &stop);
+    }
     let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
     let told = Told { title: &title, spec: &spec, result: &result, distributions: &distributions };
     if let Some((mut file, path)) = hgrm {

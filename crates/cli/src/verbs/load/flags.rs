@@ -89,10 +89,10 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], hide_short_help = true)]
     pub replay: Option<PathBuf>,
     /// Search the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
-    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", value_parser = parse::conditions, hide_short_help = true)]
+    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format"], value_parser = parse::conditions, hide_short_help = true)]
     pub find_max: Option<ConditionList>,
     /// How long the search of --find-max may take in all.
-    #[arg(long, value_name = "TIME", default_value = "2m", requires = "find_max", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]
     pub budget: HumanDuration,
     /// How the requests of an open load are spaced.
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Constant, requires = "spaced", hide_short_help = true)]

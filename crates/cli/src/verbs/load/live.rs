@@ -12,7 +12,7 @@ use weir_load::Progress;
 use weir_model::load::{LoadSecond, LoadSpec};
 use weir_model::units::{human_rate, human_us};
 
-use self::paint::Painter;
+pub use self::paint::Painter;
 use self::view::View;
 use super::describe::{describe, protocol};
 use super::flags::ColorArg;

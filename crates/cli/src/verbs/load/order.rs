@@ -236,6 +236,10 @@ mod tests {
             ("--expect-hash-of /no/such/file", "/no/such/file"),
             ("--body-size 2GiB", "at most 1GiB"),
             ("--close --requests-per-connection 2", "cannot be used with"),
+            ("--template", "no field in GET /"),
+            ("--template -b {{sec}}", "{{sec}}"),
+            ("--find-max p99<5ms --csv x", "cannot be used with"),
+            ("--find-max p99", "compares nothing"),
         ] {
             let said = read(&format!("http://127.0.0.1:1/ {flags}")).expect_err(flags);
             assert!(said.contains(word), "{flags}: {said}");

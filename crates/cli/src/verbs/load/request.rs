@@ -1,5 +1,6 @@
 //! What is sent and what a right answer is: methods, headers, bodies, expectations, and the mix of several requests.
 
+use weir_load::template::Template;
 use weir_model::load::{Ask, Endpoint, Target};
 use weir_model::suite::{Expect, Request};
 use xxhash_rust::xxh3::xxh3_64;
@@ -38,6 +39,9 @@ pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
             body: if without { Vec::new() } else { body.clone() },
         };
         let template = args.request.template;
+        if template {
+            check_fields(&request)?;
+        }
         mix.asks.push(Ask { target, weight: line.weight, template, request, expect: expect.clone() });
     }
     mix.check_weights(lines)?;
@@ -77,6 +81,26 @@ impl Mix {
         }
         Ok(())
     }
+}
+
+/// Fields are parsed again when the load begins; here it is known what the user wrote, and whether there are any.
+fn check_fields(request: &Request) -> Result<(), Failure> {
+    let values = request.headers.iter().map(|(_, value)| value.as_bytes());
+    let texts = std::iter::once(request.path.as_bytes()).chain(values).chain(std::iter::once(request.body.as_slice()));
+    let mut fields = false;
+    for text in texts {
+        let template = Template::parse(text).map_err(|e| wrong("--template", e.found, e.wanted))?;
+        fields |= !template.is_text();
+    }
+    if !fields {
+        let found = format!("there is no field in {} {}", request.method, request.path);
+        return Err(wrong(
+            "--template",
+            found,
+            "a field such as {{seq}} in path, header values or body (weir help load request)",
+        ));
+    }
+    Ok(())
 }
 
 fn header(text: &str) -> Result<(String, String), Failure> {

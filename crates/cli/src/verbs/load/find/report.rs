@@ -1,0 +1,220 @@
+//! What a search found, in words and as a table of its trials.
+
+use weir_model::condition::{Condition, Metric};
+use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
+
+use crate::progress::minutes;
+use crate::words::{counted, rate, time};
+
+/// Above the rows of trials.
+pub const HEADINGS: &str = "  kind       offered     carried  met   busy  lag p99  measured";
+
+/// `the highest rate at which p99<5ms and errors<0.1%`.
+pub fn question(conditions: &[Condition]) -> String {
+    let words: Vec<String> = conditions.iter().map(Condition::to_string).collect();
+    format!("the highest rate at which {}", words.join(" and "))
+}
+
+/// Over what it is searched.
+pub fn with(spec: &LoadSpec) -> String {
+    let most = spec.max_connections.map(|most| format!(" to {most}")).unwrap_or_default();
+    format!(
+        "open loads, {}{most} connections, {}, confirmed for {}",
+        spec.connections,
+        counted(spec.threads.into(), "thread"),
+        time(spec.duration_s * 1e6)
+    )
+}
+
+/// A trial.
+pub fn row(probe: &Probe) -> String {
+    let met = match (probe.met, probe.kept_up) {
+        (None, _) => "-",
+        (Some(true), _) => "yes",
+        (Some(false), true) => "no",
+        (Some(false), false) => "late",
+    };
+    let near = if probe.near { "~" } else { " " };
+    format!(
+        "  {:<7} {:>10}  {:>10}  {met:<4}{near}{:>4.0} %  {:>7}  {:>6.1} s",
+        probe.kind.as_str(),
+        probe.offered.map_or("-".to_owned(), rate),
+        rate(probe.carried),
+        probe.busiest * 100.0,
+        time(probe.lag_p99_us),
+        probe.window_s
+    )
+}
+
+/// The whole: the answer first, then how it came about.
+pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
+    let mut lines = vec![title.to_owned(), question(&found.conditions), with(spec), String::new()];
+    let mut line = |name: &str, text: String| lines.push(format!("{name:<12}{text}"));
+    line("found", answer(found));
+    if let Some(interval) = interval(found) {
+        line("interval", interval);
+    }
+    for (text, name) in limit(found).into_iter().zip(["limit", ""]) {
+        line(name, text);
+    }
+    line("took", format!("{}, {}", minutes(duration(found.seconds)), counted(found.probes.len() as u64, "trial")));
+    if let Some(text) = confirmed(found) {
+        line("measured", text);
+    }
+    lines.push(format!("\n{HEADINGS}"));
+    lines.extend(found.probes.iter().map(row));
+    if found.probes.iter().any(|probe| probe.near) {
+        lines.push("  ~ so near a bound that noise may have decided".to_owned());
+    }
+    if found.probes.iter().any(|probe| probe.met == Some(false) && !probe.kept_up) {
+        lines.push("  late: the answers did not keep up with the requests, whatever the conditions say".to_owned());
+    }
+    format!("{}\n", lines.join("\n"))
+}
+
+fn duration(seconds: f64) -> std::time::Duration {
+    std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn answer(found: &SearchResult) -> String {
+    let best = found.rate.map(rate);
+    let sure = if found.confirmed { "confirmed by a longer trial" } else { "not confirmed" };
+    match (found.end, best) {
+        (SearchEnd::Found, Some(best)) => format!("{best}, {sure}"),
+        (SearchEnd::Ceiling, Some(best)) => format!("{best}, {sure}; nothing higher was allowed"),
+        (SearchEnd::Unsteady, Some(best)) => {
+            format!("{best} for a moment, {sure}: longer trials failed where short ones had not")
+        }
+        (SearchEnd::Budget, Some(best)) => format!("{best} so far, {sure}: --budget was spent"),
+        (SearchEnd::CutShort, Some(best)) => format!("{best} so far, {sure}: cut short"),
+        (SearchEnd::NothingMet, _) => "nothing: no rate met it, however low".to_owned(),
+        (SearchEnd::Budget, None) => "nothing yet: --budget was spent before a rate met it".to_owned(),
+        (SearchEnd::CutShort, None) => "nothing yet: cut short".to_owned(),
+        (_, None) => "nothing".to_owned(),
+    }
+}
+
+/// Between the highest rate that met the conditions and the lowest that did not.
+fn interval(found: &SearchResult) -> Option<String> {
+    match (found.met_up_to, found.failed_from) {
+        (Some(low), Some(high)) => {
+            let width = (high / low.max(1e-9) - 1.0) * 100.0;
+            Some(format!("{} met it, {} did not ({width:.1} % apart)", rate(low), rate(high)))
+        }
+        (Some(low), None) => Some(format!("{} met it, and nothing failed", rate(low))),
+        (None, Some(high)) => Some(format!("{} did not meet it, and nothing did", rate(high))),
+        (None, None) => None,
+    }
+}
+
+fn limit(found: &SearchResult) -> Vec<String> {
+    match found.limit {
+        None => vec!["none reached".to_owned()],
+        Some(SearchLimit::Target) => vec!["the target, or the way to it".to_owned()],
+        Some(SearchLimit::Client) => vec![
+            "weir, not the target: its threads were busy, or late although connections were".to_owned(),
+            "free; more threads (-t) on more CPUs would tell".to_owned(),
+        ],
+    }
+}
+
+/// What the conditions' values were in the confirming trial.
+fn confirmed(found: &SearchResult) -> Option<String> {
+    let probe = found.probes.iter().rev().find(|probe| probe.kind == ProbeKind::Confirm)?;
+    let words: Vec<String> = found
+        .conditions
+        .iter()
+        .zip(&probe.values)
+        .map(|(condition, value)| format!("{} {}", condition.metric, human(condition.metric, *value)))
+        .collect();
+    let offered = probe.offered.map(|offered| format!(" at {}", rate(offered))).unwrap_or_default();
+    Some(format!("{}{offered}", words.join(", ")))
+}
+
+fn human(metric: Metric, value: Option<f64>) -> String {
+    value.map_or("was not measured".to_owned(), |value| metric.human(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use weir_model::load::{SEARCH_SCHEMA, SearchOptions};
+
+    use super::*;
+    use crate::verbs::load::sample;
+
+    fn probe(kind: ProbeKind, offered: Option<f64>, met: Option<bool>) -> Probe {
+        Probe {
+            kind,
+            offered,
+            carried: offered.unwrap_or(60_000.0).min(52_000.0),
+            values: vec![Some(1_234.0), Some(0.02)],
+            kept_up: met != Some(false) || kind != ProbeKind::Coarse,
+            met,
+            near: kind == ProbeKind::Again,
+            busiest: 0.61,
+            lag_p99_us: 34.0,
+            client_limited: false,
+            at_s: 0.0,
+            window_s: 2.0,
+            seconds: 3.1,
+        }
+    }
+
+    fn found() -> SearchResult {
+        SearchResult {
+            schema: SEARCH_SCHEMA,
+            conditions: Condition::list("p99<5ms, errors<0.1%").expect("conditions"),
+            options: SearchOptions::default(),
+            end: SearchEnd::Found,
+            rate: Some(50_000.0),
+            confirmed: true,
+            met_up_to: Some(50_000.0),
+            failed_from: Some(51_000.0),
+            limit: Some(SearchLimit::Target),
+            probes: vec![
+                probe(ProbeKind::Guess, None, None),
+                probe(ProbeKind::Coarse, Some(55_000.0), Some(false)),
+                probe(ProbeKind::Fine, Some(51_000.0), Some(false)),
+                probe(ProbeKind::Again, Some(51_000.0), Some(false)),
+                probe(ProbeKind::Confirm, Some(50_000.0), Some(true)),
+            ],
+            seconds: 71.3,
+            confirmation: None,
+        }
+    }
+
+    #[test]
+    fn a_search_is_told_as_kept() {
+        let text = report(&found(), &sample::plain().spec, sample::URL);
+        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/find-max.txt");
+        if std::env::var_os("WEIR_BLESS").is_some() {
+            std::fs::write(&path, text).expect("written");
+            return;
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert_eq!(text, kept, "WEIR_BLESS=1 writes it anew");
+    }
+
+    #[test]
+    fn every_end_is_told() {
+        let ends = [
+            (SearchEnd::Ceiling, "nothing higher was allowed"),
+            (SearchEnd::Unsteady, "longer trials failed"),
+            (SearchEnd::Budget, "--budget was spent"),
+            (SearchEnd::CutShort, "cut short"),
+        ];
+        for (end, words) in ends {
+            assert!(answer(&SearchResult { end, ..found() }).contains(words), "{end:?}");
+        }
+        for end in [SearchEnd::NothingMet, SearchEnd::Budget, SearchEnd::CutShort] {
+            let nothing = SearchResult { end, rate: None, confirmed: false, ..found() };
+            assert!(answer(&nothing).starts_with("nothing"), "{end:?}");
+        }
+        assert!(
+            limit(&SearchResult { limit: Some(SearchLimit::Client), ..found() })[0].starts_with("weir, not the target")
+        );
+    }
+}
