@@ -206,6 +206,11 @@ impl Ledger {
         change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Connections open, over all workers.
+    pub(crate) fn open(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
+    }
+
     /// Adds everything up.
     pub(crate) fn books(&self) -> Books {
         let sum = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();

@@ -44,4 +44,7 @@ pub use fault::{Fault, Faults};
 pub use options::{Manner, Options, OriginError};
 pub use origin::Origin;
 pub use page::INDEX;
+/// TLS, as [`Options::tls`] orders it.
+pub use weir_wire::tls;
+
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

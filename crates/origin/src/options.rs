@@ -14,7 +14,7 @@ use crate::fault::Faults;
 pub struct Options {
     /// Where it listens; port 0 lets the kernel choose ([`crate::Origin::addr`] says which).
     pub listen: SocketAddr,
-    /// Worker threads; 0 = as many as there are in `cpus`, else 1.
+    /// Worker threads; 0 = as many as there are in `cpus`, else 1. More where `connections` needs more.
     pub threads: u32,
     /// CPUs to pin the workers to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
@@ -24,6 +24,8 @@ pub struct Options {
     pub manner: Manner,
     /// Listens on this path too: a Unix stream socket.
     pub unix: Option<PathBuf>,
+    /// Connections to be ready for; `None`: as many as there are descriptors.
+    pub connections: Option<u32>,
     /// Speaks TLS, and nothing without it. Without ALPN protocols of its own: `h2` and `http/1.1`.
     pub tls: Option<ServerOptions>,
 }
@@ -64,6 +66,7 @@ impl Default for Options {
             driver: DriverChoice::Auto,
             manner: Manner::default(),
             unix: None,
+            connections: None,
             tls: None,
         }
     }

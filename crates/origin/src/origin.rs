@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 
 use weir_model::books::Books;
-use weir_net::{Driver, Kind, Listener, UnixSocket, Waker};
+use weir_net::{Driver, Holding, Kind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::books::Ledger;
-use crate::choose::{choose, serve_on};
+use crate::choose::{Room, choose, serve_on};
 use crate::desk::Desk;
 use crate::options::{Options, OriginError};
 use crate::worker;
@@ -37,6 +37,7 @@ pub struct Origin {
     workers: Vec<Running>,
     /// Removes its file when it goes.
     unix: Option<UnixSocket>,
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -66,7 +67,8 @@ impl Origin {
     pub fn start(options: Options) -> Result<Origin, OriginError> {
         let kind = choose(options.driver)?;
         let tls = options.tls.as_ref().map(configure).transpose()?;
-        let listeners = bind(&options)?;
+        let room = Room::of(kind, &options);
+        let listeners = bind(&options, room.workers)?;
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let addr = listeners[0].local_addr().map_err(|source| OriginError::Listen { addr: options.listen, source })?;
         let mut origin = Origin {
@@ -77,6 +79,7 @@ impl Origin {
             ledger: Arc::new(Ledger::new(listeners.len())),
             workers: Vec::new(),
             unix,
+            room,
         };
         for (number, listener) in listeners.into_iter().enumerate() {
             // On an error `origin` is dropped, and stops those that run.
@@ -88,6 +91,26 @@ impl Origin {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// How many threads serve.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Why it will not hold as many connections as it is to be ready for, if it will not.
+    pub fn shortage(&self) -> Option<String> {
+        let Room { most, wanted, .. } = self.room;
+        let wanted = wanted.filter(|wanted| *wanted > most)?;
+        Some(format!("holds at most {most} of {wanted} connections; {}", self.room.advice(self.kind)))
+    }
+
+    /// Says that as many connections are open as it can hold, if that is so. Those beyond wait in the kernel's queue until
+    /// others are closed.
+    pub fn full(&self) -> Option<String> {
+        let open = self.ledger.open();
+        let full = open >= self.room.most;
+        full.then(|| format!("{open} connections are open, more will have to wait; {}", self.room.advice(self.kind)))
     }
 
     /// The path it listens on, if it listens on one.
@@ -142,12 +165,12 @@ impl Origin {
         }
         let (tell, told) = mpsc::channel();
         let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
-        let kind = self.kind;
+        let (kind, holding) = (self.kind, self.room.holding);
         let (cpu, manner) = (options.cpu(number), options.manner.clone());
         let body = move || {
             let serving =
                 Serving { tell: &tell, listeners, desk: Desk::new(ledger, number, manner), tls, shared: &shared };
-            run(cpu, kind, serving);
+            run(cpu, kind, holding, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
         match told.recv() {
@@ -181,9 +204,8 @@ fn configure(options: &ServerOptions) -> Result<ServerConfig, OriginError> {
 }
 
 /// One listener a worker, all on one address.
-fn bind(options: &Options) -> Result<Vec<TcpListener>, OriginError> {
+fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginError> {
     let refused = |source| OriginError::Listen { addr: options.listen, source };
-    let workers = options.workers();
     if workers == 1 {
         return Ok(vec![weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?]);
     }
@@ -202,11 +224,11 @@ fn bind(options: &Options) -> Result<Vec<TcpListener>, OriginError> {
 }
 
 /// A worker thread's life.
-fn run(cpu: Option<u32>, kind: Kind, serving: Serving<'_>) {
+fn run(cpu: Option<u32>, kind: Kind, holding: Holding, serving: Serving<'_>) {
     let tell = serving.tell;
     // Pinned before the driver is made, so that its memory is near.
     let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
-    if let Err(error) = pinned.and_then(|()| serve_on(kind, serving)) {
+    if let Err(error) = pinned.and_then(|()| serve_on(kind, holding, serving)) {
         // Nobody listens any more only when the owner has given up already.
         let _ = tell.send(Err(error));
     }

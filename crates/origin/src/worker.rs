@@ -17,10 +17,14 @@ use crate::talk::{Heard, Talk};
 /// How long a stop waits for answers that are under way.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
+/// Connections a page.
+const PAGE: usize = 64;
+
 /// The connections of one thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    connections: Vec<Connection>,
+    /// By slot, in pages, so that nothing moves when there are more.
+    connections: Vec<Box<[Connection]>>,
     desk: Desk,
     tls: Option<ServerConfig>,
 }
@@ -89,7 +93,9 @@ impl Worker {
 
     #[inline]
     fn tell<I: Io>(&mut self, io: &mut I, conn: Conn, heard: Heard<'_>) {
-        if let Some(connection) = self.connections.get_mut(conn.slot())
+        let (page, place) = (conn.slot() / PAGE, conn.slot() % PAGE);
+        if let Some(page) = self.connections.get_mut(page)
+            && let connection = &mut page[place]
             && connection.conn == Some(conn)
         {
             connection.hear(io, conn, &mut self.desk, heard);
@@ -111,18 +117,21 @@ impl Worker {
     }
 
     fn tell_all<I: Io>(&mut self, io: &mut I, what: impl Fn() -> Heard<'static>) {
-        for slot in 0..self.connections.len() {
-            if let Some(conn) = self.connections[slot].conn {
-                self.tell(io, conn, what());
+        for page in 0..self.connections.len() {
+            for place in 0..PAGE {
+                if let Some(conn) = self.connections[page][place].conn {
+                    self.tell(io, conn, what());
+                }
             }
         }
     }
 
     fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if self.connections.len() <= conn.slot() {
-            self.connections.resize_with(conn.slot() + 1, Connection::new);
+        let (page, place) = (conn.slot() / PAGE, conn.slot() % PAGE);
+        if self.connections.len() <= page {
+            self.connections.resize_with(page + 1, || (0..PAGE).map(|_| Connection::new()).collect());
         }
-        let connection = &mut self.connections[conn.slot()];
+        let connection = &mut self.connections[page][place];
         self.desk.opened();
         connection.talk.begin(conn);
         connection.conn = Some(conn);

@@ -206,3 +206,52 @@ fn a_cpu_that_is_not_there_is_said_so() {
     let error = Origin::start(options).expect_err("no such CPU");
     assert!(error.to_string().contains("CPU 1000"), "{error}");
 }
+
+#[test]
+fn a_unix_socket_serves_too_and_its_file_goes() {
+    use std::io::{Read, Write};
+    let path = std::env::temp_dir().join(format!("weir-origin-test-{}.sock", std::process::id()));
+    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+        let options = Options { driver, threads: 2, unix: Some(path.clone()), ..Options::default() };
+        let origin = Origin::start(options).expect("an origin");
+        assert_eq!(origin.unix(), Some(path.as_path()));
+        for _ in 0..10 {
+            let mut stream = std::os::unix::net::UnixStream::connect(&path).expect("it listens");
+            stream.write_all(b"GET /bytes/20000 HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n").expect("a request");
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("an answer");
+            assert!(answer.ends_with(payload(20_000)));
+        }
+        // And TCP as well, and one path has one origin.
+        assert_eq!(Client::new(&origin).get("/bytes/5").body, payload(5));
+        let second = Origin::start(Options { unix: Some(path.clone()), ..Options::default() });
+        let error = second.expect_err("the path is taken").to_string();
+        assert!(error.contains("listens on"), "{error}");
+        let books = books_when(&origin, |books| books.answered == 11);
+        assert_eq!(books.connections_used, 11);
+        drop(origin);
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn as_many_threads_as_connections_need() {
+    let capacity = weir_net::capacity(weir_net::probe(weir_net::Choice::Auto).expect("a driver"));
+    let few = Origin::start(Options { connections: Some(100), ..Options::default() }).expect("an origin");
+    assert_eq!((few.workers(), few.shortage(), few.full()), (1, None, None));
+    if capacity.per_ring == 0 {
+        eprintln!("THE TABLE IS NOT TESTED: this kernel cannot hold sockets in it alone");
+        return;
+    }
+    let connections = u32::try_from(capacity.descriptors + 1).unwrap_or(u32::MAX);
+    if connections > 1 << 20 {
+        eprintln!("MORE CONNECTIONS THAN DESCRIPTORS ARE NOT TESTED: there are {} descriptors", capacity.descriptors);
+        return;
+    }
+    let many = Origin::start(Options { connections: Some(connections), ..Options::default() }).expect("an origin");
+    assert!(many.workers() >= 2 && many.shortage().is_none());
+    assert_eq!(Client::new(&many).get("/bytes/5").body, payload(5));
+    let epoll = Options { connections: Some(connections), driver: DriverChoice::Epoll, ..Options::default() };
+    let short = Origin::start(epoll).expect("an origin").shortage().expect("too few descriptors");
+    assert!(short.contains("ulimit -n"), "{short}");
+}
