@@ -109,11 +109,6 @@ enum Kind {
 }
 
 impl Schedule {
-    /// The share of `thread` of `threads` in a load of one rate, requests a second over all threads.
-    pub(crate) fn new(rate: f64, arrivals: Arrivals, seed: u64, thread: u32, threads: u32) -> Schedule {
-        Timetable::Rate(rate, arrivals).schedule(seed, thread, threads)
-    }
-
     /// The next due time, nanoseconds since the load's start.
     pub(crate) fn next_due(&mut self) -> u64 {
         match &mut self.0 {

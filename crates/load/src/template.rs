@@ -65,7 +65,7 @@ enum Piece {
 
 impl Template {
     /// A template of one text, in which braces mean nothing.
-    pub fn text(text: &[u8]) -> Template {
+    pub(crate) fn text(text: &[u8]) -> Template {
         let mut template = Template::default();
         template.push_text(text);
         template
@@ -77,12 +77,12 @@ impl Template {
     }
 
     /// Whether it begins with a text, which is never empty.
-    pub fn begins_with_text(&self) -> bool {
+    pub(crate) fn begins_with_text(&self) -> bool {
         matches!(self.pieces.first(), Some(Piece::Text(_)))
     }
 
     /// Adds a text at the end.
-    pub fn push_text(&mut self, text: &[u8]) {
+    pub(crate) fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             _ if text.is_empty() => {}
             Some(Piece::Text(last)) => last.extend_from_slice(text),
@@ -91,7 +91,7 @@ impl Template {
     }
 
     /// Adds another template at the end.
-    pub fn push(&mut self, other: &Template) {
+    pub(crate) fn push(&mut self, other: &Template) {
         for piece in &other.pieces {
             match piece {
                 Piece::Text(text) => self.push_text(text),
@@ -127,7 +127,7 @@ impl Template {
 
     /// Texts that together show all that it can render to, as far as which bytes there are goes: every field once with
     /// each of its texts, the others with their first. Random digits and letters are shown as one of them.
-    pub fn samples(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn samples(&self) -> Vec<Vec<u8>> {
         let render = |chosen: usize, choice: usize| {
             let mut out = Vec::new();
             for (index, piece) in self.pieces.iter().enumerate() {
