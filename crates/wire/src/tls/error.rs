@@ -1,6 +1,10 @@
-//! What can go wrong with TLS.
+//! What can go wrong with TLS, in words.
 
 use std::fmt;
+
+use rustls::{Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
+
+use super::alert;
 
 /// What kind of failure it was, for books that count by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,13 +18,14 @@ pub enum TlsErrorKind {
     Certificate,
     /// What came is not TLS.
     NotTls,
-    /// The peer ended the connection by an alert after the handshake.
+    /// The peer ended the connection by an alert after the handshake. (Of TLS 1.3 that may be about the handshake: a client is
+    /// ready before the server has seen its certificate.)
     Alert,
     /// A record that does not open with the agreed keys.
     Decrypt,
     /// The peer broke the protocol.
     Protocol,
-    /// The session was used after its end, or written to before it was ready.
+    /// The session was used after its end, or written to before it was ready; or the crypto library failed.
     Misuse,
 }
 
@@ -40,6 +45,64 @@ impl TlsError {
     pub fn kind(&self) -> TlsErrorKind {
         self.kind
     }
+
+    /// What rustls says of a handshake.
+    pub(super) fn of_handshake(error: &Error) -> TlsError {
+        use TlsErrorKind as Kind;
+        let (kind, text) = match error {
+            Error::AlertReceived(alert) => {
+                (Kind::Handshake, format!("the peer ended the TLS handshake: {}", alert::text(u8::from(*alert))))
+            }
+            Error::InvalidCertificate(why) => (Kind::Certificate, format!("the peer's certificate is refused: {why}")),
+            Error::NoCertificatesPresented => (Kind::Certificate, "the peer sent no certificate, and must".to_owned()),
+            Error::NoApplicationProtocol => {
+                (Kind::Handshake, "the two sides have no protocol in common (ALPN)".to_owned())
+            }
+            Error::PeerIncompatible(why) => (Kind::Handshake, incompatible(why)),
+            Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedApplicationProtocol) => {
+                (Kind::Handshake, "the server chose a protocol that it was not offered (ALPN)".to_owned())
+            }
+            Error::DecryptError => {
+                (Kind::Decrypt, "a message of the TLS handshake does not open, or is not what was agreed on".to_owned())
+            }
+            Error::InvalidMessage(what) => {
+                (Kind::Protocol, format!("a message of the TLS handshake cannot be read ({what:?})"))
+            }
+            other => (Kind::Protocol, format!("the TLS handshake failed: {other}")),
+        };
+        TlsError::new(kind, text)
+    }
+
+    /// What rustls says of options.
+    pub(super) fn of_options(what: &str, error: &Error) -> TlsError {
+        let text = match error {
+            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                format!("{what}: the key is not the certificate's")
+            }
+            other => format!("{what}: {other}"),
+        };
+        TlsError::new(TlsErrorKind::Options, text)
+    }
+}
+
+/// What the two sides have not in common.
+fn incompatible(why: &PeerIncompatible) -> String {
+    use PeerIncompatible as Why;
+    let what = match why {
+        Why::NoCipherSuitesInCommon => "cipher suite",
+        Why::NoKxGroupsInCommon | Why::NoEcPointFormatsInCommon | Why::NamedGroupsExtensionRequired => {
+            "key exchange group"
+        }
+        Why::NoSignatureSchemesInCommon | Why::NoCertificateRequestSignatureSchemesInCommon => "kind of signature",
+        Why::ServerDoesNotSupportTls12Or13
+        | Why::Tls12NotOffered
+        | Why::Tls12NotOfferedOrEnabled
+        | Why::Tls13RequiredForQuic
+        | Why::SupportedVersionsExtensionRequired
+        | Why::ServerTlsVersionIsDisabledByOurConfig => "version of TLS",
+        other => return format!("the two sides cannot speak TLS with each other: {other:?}"),
+    };
+    format!("the two sides have no {what} in common")
 }
 
 impl fmt::Display for TlsError {

@@ -14,14 +14,26 @@
 //!
 //! This module does not know sockets, files, clocks or threads: it is given PEM texts and slices.
 
+mod after;
+mod alert;
+mod check;
 mod config;
 mod error;
+mod generated;
+mod handshake;
+mod keys;
+mod names;
 mod options;
+mod pem;
+mod pending;
+mod records;
 mod scratch;
 mod session;
+mod tickets;
 
-pub use config::{ClientConfig, ServerConfig, ServerName, groups, suites};
+pub use config::{ClientConfig, ServerConfig, ServerName};
 pub use error::{TlsError, TlsErrorKind};
+pub use names::{groups, suites};
 pub use options::{ClientOptions, ClientsMust, Identity, KeyKind, ServerOptions, Version};
 pub use scratch::Scratch;
 pub use session::{Agreed, Session, TlsEvent};

@@ -133,14 +133,3 @@ impl Default for ServerOptions {
         }
     }
 }
-
-impl Identity {
-    /// A self-signed certificate for `localhost`, `127.0.0.1` and `::1`, made once a process.
-    ///
-    /// # Errors
-    /// When the machine has no random numbers.
-    pub fn generated(kind: KeyKind) -> Result<Identity, super::TlsError> {
-        let _ = kind;
-        Err(super::TlsError::new(super::TlsErrorKind::Misuse, "TLS is not there yet"))
-    }
-}

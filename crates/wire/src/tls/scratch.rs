@@ -1,13 +1,24 @@
 //! The buffers that all sessions of a thread share.
 
+use std::fmt;
 use std::ops::{Deref, Range};
 
+use super::keys::{BODY_MOST, HEADER};
+
+/// Bytes of a buffer: one record.
+const SIZE: usize = HEADER + BODY_MOST;
+
+/// Spare buffers kept at most (18 KiB each).
+const SPARES: usize = 64;
+
 /// Buffers that all sessions of a thread share: where plaintext is put, and spares for records that come in pieces. One a
-/// thread; it grows to about 17 KiB, and by as much for each record that is incomplete at the same time.
-#[derive(Debug, Default)]
+/// thread; it grows to 18 KiB, and by as much for each record that is incomplete at the same time (of which it keeps 64).
+#[derive(Default)]
 pub struct Scratch {
     /// Plaintext of the last record opened.
-    pub(super) plain: Vec<u8>,
+    plain: Box<[u8]>,
+    /// Buffers of records that came in pieces, to be used again. What they hold is of no meaning.
+    spares: Vec<Box<[u8]>>,
 }
 
 impl Scratch {
@@ -20,6 +31,30 @@ impl Scratch {
     pub fn plain_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         &mut self.plain[range]
     }
+
+    /// Where a record can be opened to.
+    pub(super) fn target(&mut self) -> &mut [u8] {
+        if self.plain.is_empty() {
+            self.plain = empty();
+        }
+        &mut self.plain
+    }
+
+    /// A buffer that takes the largest record, with any content.
+    pub(super) fn take(&mut self) -> Box<[u8]> {
+        self.spares.pop().unwrap_or_else(empty)
+    }
+
+    /// Takes back a buffer.
+    pub(super) fn give_back(&mut self, buffer: Box<[u8]>) {
+        if self.spares.len() < SPARES {
+            self.spares.push(buffer);
+        }
+    }
+}
+
+fn empty() -> Box<[u8]> {
+    vec![0; SIZE].into_boxed_slice()
 }
 
 impl Deref for Scratch {
@@ -28,5 +63,12 @@ impl Deref for Scratch {
     /// `&scratch[range]`: the plaintext of the last [`super::TlsEvent::Plain`]. Valid until the next call of any session.
     fn deref(&self) -> &[u8] {
         &self.plain
+    }
+}
+
+impl fmt::Debug for Scratch {
+    /// Without the content.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").field("spares", &self.spares.len()).finish_non_exhaustive()
     }
 }

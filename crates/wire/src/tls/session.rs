@@ -1,10 +1,17 @@
 //! One connection's TLS.
 
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
+
+use rustls::client::UnbufferedClientConnection;
+use rustls::server::UnbufferedServerConnection;
 
 use super::config::{ClientConfig, ServerConfig, ServerName};
 use super::error::{TlsError, TlsErrorKind};
+use super::handshake::{Half, Handshake};
 use super::options::{KeyKind, Version};
+use super::records::{Fail, Traffic};
 use super::scratch::Scratch;
 
 /// What [`Session::next`] came to.
@@ -35,10 +42,16 @@ pub struct Agreed {
     pub peer_key: Option<KeyKind>,
 }
 
-/// The TLS of one connection, client or server half. About the size of a pointer; what it points to is freed or shrunk when
-/// the handshake is done.
-#[derive(Debug)]
-pub struct Session;
+/// The TLS of one connection, client or server half: two words, and what they point to, of which the larger part is freed
+/// when the handshake is done.
+pub struct Session(State);
+
+enum State {
+    Handshake(Box<Handshake>),
+    Traffic(Box<Traffic>),
+    /// It failed, or was closed before it was ready.
+    Over,
+}
 
 impl Session {
     /// The client half of a new connection.
@@ -46,8 +59,9 @@ impl Session {
     /// # Errors
     /// When rustls refuses, which it does when it has no random numbers.
     pub fn client(config: &ClientConfig, name: &ServerName) -> Result<Session, TlsError> {
-        let _ = (config, name);
-        Ok(Session)
+        let connection = UnbufferedClientConnection::new(Arc::clone(&config.rustls), name.0.clone())
+            .map_err(|e| TlsError::of_handshake(&e))?;
+        Ok(Session::new(Half::Client { connection, tickets: config.resumption }))
     }
 
     /// The server half of a new connection.
@@ -55,8 +69,13 @@ impl Session {
     /// # Errors
     /// As [`Session::client`].
     pub fn server(config: &ServerConfig) -> Result<Session, TlsError> {
-        let _ = config;
-        Ok(Session)
+        let connection =
+            UnbufferedServerConnection::new(Arc::clone(&config.rustls)).map_err(|e| TlsError::of_handshake(&e))?;
+        Ok(Session::new(Half::Server(connection)))
+    }
+
+    fn new(half: Half) -> Session {
+        Session(State::Handshake(Box::new(Handshake::new(half))))
     }
 
     /// Appends what has to be sent first: the client's hello; nothing for a server. To be called once.
@@ -64,12 +83,12 @@ impl Session {
     /// # Errors
     /// When rustls refuses.
     pub fn start(&mut self, out: &mut Vec<u8>) -> Result<(), TlsError> {
-        let _ = out;
-        Ok(())
+        let State::Handshake(handshake) = &mut self.0 else { return Ok(()) };
+        handshake.next(&mut &[][..], out).map(drop).map_err(|fail| self.fail(fail, out))
     }
 
-    /// Reads at most one record's worth of `input` (moving its start) and appends to `out` what has to be sent (also when it
-    /// fails: the alert). `None`: all input was taken, more is needed. To be called until then.
+    /// Reads at most one record with an event in it from `input` (moving its start) and appends to `out` what has to be sent
+    /// (also when it fails: the alert). `None`: all input was taken, more is needed. To be called until then.
     ///
     /// The end of the stream without [`TlsEvent::Closed`] before it is a truncation; that is the caller's to notice.
     ///
@@ -81,8 +100,36 @@ impl Session {
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Result<Option<TlsEvent>, TlsError> {
-        let _ = (input, scratch, out);
-        Err(TlsError::new(TlsErrorKind::Misuse, "TLS is not there yet"))
+        match &mut self.0 {
+            State::Traffic(traffic) => traffic.next(input, scratch, out).map_err(|fail| self.fail(fail, out)),
+            State::Handshake(_) if input.is_empty() => Ok(None),
+            State::Handshake(handshake) => match handshake.next(input, out) {
+                Ok(true) => self.ready_now().map(Some),
+                Ok(false) => Ok(None),
+                Err(fail) => Err(self.fail(fail, out)),
+            },
+            State::Over => Err(over()),
+        }
+    }
+
+    /// Goes from the handshake to what comes after it.
+    fn ready_now(&mut self) -> Result<TlsEvent, TlsError> {
+        let State::Handshake(handshake) = std::mem::replace(&mut self.0, State::Over) else { return Err(over()) };
+        self.0 = State::Traffic(Box::new(handshake.into_traffic()?));
+        Ok(TlsEvent::Ready)
+    }
+
+    fn fail(&mut self, fail: Fail, out: &mut Vec<u8>) -> TlsError {
+        match std::mem::replace(&mut self.0, State::Over) {
+            State::Traffic(mut traffic) => traffic.give_up(&fail, out),
+            State::Handshake(_) => {
+                if let Some(alert) = fail.alert {
+                    out.extend_from_slice(&plain_alert(alert));
+                }
+            }
+            State::Over => {}
+        }
+        fail.error
     }
 
     /// Encrypts the parts as one piece and appends the records (16 KiB of plaintext each at most). Parts may be empty; nothing
@@ -91,27 +138,63 @@ impl Session {
     /// # Errors
     /// [`TlsErrorKind::Misuse`] before [`TlsEvent::Ready`], after [`Session::close`] and after a failure.
     pub fn write(&mut self, plain: &[&[u8]], out: &mut Vec<u8>) -> Result<(), TlsError> {
-        let _ = (plain, out);
-        Err(TlsError::new(TlsErrorKind::Misuse, "TLS is not there yet"))
+        match &mut self.0 {
+            State::Traffic(traffic) => traffic.write(plain, out).map_err(|fail| fail.error),
+            State::Handshake(_) => {
+                Err(TlsError::new(TlsErrorKind::Misuse, "data was written to TLS before the handshake was done"))
+            }
+            State::Over => Err(over()),
+        }
     }
 
     /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`].
     pub fn written_len(&self, plain: usize) -> usize {
-        plain
+        match &self.0 {
+            State::Traffic(traffic) => traffic.written_len(plain),
+            _ => 0,
+        }
     }
 
-    /// Appends close_notify, once; nothing more can be written. Before the handshake is done it appends an alert that says so.
+    /// Appends close_notify, once; nothing more can be written, but what the peer sends can be read. Before the handshake is
+    /// done there is nothing to append, and the session is over.
     pub fn close(&mut self, out: &mut Vec<u8>) {
-        let _ = out;
+        match &mut self.0 {
+            State::Traffic(traffic) => traffic.close(out),
+            State::Handshake(_) => self.0 = State::Over,
+            State::Over => {}
+        }
     }
 
-    /// Whether the handshake is done.
+    /// Whether the handshake is done and the session has not failed.
     pub fn ready(&self) -> bool {
-        false
+        matches!(self.0, State::Traffic(_))
     }
 
-    /// What the two sides agreed on; `None` before [`TlsEvent::Ready`].
-    pub fn agreed(&self) -> Option<Agreed> {
-        None
+    /// What the two sides agreed on; `None` before [`TlsEvent::Ready`] and after a failure.
+    pub fn agreed(&self) -> Option<&Agreed> {
+        match &self.0 {
+            State::Traffic(traffic) => Some(&traffic.agreed),
+            _ => None,
+        }
+    }
+}
+
+/// A fatal alert as it is sent while there are no keys.
+fn plain_alert(alert: u8) -> [u8; 7] {
+    [super::records::ALERT, 3, 3, 0, 2, 2, alert]
+}
+
+fn over() -> TlsError {
+    TlsError::new(TlsErrorKind::Misuse, "the TLS session is over")
+}
+
+impl fmt::Debug for Session {
+    /// Without keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            State::Handshake(_) => f.write_str("Session(handshake)"),
+            State::Traffic(traffic) => f.debug_tuple("Session").field(&traffic.agreed).finish(),
+            State::Over => f.write_str("Session(over)"),
+        }
     }
 }

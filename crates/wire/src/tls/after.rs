@@ -1,0 +1,44 @@
+//! Messages that come after the handshake, one behind another in records of their own (RFC 8446, section 4.6): joined when
+//! they come in pieces, which they rarely do.
+
+/// Most bytes of a message; tickets are the largest, at 64 KiB and some.
+const MOST: usize = (1 << 16) + 1024;
+
+/// TLS 1.2: the server wishes a new handshake.
+pub(super) const HELLO_REQUEST: u8 = 0;
+/// TLS 1.2: the client wishes a new handshake.
+pub(super) const CLIENT_HELLO: u8 = 1;
+/// TLS 1.3: a ticket, to resume the session with.
+pub(super) const NEW_SESSION_TICKET: u8 = 4;
+/// TLS 1.3: what comes next is under new keys.
+pub(super) const KEY_UPDATE: u8 = 24;
+
+/// A message longer than any can be.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+/// A whole message: its type, its content, what follows it.
+type Message<'a> = (u8, &'a [u8], &'a [u8]);
+
+/// The message at the front, if it is whole.
+pub(super) fn first(bytes: &[u8]) -> Result<Option<Message<'_>>, TooLong> {
+    let [kind, a, b, c, rest @ ..] = bytes else { return Ok(None) };
+    let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+    if len > MOST {
+        return Err(TooLong);
+    }
+    Ok(rest.split_at_checked(len).map(|(content, rest)| (*kind, content, rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        assert!(first(&[4, 0, 0]).unwrap().is_none());
+        assert!(first(&[4, 0, 0, 2, 9]).unwrap().is_none());
+        assert_eq!(first(&[4, 0, 0, 2, 9, 8, 24]).unwrap(), Some((4, &[9, 8][..], &[24][..])));
+        assert!(first(&[4, 9, 0, 0]).is_err());
+    }
+}

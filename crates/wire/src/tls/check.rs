@@ -1,0 +1,156 @@
+//! Whether the peer's certificate will do, on the client's side.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use super::error::TlsError;
+use super::options::KeyKind;
+use super::pem;
+
+/// Any certificate will do. That the peer has the certificate's key is checked all the same, as the peers do: a handshake
+/// without that is not the work that a real client has.
+#[derive(Debug)]
+pub(super) struct Any(pub(super) WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for Any {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        readable(verify_tls12_signature(message, cert, dss, &self.0))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        readable(verify_tls13_signature(message, cert, dss, &self.0))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+/// A certificate that the library cannot read (X.509 v1, odd fields) will do as well; a wrong signature will not.
+fn readable(result: Result<HandshakeSignatureValid, Error>) -> Result<HandshakeSignatureValid, Error> {
+    match result {
+        Err(Error::InvalidCertificate(why)) if why != CertificateError::BadSignature => {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        other => other,
+    }
+}
+
+/// The certificate must come from one of these authorities, or be one of them.
+#[derive(Debug)]
+pub(super) struct From {
+    web_pki: Arc<WebPkiServerVerifier>,
+    authorities: Vec<CertificateDer<'static>>,
+}
+
+impl From {
+    pub(super) fn new(pem: &[u8], provider: Arc<CryptoProvider>) -> Result<From, TlsError> {
+        let authorities = pem::certificates("the authorities", pem)?;
+        let roots = roots(&authorities)?;
+        let web_pki = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+            .build()
+            .map_err(|e| TlsError::of_options("the authorities", &Error::General(e.to_string())))?;
+        Ok(From { web_pki, authorities })
+    }
+}
+
+/// A store of these authorities.
+pub(super) fn roots(authorities: &[CertificateDer<'static>]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for authority in authorities {
+        roots.add(authority.clone()).map_err(|e| TlsError::of_options("the authorities", &e))?;
+    }
+    Ok(roots)
+}
+
+impl ServerCertVerifier for From {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let result = self.web_pki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        // `openssl req -x509` makes certificates that are authorities and are used by servers; OpenSSL takes one that it was
+        // given as an authority, and so do we. Its dates were checked before its use was.
+        let given = self.authorities.iter().any(|authority| authority.as_ref() == end_entity.as_ref());
+        match result {
+            Err(Error::InvalidCertificate(why)) if given && is_authority(&why) => {
+                rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.web_pki.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.web_pki.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.web_pki.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate is refused because it is an authority's. rustls hands on webpki's reason as text only.
+fn is_authority(why: &CertificateError) -> bool {
+    matches!(why, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
+}
+
+/// What kind of key a certificate (DER) has: found by the key's algorithm identifier, which stands in it once.
+pub(super) fn key_kind(certificate: &[u8]) -> Option<KeyKind> {
+    // OBJECT IDENTIFIER rsaEncryption (1.2.840.113549.1.1.1) and prime256v1 (1.2.840.10045.3.1.7).
+    const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+    const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let has = |id| memchr::memmem::find(certificate, id).is_some();
+    if has(P256) {
+        Some(KeyKind::P256)
+    } else if has(RSA) {
+        Some(KeyKind::Rsa)
+    } else {
+        None
+    }
+}
