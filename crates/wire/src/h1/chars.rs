@@ -22,12 +22,12 @@ const fn token_table() -> [bool; 256] {
 
 /// Whether the byte may stand in a token.
 #[inline]
-pub(super) fn is_token_byte(byte: u8) -> bool {
+pub(crate) fn is_token_byte(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
 }
 
 /// Whether `bytes` is a token: one or more token bytes.
-pub(super) fn is_token(bytes: &[u8]) -> bool {
+pub(crate) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| is_token_byte(b))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn control_error(byte: u8) -> WireError {
 ///
 /// Eight bytes at a time, since this looks at every byte of every head.
 #[inline]
-pub(super) fn check_text(bytes: &[u8]) -> Result<(), WireError> {
+pub(crate) fn check_text(bytes: &[u8]) -> Result<(), WireError> {
     let (words, rest) = bytes.as_chunks::<8>();
     let clean = words.iter().all(word_is_clean)
         && match bytes.last_chunk::<8>() {
@@ -85,7 +85,7 @@ fn find_control(bytes: &[u8]) -> Result<(), WireError> {
 
 /// Without the spaces and tabs at either end (optional white space, RFC 9110 section 5.6.3).
 #[inline]
-pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
+pub(crate) fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;
     }
@@ -123,7 +123,7 @@ pub(super) fn is_target(target: &[u8]) -> bool {
 
 /// Whether `host` can be a `Host` value: host and optional port, or nothing (RFC 9110 section 7.2). Looks at the
 /// set of bytes and at the port, not at whether an address is one.
-pub(super) fn is_host(host: &[u8]) -> bool {
+pub(crate) fn is_host(host: &[u8]) -> bool {
     let host_byte = |b: &u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(b);
     let colon = host.iter().rposition(|&b| b == b':');
     let port = match (colon, host.last()) {

@@ -9,7 +9,7 @@
 //! `Content-Length`s may be repeated.
 
 mod answers;
-mod chars;
+pub(crate) mod chars;
 mod chunked;
 pub mod encode;
 mod error;

@@ -1,5 +1,8 @@
 //! The client half of a connection.
 
+use super::conn::{Conn, Event, Own};
+use super::hpack::{put_digits, put_name, put_text};
+use super::streams::{ANY, is};
 use super::{Body, Cause, Code, H2Error, Headers, Limits, Output, Prepared, Refused};
 
 /// How a client behaves.
@@ -93,35 +96,52 @@ pub struct AnswerHead<'a> {
 /// The client half of one connection.
 #[derive(Debug)]
 pub struct Client {
-    streams: u32,
+    conn: Conn,
 }
+
+/// Largest stream number (RFC 9113 section 5.1.1).
+const LAST_ID: u32 = (1 << 31) - 1;
+/// How many streams are opened before the server has said how many may be (section 6.5.2 recommends that it be no fewer).
+const UNTOLD: u32 = 100;
 
 impl Client {
     /// For a new connection.
     pub fn new(options: &ClientOptions) -> Client {
-        Client { streams: options.max_streams }
+        let &ClientOptions { max_streams, stream_window, connection_window, max_frame, keep_headers, limits } = options;
+        let own = Own { server: false, keep_headers, max_streams, stream_window, connection_window, max_frame, limits };
+        let mut conn = Conn::new(own);
+        conn.peer.max_streams = UNTOLD;
+        Client { conn }
     }
 
     /// Writes what comes first: preface, SETTINGS and the connection's window.
     pub fn start<O: Output>(&mut self, out: &mut O) {
         out.buffer().extend_from_slice(super::PREFACE);
+        self.conn.start(out.buffer());
     }
 
     /// How many streams may be open at a time now: what was wished for, or less if the server wants less (100 until its
-    /// SETTINGS come). 0: the connection takes no more requests, and another is to be made.
+    /// SETTINGS come). 0: the connection takes no more requests, and another is to be made. A server may also say 0 in
+    /// its SETTINGS, for a time.
+    #[inline]
     pub fn streams(&self) -> u32 {
-        self.streams
+        if self.conn.is_closing() || self.conn.last == LAST_ID {
+            return 0;
+        }
+        self.conn.own.max_streams.min(self.conn.peer.max_streams)
     }
 
     /// Requests whose [`ClientEvent::End`] or [`ClientEvent::Reset`] has not come.
+    #[inline]
     pub fn open(&self) -> u32 {
-        0
+        self.conn.streams.open()
     }
 
     /// Sends a request, with what the peer has a window for of its body.
     ///
     /// # Errors
     /// Why it cannot be sent now; nothing was written.
+    #[inline]
     pub fn request<O: Output>(
         &mut self,
         tag: u32,
@@ -137,6 +157,7 @@ impl Client {
     ///
     /// # Errors
     /// Why it cannot be sent now; nothing was written.
+    #[inline]
     pub fn request_filled<O: Output>(
         &mut self,
         tag: u32,
@@ -146,13 +167,48 @@ impl Client {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<(), Refused> {
-        let _ = (tag, request, path, values, body, out);
-        Err(Refused::Closing)
+        let conn = &mut self.conn;
+        if conn.is_closing() {
+            return Err(Refused::Closing);
+        }
+        if conn.last == LAST_ID {
+            return Err(Refused::Exhausted);
+        }
+        if conn.streams.open() >= conn.own.max_streams.min(conn.peer.max_streams) {
+            return Err(Refused::Full);
+        }
+        if !request.takes(path, values) {
+            return Err(Refused::BadValue);
+        }
+        let id = if conn.last == 0 { 1 } else { conn.last + 2 };
+        conn.last = id;
+        let ends = body.is_empty();
+        conn.put_block(id, ends, out.buffer(), |encoder, out| {
+            encoder.head(request, out, |out| {
+                if request.path_changes() {
+                    put_name(out, ":path");
+                    put_text(out, path);
+                }
+            });
+            request.put_changing(values, out);
+            if !ends || request.says_empty() {
+                put_name(out, "content-length");
+                put_digits(out, body.len() as u64);
+            }
+        });
+        let state = if request.bodiless() { is::BODILESS } else { 0 } | if ends { is::SENT } else { 0 };
+        let slot = conn.streams.add(id, tag, conn.peer.stream_window, state);
+        if !ends {
+            conn.send_body(slot, body, true, out);
+        }
+        Ok(())
     }
 
     /// Gives a request up (RST_STREAM with CANCEL). No more events come for it.
     pub fn cancel<O: Output>(&mut self, tag: u32, out: &mut O) {
-        let _ = (tag, out);
+        if let Some(slot) = self.conn.streams.search(|stream| stream.tag == tag) {
+            self.conn.reset(slot, Code::CANCEL, out.buffer());
+        }
     }
 
     /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
@@ -161,19 +217,43 @@ impl Client {
     ///
     /// # Errors
     /// A connection error; every further call gives the same.
+    #[inline]
     pub fn next<'s, 'i: 's, O: Output>(
         &'s mut self,
         input: &mut &'i [u8],
         out: &mut O,
     ) -> Result<Option<ClientEvent<'s>>, H2Error> {
-        let _ = out;
-        *input = &[];
-        Ok(None)
+        loop {
+            let Some(event) = self.conn.next(input, out)? else {
+                return Ok(None);
+            };
+            return Ok(Some(match event {
+                Event::Head { tag, .. } => ClientEvent::Head { tag, head: AnswerHead::of(&self.conn) },
+                Event::Data { tag, bytes, .. } => ClientEvent::Data { tag, bytes },
+                Event::End { tag, .. } => ClientEvent::End { tag },
+                Event::Settings => ClientEvent::Settings,
+                Event::Interim { tag, status } => ClientEvent::Informational { tag, status },
+                Event::Reset { tag, cause, .. } => ClientEvent::Reset { tag, cause },
+                Event::GoAway { code } => ClientEvent::GoAway { code },
+                Event::Sent { .. } | Event::Malformed { .. } => continue,
+            }));
+        }
     }
 
     /// Says that no more requests follow (GOAWAY). Answers under way still come.
     pub fn goodbye<O: Output>(&mut self, out: &mut O) {
-        let _ = out;
-        self.streams = 0;
+        self.conn.goodbye(out.buffer());
+    }
+}
+
+impl<'a> AnswerHead<'a> {
+    #[inline]
+    fn of(conn: &'a Conn) -> AnswerHead<'a> {
+        let message = &conn.message;
+        AnswerHead {
+            status: message.status,
+            length: (message.length != ANY).then_some(message.length),
+            headers: if conn.own.keep_headers { conn.fields.headers(message.headers) } else { Headers::default() },
+        }
     }
 }

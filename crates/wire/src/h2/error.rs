@@ -98,9 +98,12 @@ pub enum Violation {
     /// A setting with a value that it cannot have (section 6.5.2).
     #[error("a setting has a value that it cannot have")]
     BadSetting,
-    /// A window above 2^31 - 1, or an increment of 0 (section 6.9).
-    #[error("a window grows by nothing or beyond 2^31 - 1")]
+    /// A window above 2^31 - 1 (sections 6.5.2 and 6.9.1).
+    #[error("a window grows beyond 2^31 - 1")]
     BadWindow,
+    /// WINDOW_UPDATE by 0 (section 6.9).
+    #[error("a window grows by nothing")]
+    NoIncrement,
     /// More data than there was a window for (section 6.9.1).
     #[error("more data came than there was a window for")]
     WindowExceeded,
@@ -125,6 +128,20 @@ pub enum Violation {
     /// Streams made and reset without end.
     #[error("too many streams are reset")]
     ResetFlood,
+}
+
+impl Violation {
+    /// The code that GOAWAY carries.
+    pub fn code(self) -> Code {
+        match self {
+            Violation::FrameSize => Code::FRAME_SIZE_ERROR,
+            Violation::StreamClosed => Code::STREAM_CLOSED,
+            Violation::BadWindow | Violation::WindowExceeded => Code::FLOW_CONTROL_ERROR,
+            Violation::Compression => Code::COMPRESSION_ERROR,
+            Violation::BlockTooLarge | Violation::Flood | Violation::ResetFlood => Code::ENHANCE_YOUR_CALM,
+            _ => Code::PROTOCOL_ERROR,
+        }
+    }
 }
 
 /// What is wrong with one message: a stream error.
@@ -164,16 +181,19 @@ pub enum Fault {
     /// More data than the stream had a window for (section 6.9.1).
     #[error("more data came than the stream had a window for")]
     WindowExceeded,
-    /// WINDOW_UPDATE by nothing, or beyond 2^31 - 1 (section 6.9).
-    #[error("the stream's window grows by nothing or beyond 2^31 - 1")]
+    /// A window above 2^31 - 1 (section 6.9.1).
+    #[error("the stream's window grows beyond 2^31 - 1")]
     BadWindow,
+    /// WINDOW_UPDATE by 0 (section 6.9).
+    #[error("the stream's window grows by nothing")]
+    NoIncrement,
 }
 
 impl Fault {
     /// The code that RST_STREAM carries.
     pub fn code(self) -> Code {
         match self {
-            Fault::WindowExceeded => Code::FLOW_CONTROL_ERROR,
+            Fault::WindowExceeded | Fault::BadWindow => Code::FLOW_CONTROL_ERROR,
             Fault::TooLarge => Code::ENHANCE_YOUR_CALM,
             Fault::Connect => Code::CONNECT_ERROR,
             _ => Code::PROTOCOL_ERROR,

@@ -12,12 +12,19 @@
 //! This module does not know sockets, clocks, TLS, or what requests mean.
 
 mod body;
+mod class;
 mod client;
+mod conn;
 mod error;
 mod fields;
+mod frame;
 mod hpack;
+mod message;
 mod prepared;
+mod receive;
+mod send;
 mod server;
+mod streams;
 
 pub use body::{Body, Output};
 pub use client::{AnswerHead, Client, ClientEvent, ClientOptions};

@@ -1,6 +1,12 @@
-//! Heads encoded ahead.
+//! Heads checked and encoded ahead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::EncodeError;
+use super::class::{is_connection_header, is_name};
+use super::hpack::{Field, put_text};
+use crate::h1::chars::{check_text, is_host, is_token, trim};
 
 /// What a request says, to prepare it.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +28,20 @@ pub struct Request<'a> {
 /// On each connection the first use inserts it into the peer's table, and later uses cost a byte or two a header. It
 /// belongs to no connection: one serves all.
 #[derive(Debug, Clone)]
-pub struct Prepared {}
+pub struct Prepared {
+    number: u64,
+    pseudo: Box<[Arc<Field>]>,
+    headers: Box<[Arc<Field>]>,
+    /// Names of the headers whose values come later, encoded.
+    changing: Box<[Box<[u8]>]>,
+    path_changes: bool,
+    /// The answer has no body: to HEAD (a request), 204 or 304 (an answer).
+    bodiless: bool,
+    /// A request without a body has `content-length: 0`.
+    says_empty: bool,
+    /// Of an answer; 0 for a request.
+    status: u16,
+}
 
 impl Prepared {
     /// A request that is always the same. `content-length` is added when it is sent: when there is a body, and for POST,
@@ -41,8 +60,45 @@ impl Prepared {
     /// # Errors
     /// What cannot be sent.
     pub fn template(request: &Request<'_>, path_changes: bool, changing: &[usize]) -> Result<Prepared, EncodeError> {
-        let _ = (request, path_changes, changing);
-        Ok(Prepared {})
+        let &Request { method, scheme, authority, path, headers } = request;
+        if !is_token(method.as_bytes()) || method == "CONNECT" {
+            return Err(EncodeError::BadMethod(method.to_owned()));
+        }
+        if !matches!(scheme, "http" | "https") {
+            return Err(EncodeError::BadScheme(scheme.to_owned()));
+        }
+        if authority.is_empty() || !is_host(authority.as_bytes()) {
+            return Err(EncodeError::BadAuthority(authority.to_owned()));
+        }
+        if !path_changes && !is_path(path.as_bytes()) {
+            return Err(EncodeError::BadPath(path.to_owned()));
+        }
+        if let Some(&place) = changing.iter().find(|&&place| place >= headers.len()) {
+            return Err(EncodeError::NoSuchHeader(place));
+        }
+        let mut pseudo = vec![(":method", method), (":scheme", scheme), (":authority", authority)];
+        if !path_changes {
+            pseudo.push((":path", path));
+        }
+        let mut prepared = Prepared::new(&pseudo);
+        let mut fixed = Vec::new();
+        let mut names = Vec::new();
+        for (place, (name, value)) in headers.iter().enumerate() {
+            let name = name.to_ascii_lowercase();
+            if changing.contains(&place) {
+                check_header(&name, "")?;
+                names.push(encoded_name(&name));
+            } else {
+                check_header(&name, value)?;
+                fixed.push(Arc::new(Field::new(&name, value)));
+            }
+        }
+        prepared.headers = fixed.into();
+        prepared.changing = names.into();
+        prepared.path_changes = path_changes;
+        prepared.bodiless = method == "HEAD";
+        prepared.says_empty = matches!(method, "POST" | "PUT" | "PATCH");
+        Ok(prepared)
     }
 
     /// The head of an answer. `length` writes `content-length`, which need not be the length of the body that is sent
@@ -51,7 +107,119 @@ impl Prepared {
     /// # Errors
     /// What cannot be sent.
     pub fn answer(status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Result<Prepared, EncodeError> {
-        let _ = (status, headers, length);
-        Ok(Prepared {})
+        if !(200..=999).contains(&status) {
+            return Err(EncodeError::BadStatus(status));
+        }
+        let mut prepared = Prepared::new(&[(":status", &status.to_string())]);
+        let mut fields = Vec::new();
+        for (name, value) in headers {
+            let name = name.to_ascii_lowercase();
+            check_header(&name, value)?;
+            fields.push(Arc::new(Field::new(&name, value)));
+        }
+        if let Some(length) = length {
+            fields.push(Arc::new(Field::new("content-length", &length.to_string())));
+        }
+        prepared.headers = fields.into();
+        prepared.bodiless = matches!(status, 204 | 205 | 304);
+        prepared.status = status;
+        Ok(prepared)
     }
+
+    fn new(pseudo: &[(&str, &str)]) -> Prepared {
+        /// Numbers begin at 1, so that 0 is none.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Prepared {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            pseudo: pseudo.iter().map(|(name, value)| Arc::new(Field::new(name, value))).collect(),
+            headers: Box::default(),
+            changing: Box::default(),
+            path_changes: false,
+            bodiless: false,
+            says_empty: false,
+            status: 0,
+        }
+    }
+
+    /// Whether this is the head of a request, and what is filled in is what it wants and can be sent.
+    pub(super) fn takes(&self, path: &[u8], values: &[&[u8]]) -> bool {
+        self.status == 0
+            && (!self.path_changes || is_path(path))
+            && values.len() == self.changing.len()
+            && values.iter().all(|value| is_value(value))
+    }
+
+    /// What no other has; clones have the same.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Pseudo-headers that do not change.
+    pub(super) fn pseudo(&self) -> &[Arc<Field>] {
+        &self.pseudo
+    }
+
+    /// Headers that do not change.
+    pub(super) fn headers(&self) -> &[Arc<Field>] {
+        &self.headers
+    }
+
+    /// Whether the path comes when the request is sent.
+    pub(super) fn path_changes(&self) -> bool {
+        self.path_changes
+    }
+
+    /// Appends the headers that change.
+    pub(super) fn put_changing(&self, values: &[&[u8]], out: &mut Vec<u8>) {
+        for (name, value) in self.changing.iter().zip(values) {
+            out.extend_from_slice(name);
+            put_text(out, value);
+        }
+    }
+
+    /// Whether an answer has no body because of the method or the status.
+    pub(super) fn bodiless(&self) -> bool {
+        self.bodiless
+    }
+
+    /// Whether `content-length` is written for a body of no bytes.
+    pub(super) fn says_empty(&self) -> bool {
+        self.says_empty
+    }
+
+    /// Of an answer; 0 for a request.
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+}
+
+fn encoded_name(name: &str) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    super::hpack::put_name(&mut bytes, name);
+    bytes.into()
+}
+
+/// Origin form or `*` (RFC 9113 section 8.3.1).
+pub(super) fn is_path(path: &[u8]) -> bool {
+    (path.first() == Some(&b'/') && path.iter().all(u8::is_ascii_graphic)) || path == b"*"
+}
+
+/// A value as section 8.2.1 wants it.
+pub(super) fn is_value(value: &[u8]) -> bool {
+    check_text(value).is_ok() && trim(value).len() == value.len()
+}
+
+/// A header that may be given. The name is in lower case.
+pub(super) fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
+    if !is_name(name.as_bytes()) {
+        return Err(EncodeError::BadName(name.to_owned()));
+    }
+    if is_connection_header(name.as_bytes()) || (name == "te" && value != "trailers") {
+        return Err(EncodeError::ConnectionHeader(name.to_owned()));
+    }
+    if matches!(name, "host" | "content-length") {
+        return Err(EncodeError::Derived(name.to_owned()));
+    }
+    if is_value(value.as_bytes()) { Ok(()) } else { Err(EncodeError::BadValue(name.to_owned())) }
 }

@@ -1,6 +1,10 @@
 //! The server half of a connection.
 
-use super::{Body, Cause, Code, Fault, H2Error, Headers, Limits, Output, Prepared, Refused};
+use super::conn::{Conn, Event, Own};
+use super::hpack::{put_digits, put_name, put_text};
+use super::prepared::{check_header, is_value};
+use super::streams::{ANY, is};
+use super::{Body, Cause, Code, Fault, H2Error, Headers, Limits, Output, PREFACE, Prepared, Refused, Violation};
 
 /// How a server behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,23 +133,30 @@ pub enum Sent {
 
 /// The server half of one connection.
 #[derive(Debug)]
-pub struct Server {}
+pub struct Server {
+    conn: Conn,
+    /// Bytes of the preface that have come.
+    preface: u8,
+}
 
 impl Server {
     /// For a new connection, whose first bytes are still to be read, the preface included.
     pub fn new(options: &ServerOptions) -> Server {
-        let _ = options;
-        Server {}
+        let &ServerOptions { max_streams, stream_window, connection_window, max_frame, limits } = options;
+        let own =
+            Own { server: true, keep_headers: true, max_streams, stream_window, connection_window, max_frame, limits };
+        Server { conn: Conn::new(own), preface: 0 }
     }
 
     /// Writes what comes first: SETTINGS and the connection's window.
     pub fn start<O: Output>(&mut self, out: &mut O) {
-        let _ = out;
+        self.conn.start(out.buffer());
     }
 
     /// Streams that are open: requests that are not complete, or not answered to the end.
+    #[inline]
     pub fn open(&self) -> u32 {
-        0
+        self.conn.streams.open()
     }
 
     /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
@@ -155,14 +166,60 @@ impl Server {
     ///
     /// # Errors
     /// A connection error; every further call gives the same.
+    #[inline]
     pub fn next<'s, 'i: 's, O: Output>(
         &'s mut self,
         input: &mut &'i [u8],
         out: &mut O,
     ) -> Result<Option<ServerEvent<'s>>, H2Error> {
-        let _ = out;
-        *input = &[];
-        Ok(None)
+        if usize::from(self.preface) < PREFACE.len() {
+            self.read_preface(input, out.buffer())?;
+        }
+        loop {
+            let Some(event) = self.conn.next(input, out)? else {
+                return Ok(None);
+            };
+            return Ok(Some(match event {
+                Event::Head { slot, id, ends, .. } => {
+                    ServerEvent::Request { stream: Stream { slot, id }, head: RequestHead::of(&self.conn, ends) }
+                }
+                Event::Data { slot, id, bytes, .. } => ServerEvent::Data { stream: Stream { slot, id }, bytes },
+                Event::End { slot, id, .. } => ServerEvent::End { stream: Stream { slot, id } },
+                Event::Sent { slot, id } => ServerEvent::Sent { stream: Stream { slot, id } },
+                Event::Reset { slot, id, cause, .. } => ServerEvent::Reset { stream: Stream { slot, id }, cause },
+                Event::Settings => ServerEvent::Settings,
+                Event::Malformed { fault } => ServerEvent::Malformed { fault },
+                Event::GoAway { code } => ServerEvent::GoAway { code },
+                // Only answers are interim.
+                Event::Interim { .. } => continue,
+            }));
+        }
+    }
+
+    /// Compares what comes first with the preface (RFC 9113 section 3.4).
+    #[cold]
+    fn read_preface(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), H2Error> {
+        let wanted = &PREFACE[usize::from(self.preface)..];
+        let (piece, rest) = input.split_at(input.len().min(wanted.len()));
+        if !wanted.starts_with(piece) {
+            return Err(self.conn.fail(Violation::BadPreface, out));
+        }
+        // At most 24.
+        self.preface += piece.len() as u8;
+        *input = rest;
+        Ok(())
+    }
+
+    /// A stream that is open, whose answer is at this stage.
+    #[inline]
+    fn slot(&mut self, stream: Stream, headed: bool) -> Result<u32, Refused> {
+        if self.conn.failed.is_some() {
+            return Err(Refused::Closing);
+        }
+        match self.conn.streams.get(stream.slot, stream.id) {
+            Some(open) if open.is(is::ANSWERING) == headed && !open.is(is::SENT) => Ok(stream.slot),
+            _ => Err(Refused::NoStream),
+        }
     }
 
     /// Writes an interim answer (100 to 199, not 101), such as `100 Continue`.
@@ -170,14 +227,23 @@ impl Server {
     /// # Errors
     /// The stream is gone or answered, or that is no interim status.
     pub fn interim<O: Output>(&mut self, stream: Stream, status: u16, out: &mut O) -> Result<(), Refused> {
-        let _ = (stream, status, out);
-        Err(Refused::NoStream)
+        self.slot(stream, false)?;
+        if !(100..=199).contains(&status) || status == 101 {
+            return Err(Refused::BadValue);
+        }
+        self.conn.put_block(stream.id, false, out.buffer(), |encoder, out| {
+            encoder.begin(out);
+            put_name(out, ":status");
+            put_digits(out, u64::from(status));
+        });
+        Ok(())
     }
 
-    /// Answers a request, whole. The body is left out where none can be: HEAD, 204, 304.
+    /// Answers a request, whole. The body is left out where none can be: HEAD, 204, 205, 304.
     ///
     /// # Errors
     /// The stream is gone or answered. Nothing was written.
+    #[inline]
     pub fn answer<O: Output>(
         &mut self,
         stream: Stream,
@@ -185,11 +251,17 @@ impl Server {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<Sent, Refused> {
+        let slot = self.slot(stream, false)?;
+        let bodiless = head.bodiless() || self.conn.streams.at(slot).is(is::BODILESS);
+        if bodiless || body.is_empty() {
+            return self.head(stream, head, true, out);
+        }
         self.head(stream, head, false, out)?;
-        self.data(stream, body, true, out)
+        Ok(self.send(slot, body, true, out))
     }
 
     /// Answers a request with a head that is encoded now and has no place in the peer's table, and `content-length`.
+    /// Names are in lower case. The body is left out as by [`Server::answer`], its length is not (but for 204).
     ///
     /// # Errors
     /// The stream is gone or answered, or (`BadValue`) the head cannot be sent. Nothing was written.
@@ -201,14 +273,40 @@ impl Server {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<Sent, Refused> {
-        let _ = (stream, status, headers, body, out);
-        Err(Refused::NoStream)
+        let slot = self.slot(stream, false)?;
+        let right = |(name, value): &(&str, &[u8])| check_header(name, "").is_ok() && is_value(value);
+        if !(200..=999).contains(&status) || !headers.iter().all(right) {
+            return Err(Refused::BadValue);
+        }
+        let bodiless = matches!(status, 204 | 205 | 304) || self.conn.streams.at(slot).is(is::BODILESS);
+        let ends = bodiless || body.is_empty();
+        self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| {
+            encoder.begin(out);
+            put_name(out, ":status");
+            put_digits(out, u64::from(status));
+            for (name, value) in headers {
+                put_name(out, name);
+                put_text(out, value);
+            }
+            if status != 204 {
+                put_name(out, "content-length");
+                put_digits(out, if status == 205 { 0 } else { body.len() as u64 });
+            }
+        });
+        self.conn.streams.at(slot).state |= is::ANSWERING;
+        if ends {
+            self.conn.streams.at(slot).state |= is::SENT;
+            self.close_if_done(slot);
+            return Ok(Sent::All);
+        }
+        Ok(self.send(slot, body, true, out))
     }
 
     /// Writes the head of an answer whose body comes with [`Server::data`]; `ends`: there is none.
     ///
     /// # Errors
-    /// The stream is gone or answered. Nothing was written.
+    /// The stream is gone or answered, or the head is not an answer's. Nothing was written.
+    #[inline]
     pub fn head<O: Output>(
         &mut self,
         stream: Stream,
@@ -216,11 +314,22 @@ impl Server {
         ends: bool,
         out: &mut O,
     ) -> Result<Sent, Refused> {
-        let _ = (stream, head, ends, out);
-        Err(Refused::NoStream)
+        let slot = self.slot(stream, false)?;
+        if head.status() == 0 {
+            return Err(Refused::BadValue);
+        }
+        self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| encoder.head(head, out, |_| ()));
+        let open = self.conn.streams.at(slot);
+        open.state |= is::ANSWERING | if head.bodiless() { is::BODILESS } else { 0 };
+        if ends {
+            open.state |= is::SENT;
+            self.close_if_done(slot);
+        }
+        Ok(Sent::All)
     }
 
-    /// Writes a piece of the body of an answer, or the last one. [`Sent`] counts for the last one.
+    /// Writes a piece of the body of an answer, or the last one. [`Sent`] counts for the last one. Where no body can be
+    /// (as for [`Server::answer`]) only the end is written.
     ///
     /// # Errors
     /// The stream is gone, its head is not written, or its answer has ended. Nothing was written.
@@ -231,18 +340,64 @@ impl Server {
         ends: bool,
         out: &mut O,
     ) -> Result<Sent, Refused> {
-        let _ = (stream, piece, ends, out);
-        Err(Refused::NoStream)
+        let slot = self.slot(stream, true)?;
+        let open = self.conn.streams.at(slot);
+        let piece = if open.is(is::BODILESS) { Body::None } else { piece };
+        if open.is(is::ENDING) {
+            return Err(Refused::NoStream);
+        }
+        if piece.is_empty() && !ends {
+            return Ok(Sent::All);
+        }
+        Ok(self.send(slot, piece, ends, out))
+    }
+
+    #[inline]
+    fn send<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> Sent {
+        if self.conn.send_body(slot, body, ends, out) {
+            self.close_if_done(slot);
+            return Sent::All;
+        }
+        if ends {
+            self.conn.streams.at(slot).state |= is::ENDING;
+        }
+        Sent::Waiting
+    }
+
+    #[inline]
+    fn close_if_done(&mut self, slot: u32) {
+        if self.conn.streams.at(slot).is(is::SENT | is::HEARD) {
+            self.conn.ended_well(slot);
+        }
     }
 
     /// Resets a stream. No more events come for it.
     pub fn reset<O: Output>(&mut self, stream: Stream, code: Code, out: &mut O) {
-        let _ = (stream, code, out);
+        if self.conn.failed.is_none() && self.conn.streams.get(stream.slot, stream.id).is_some() {
+            self.conn.reset(stream.slot, code, out.buffer());
+        }
     }
 
     /// Says that no more requests are taken (GOAWAY). Those that came are still answered; when [`Server::open`] is 0, the
     /// connection can be closed.
     pub fn goodbye<O: Output>(&mut self, out: &mut O) {
-        let _ = out;
+        self.conn.goodbye(out.buffer());
+    }
+}
+
+impl<'a> RequestHead<'a> {
+    #[inline]
+    fn of(conn: &'a Conn, ends: bool) -> RequestHead<'a> {
+        let (message, fields) = (&conn.message, &conn.fields);
+        RequestHead {
+            method: fields.slice(message.method),
+            scheme: fields.slice(message.scheme),
+            authority: fields.slice(message.authority),
+            path: fields.slice(message.path),
+            length: (message.length != ANY).then_some(message.length),
+            ends,
+            expects_continue: message.expects_continue,
+            headers: fields.headers(message.headers),
+        }
     }
 }

@@ -1,0 +1,627 @@
+//! What both halves of a connection have in common: frames in, events out, settings, windows, the end.
+
+use super::body::Output;
+use super::fields::Fields;
+use super::frame::{self, Found, Framer, HEAD, Head, flag, kind};
+use super::hpack::{Encoder, TABLE_SIZE, Table};
+use super::message::{Kind, Message};
+use super::send::Backlog;
+use super::streams::{Streams, is};
+use super::{Cause, Code, Fault, H2Error, Limits, Violation};
+
+/// Window of a connection, and of streams before anything is said (RFC 9113 section 6.9.2).
+pub(super) const FIRST_WINDOW: u32 = 65_535;
+/// Largest frame before anything is said (section 6.5.2).
+const FIRST_MAX_FRAME: u32 = 16_384;
+/// Largest window (section 6.9.1).
+const MAX_WINDOW: u32 = (1 << 31) - 1;
+
+/// Settings (section 6.5.2).
+mod setting {
+    pub(super) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(super) const ENABLE_PUSH: u16 = 2;
+    pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
+    pub(super) const MAX_FRAME_SIZE: u16 = 5;
+    pub(super) const MAX_HEADER_LIST_SIZE: u16 = 6;
+}
+
+/// Bits of [`Conn::todo`]: events that need no input.
+pub(super) mod todo {
+    /// A DATA frame, or the end of a stream, is under way.
+    pub(in crate::h2) const PAYLOAD: u8 = 1;
+    /// Streams that GOAWAY left out are to be told.
+    pub(in crate::h2) const GONE: u8 = 2;
+    /// Bodies that waited have left.
+    pub(in crate::h2) const FINISHED: u8 = 4;
+}
+
+/// What a half wants of its peer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    pub(super) server: bool,
+    pub(super) keep_headers: bool,
+    pub(super) max_streams: u32,
+    pub(super) stream_window: u32,
+    pub(super) connection_window: u32,
+    pub(super) max_frame: u32,
+    pub(super) limits: Limits,
+}
+
+/// What the peer wants.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) stream_window: i32,
+    pub(super) max_frame: u32,
+    pub(super) max_streams: u32,
+}
+
+/// A DATA frame that is being read. All zero, and [`todo::PAYLOAD`] set: its stream ends.
+#[derive(Debug, Default)]
+pub(super) struct Payload {
+    pub(super) slot: u32,
+    /// 0: nobody wants it.
+    pub(super) id: u32,
+    pub(super) left: u32,
+    pub(super) padding: u32,
+    pub(super) ends: bool,
+}
+
+/// What came of reading a payload.
+#[derive(Debug)]
+enum Step<'i> {
+    Event(Event<'i>),
+    /// All of the input was used.
+    More,
+    /// The payload is over.
+    Done,
+}
+
+/// A header block that is not complete.
+#[derive(Debug)]
+struct Block {
+    stream: u32,
+    ends: bool,
+    bytes: Vec<u8>,
+}
+
+/// What happens on a connection. What a head said is in [`Conn::message`] and [`Conn::fields`].
+#[derive(Debug)]
+pub(super) enum Event<'i> {
+    Settings,
+    Interim { tag: u32, status: u16 },
+    Head { slot: u32, id: u32, tag: u32, ends: bool },
+    Data { slot: u32, id: u32, tag: u32, bytes: &'i [u8] },
+    End { slot: u32, id: u32, tag: u32 },
+    Sent { slot: u32, id: u32 },
+    Reset { slot: u32, id: u32, tag: u32, cause: Cause },
+    Malformed { fault: Fault },
+    GoAway { code: Code },
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) own: Own,
+    pub(super) peer: Peer,
+    framer: Framer,
+    pub(super) table: Table,
+    pub(super) encoder: Encoder,
+    pub(super) fields: Fields,
+    pub(super) message: Message,
+    /// The last block read, if it would say the same again: then `message` and `fields` have it. Else empty.
+    pub(super) memo: Vec<u8>,
+    block: Option<Box<Block>>,
+    pub(super) payload: Payload,
+    pub(super) streams: Streams,
+    pub(super) backlog: Option<Box<Backlog>>,
+    /// Bytes that may be sent.
+    pub(super) window: i32,
+    /// Bytes received for which no WINDOW_UPDATE was sent.
+    pub(super) received: u32,
+    /// The client's last stream.
+    pub(super) last: u32,
+    /// Up to this number, streams that are closed may be so without the peer's knowledge: frames for them are dropped.
+    pub(super) lenient: u32,
+    /// The last stream that the peer's GOAWAY lets go on.
+    goaway: Option<u32>,
+    pub(super) idle_frames: u32,
+    resets: u32,
+    pub(super) todo: u8,
+    pub(super) settings_seen: bool,
+    pub(super) settings_acked: bool,
+    /// GOAWAY was sent.
+    pub(super) leaving: bool,
+    pub(super) failed: Option<H2Error>,
+}
+
+/// Longest block that is remembered, bytes.
+pub(super) const MEMO: usize = 256;
+
+impl Conn {
+    pub(super) fn new(own: Own) -> Conn {
+        let own = Own {
+            stream_window: own.stream_window.min(MAX_WINDOW),
+            connection_window: own.connection_window.clamp(FIRST_WINDOW, MAX_WINDOW),
+            max_frame: own.max_frame.clamp(FIRST_MAX_FRAME, (1 << 24) - 1),
+            ..own
+        };
+        let limit = own.limits.header_list;
+        Conn {
+            peer: Peer { stream_window: FIRST_WINDOW as i32, max_frame: FIRST_MAX_FRAME, max_streams: u32::MAX },
+            framer: Framer::new(own.max_frame, limit.saturating_mul(2).max(FIRST_MAX_FRAME)),
+            table: Table::new(TABLE_SIZE),
+            encoder: Encoder::new(),
+            fields: Fields::new(own.keep_headers, limit),
+            message: Message::new(Kind::Trailers, limit),
+            memo: Vec::new(),
+            block: None,
+            payload: Payload::default(),
+            streams: Streams::new(),
+            backlog: None,
+            window: FIRST_WINDOW as i32,
+            received: 0,
+            last: 0,
+            lenient: 0,
+            goaway: None,
+            idle_frames: 0,
+            resets: 0,
+            todo: 0,
+            settings_seen: false,
+            settings_acked: false,
+            leaving: false,
+            failed: None,
+            own,
+        }
+    }
+
+    /// Writes SETTINGS, and the connection's window if it is not the usual one.
+    pub(super) fn start(&mut self, out: &mut Vec<u8>) {
+        let own = &self.own;
+        let mut payload = Vec::with_capacity(24);
+        let mut put = |id: u16, value: u32| {
+            payload.extend_from_slice(&id.to_be_bytes());
+            payload.extend_from_slice(&value.to_be_bytes());
+        };
+        if own.server {
+            put(setting::MAX_CONCURRENT_STREAMS, own.max_streams);
+        } else {
+            put(setting::ENABLE_PUSH, 0);
+        }
+        put(setting::INITIAL_WINDOW_SIZE, own.stream_window);
+        if own.max_frame != FIRST_MAX_FRAME {
+            put(setting::MAX_FRAME_SIZE, own.max_frame);
+        }
+        put(setting::MAX_HEADER_LIST_SIZE, own.limits.header_list);
+        frame::put(out, kind::SETTINGS, 0, 0, &payload);
+        if own.connection_window > FIRST_WINDOW {
+            frame::put_number(out, kind::WINDOW_UPDATE, 0, own.connection_window - FIRST_WINDOW);
+        }
+    }
+
+    /// Says that nothing new is taken or asked.
+    pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
+        if !self.leaving && self.failed.is_none() {
+            self.leaving = true;
+            self.put_goaway(Code::NO_ERROR, out);
+        }
+    }
+
+    /// Whether no new stream can be opened because one side goes away.
+    pub(super) fn is_closing(&self) -> bool {
+        self.leaving || self.goaway.is_some() || self.failed.is_some()
+    }
+
+    fn put_goaway(&self, code: Code, out: &mut Vec<u8>) {
+        let last = if self.own.server { self.last } else { 0 };
+        let mut payload = [0; 8];
+        payload[..4].copy_from_slice(&last.to_be_bytes());
+        payload[4..].copy_from_slice(&code.0.to_be_bytes());
+        frame::put(out, kind::GOAWAY, 0, 0, &payload);
+    }
+
+    /// The next event.
+    #[inline]
+    pub(super) fn next<'i, O: Output>(
+        &mut self,
+        input: &mut &'i [u8],
+        out: &mut O,
+    ) -> Result<Option<Event<'i>>, H2Error> {
+        match self.try_next(input, out) {
+            Ok(event) => Ok(event),
+            Err(violation) => Err(self.fail(violation, out.buffer())),
+        }
+    }
+
+    /// Ends the connection.
+    #[cold]
+    pub(super) fn fail(&mut self, violation: Violation, out: &mut Vec<u8>) -> H2Error {
+        if let Some(error) = self.failed {
+            return error;
+        }
+        let error = H2Error { code: violation.code(), violation };
+        self.put_goaway(error.code, out);
+        self.failed = Some(error);
+        error
+    }
+
+    #[inline]
+    fn try_next<'i, O: Output>(&mut self, input: &mut &'i [u8], out: &mut O) -> Result<Option<Event<'i>>, Violation> {
+        if let Some(error) = self.failed {
+            return Err(error.violation);
+        }
+        loop {
+            if self.todo != 0 {
+                if self.todo & !todo::PAYLOAD != 0
+                    && let Some(event) = self.follow_up()
+                {
+                    return Ok(Some(event));
+                }
+                if self.todo & todo::PAYLOAD != 0 {
+                    match self.read_payload(input, out.buffer()) {
+                        Step::Event(event) => return Ok(Some(event)),
+                        Step::More => return Ok(None),
+                        Step::Done => {}
+                    }
+                }
+            }
+            let found = self.framer.next(input)?;
+            let event = match found {
+                Found::Nothing => return Ok(None),
+                Found::Whole(head, payload) => self.on_frame(head, payload, out)?,
+                Found::Stored(head) => {
+                    let stored = self.framer.take();
+                    let event = self.on_frame(head, &stored[HEAD..], out)?;
+                    self.framer.give_back(stored);
+                    event
+                }
+                Found::Data(head, padding) => {
+                    self.expect(head)?;
+                    self.on_data(head, padding, out.buffer())?
+                }
+                Found::Unknown(head) => {
+                    self.expect(head)?;
+                    self.on_idle_frame()?;
+                    self.skip(head.length);
+                    None
+                }
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Events that need no input: streams that are not processed, bodies that have left.
+    #[cold]
+    fn follow_up(&mut self) -> Option<Event<'static>> {
+        if self.todo & todo::FINISHED != 0 {
+            match self.next_finished() {
+                Some((slot, id)) => {
+                    if let Some(stream) = self.streams.get(slot, id)
+                        && stream.is(is::SENT | is::HEARD)
+                    {
+                        self.ended_well(slot);
+                    }
+                    return Some(Event::Sent { slot, id });
+                }
+                None => self.todo &= !todo::FINISHED,
+            }
+        }
+        if self.todo & todo::GONE != 0 {
+            let last = self.goaway.unwrap_or(u32::MAX);
+            match self.streams.search(|stream| stream.id > last) {
+                Some(slot) => return Some(self.lose(slot, Cause::GoneAway)),
+                None => self.todo &= !todo::GONE,
+            }
+        }
+        None
+    }
+
+    /// Goes on with DATA, or with the end of a stream.
+    #[inline]
+    fn read_payload<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Step<'i> {
+        let Payload { slot, id, left, padding, ends } = self.payload;
+        if left > 0 {
+            if input.is_empty() {
+                return Step::More;
+            }
+            let (bytes, rest) = input.split_at(input.len().min(left as usize));
+            *input = rest;
+            self.payload.left -= bytes.len() as u32;
+            if let Some(stream) = self.streams.get(slot, id) {
+                let tag = stream.tag;
+                if !ends && padding == 0 && self.payload.left == 0 {
+                    self.todo &= !todo::PAYLOAD;
+                }
+                return Step::Event(Event::Data { slot, id, tag, bytes });
+            }
+            if self.payload.left > 0 {
+                return Step::More;
+            }
+        }
+        if padding > 0 {
+            let skipped = input.len().min(padding as usize);
+            *input = &input[skipped..];
+            self.payload.padding -= skipped as u32;
+            if self.payload.padding > 0 {
+                return Step::More;
+            }
+        }
+        self.todo &= !todo::PAYLOAD;
+        if ends && let Some(stream) = self.streams.get(slot, id) {
+            stream.state |= is::HEARD;
+            let (tag, sent) = (stream.tag, stream.is(is::SENT));
+            if sent {
+                self.ended_well(slot);
+            } else if !self.own.server {
+                // The server has said all; it does not need the rest of the request (section 8.1).
+                self.reset(slot, Code::CANCEL, out);
+            }
+            return Step::Event(Event::End { slot, id, tag });
+        }
+        Step::Done
+    }
+
+    /// A stream ends as it should.
+    #[inline]
+    pub(super) fn ended_well(&mut self, slot: u32) {
+        self.streams.remove(slot);
+        self.resets = self.resets.saturating_sub(1);
+    }
+
+    /// Resets a stream and forgets it.
+    #[cold]
+    pub(super) fn reset(&mut self, slot: u32, code: Code, out: &mut Vec<u8>) -> (u32, u32) {
+        let stream = self.streams.remove(slot);
+        self.forget_waiting(slot, stream.id);
+        self.refuse(stream.id, code, out);
+        (stream.id, stream.tag)
+    }
+
+    /// Resets a stream that has no slot.
+    #[cold]
+    pub(super) fn refuse(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+        frame::put_number(out, kind::RST_STREAM, id, code.0);
+        self.lenient = self.lenient.max(id);
+    }
+
+    /// A stream error.
+    #[cold]
+    pub(super) fn malformed(&mut self, slot: u32, fault: Fault, out: &mut Vec<u8>) -> Event<'static> {
+        let (id, tag) = self.reset(slot, fault.code(), out);
+        Event::Reset { slot, id, tag, cause: Cause::Malformed(fault) }
+    }
+
+    /// Forgets a stream that the peer will not go on with.
+    #[cold]
+    fn lose(&mut self, slot: u32, cause: Cause) -> Event<'static> {
+        let stream = self.streams.remove(slot);
+        self.forget_waiting(slot, stream.id);
+        Event::Reset { slot, id: stream.id, tag: stream.tag, cause }
+    }
+
+    /// Writes a header block: HEADERS, and CONTINUATION where it is longer than the peer's frames.
+    #[inline]
+    pub(super) fn put_block(
+        &mut self,
+        id: u32,
+        ends: bool,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Encoder, &mut Vec<u8>),
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        write(&mut self.encoder, out);
+        let length = (out.len() - start - HEAD) as u32;
+        let flags = if ends { flag::END_STREAM } else { 0 };
+        if length <= self.peer.max_frame {
+            let head = Head { length, kind: kind::HEADERS, flags: flags | flag::END_HEADERS, stream: id };
+            out[start..start + HEAD].copy_from_slice(&head.bytes());
+        } else {
+            let block = out.split_off(start + HEAD);
+            out.truncate(start);
+            let mut pieces = block.chunks(self.peer.max_frame as usize).peekable();
+            let mut frame = (kind::HEADERS, flags);
+            while let Some(piece) = pieces.next() {
+                let end = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
+                frame::put(out, frame.0, frame.1 | end, id, piece);
+                frame = (kind::CONTINUATION, 0);
+            }
+        }
+    }
+
+    /// What must hold of a frame because of those before it.
+    #[inline]
+    fn expect(&self, head: Head) -> Result<(), Violation> {
+        if !self.settings_seen && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
+            return Err(Violation::NoSettings);
+        }
+        match &self.block {
+            Some(block) if head.kind != kind::CONTINUATION || head.stream != block.stream => {
+                Err(Violation::Continuation)
+            }
+            None if head.kind == kind::CONTINUATION => Err(Violation::Continuation),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn on_frame<O: Output>(
+        &mut self,
+        head: Head,
+        payload: &[u8],
+        out: &mut O,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        self.expect(head)?;
+        match head.kind {
+            kind::HEADERS => {
+                let fragment = frame::fragment(head, payload)?;
+                let ends = head.has(flag::END_STREAM);
+                if head.has(flag::END_HEADERS) {
+                    return self.on_block(head.stream, ends, fragment, out.buffer());
+                }
+                let block = Block { stream: head.stream, ends, bytes: fragment.to_vec() };
+                self.block = Some(Box::new(block));
+                self.on_idle_frame()?;
+                Ok(None)
+            }
+            kind::WINDOW_UPDATE => self.on_window_update(head.stream, frame::number(payload), out),
+            _ => self.on_rare_frame(head, payload, out),
+        }
+    }
+
+    #[cold]
+    fn on_rare_frame<O: Output>(
+        &mut self,
+        head: Head,
+        payload: &[u8],
+        out: &mut O,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        if head.kind != kind::RST_STREAM {
+            self.on_idle_frame()?;
+        }
+        match head.kind {
+            kind::CONTINUATION => return self.on_continuation(head, payload, out.buffer()),
+            kind::RST_STREAM => return self.on_reset(head.stream, Code(frame::number(payload))),
+            kind::SETTINGS if head.has(flag::ACK) => self.settings_acked = true,
+            kind::SETTINGS => {
+                for entry in payload.as_chunks::<6>().0 {
+                    let [a, b, value @ ..] = *entry;
+                    self.on_setting(u16::from_be_bytes([a, b]), u32::from_be_bytes(value))?;
+                }
+                self.settings_seen = true;
+                frame::put(out.buffer(), kind::SETTINGS, flag::ACK, 0, &[]);
+                self.pump(out);
+                return Ok(Some(Event::Settings));
+            }
+            kind::PUSH_PROMISE => return Err(Violation::Push),
+            kind::PING if !head.has(flag::ACK) => frame::put(out.buffer(), kind::PING, flag::ACK, 0, payload),
+            kind::GOAWAY => {
+                let last = frame::number(payload) & MAX_WINDOW;
+                if self.goaway.is_some_and(|before| last > before) {
+                    return Err(Violation::BadGoAway);
+                }
+                self.goaway = Some(last);
+                if !self.own.server {
+                    self.todo |= todo::GONE;
+                }
+                return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
+            }
+            // PRIORITY says nothing any more (section 5.3.2), and an answer to PING is one that nobody waits for.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn on_setting(&mut self, id: u16, value: u32) -> Result<(), Violation> {
+        match id {
+            setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
+            setting::ENABLE_PUSH => {
+                // Only a client may switch it on (section 6.5.2).
+                if value > u32::from(self.own.server) {
+                    return Err(Violation::BadSetting);
+                }
+            }
+            setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
+            setting::INITIAL_WINDOW_SIZE => {
+                let window = i32::try_from(value).map_err(|_| Violation::BadWindow)?;
+                let change = i64::from(window) - i64::from(self.peer.stream_window);
+                for stream in self.streams.each() {
+                    let new = i64::from(stream.window) + change;
+                    stream.window = i32::try_from(new).map_err(|_| Violation::BadWindow)?;
+                }
+                self.peer.stream_window = window;
+            }
+            setting::MAX_FRAME_SIZE if !(FIRST_MAX_FRAME..1 << 24).contains(&value) => {
+                return Err(Violation::BadSetting);
+            }
+            setting::MAX_FRAME_SIZE => self.peer.max_frame = value,
+            // The size of header lists is advice, and what is unknown is to be ignored (section 6.5.2).
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_window_update<O: Output>(
+        &mut self,
+        id: u32,
+        payload: u32,
+        out: &mut O,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        let increment = (payload & MAX_WINDOW) as i32;
+        if id == 0 {
+            if increment == 0 {
+                return Err(Violation::NoIncrement);
+            }
+            self.window = self.window.checked_add(increment).ok_or(Violation::BadWindow)?;
+        } else if let Some(slot) = self.streams.find(id) {
+            let stream = self.streams.at(slot);
+            match stream.window.checked_add(increment) {
+                _ if increment == 0 => return Ok(Some(self.malformed(slot, Fault::NoIncrement, out.buffer()))),
+                None => return Ok(Some(self.malformed(slot, Fault::BadWindow, out.buffer()))),
+                Some(window) => stream.window = window,
+            }
+        } else if self.is_idle(id) {
+            return Err(Violation::WrongStream);
+        }
+        if self.pump(out) {
+            self.idle_frames = 0;
+        } else {
+            self.on_idle_frame()?;
+        }
+        // What has left is told before the next frame is looked at.
+        Ok(if self.todo & todo::FINISHED != 0 { self.follow_up() } else { None })
+    }
+
+    /// Whether a stream was never opened.
+    pub(super) fn is_idle(&self, id: u32) -> bool {
+        id.is_multiple_of(2) || id > self.last
+    }
+
+    #[cold]
+    fn on_reset(&mut self, id: u32, code: Code) -> Result<Option<Event<'static>>, Violation> {
+        if let Some(slot) = self.streams.find(id) {
+            if self.own.server {
+                self.resets += 1;
+                if self.resets > self.own.limits.resets {
+                    return Err(Violation::ResetFlood);
+                }
+            }
+            return Ok(Some(self.lose(slot, Cause::Peer(code))));
+        }
+        if self.is_idle(id) {
+            return Err(Violation::WrongStream);
+        }
+        self.on_idle_frame()?;
+        Ok(None)
+    }
+
+    /// A frame that brings nothing forward.
+    #[inline]
+    pub(super) fn on_idle_frame(&mut self) -> Result<(), Violation> {
+        self.idle_frames += 1;
+        if self.idle_frames > self.own.limits.idle_frames { Err(Violation::Flood) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn on_continuation(
+        &mut self,
+        head: Head,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        let Some(mut block) = self.block.take() else {
+            return Err(Violation::Continuation);
+        };
+        block.bytes.extend_from_slice(payload);
+        if block.bytes.len() as u64 > 2 * u64::from(self.own.limits.header_list) {
+            return Err(Violation::BlockTooLarge);
+        }
+        if head.has(flag::END_HEADERS) {
+            return self.on_block(block.stream, block.ends, &block.bytes, out);
+        }
+        self.block = Some(block);
+        Ok(None)
+    }
+}

@@ -1,0 +1,112 @@
+//! Reads header blocks (RFC 7541 section 6).
+
+use super::super::class::{Class, classify};
+use super::super::fields::Fields;
+use super::huffman;
+use super::table::Table;
+
+/// A block that cannot be decoded. The decoder is out of step with its peer and of no more use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::h2) struct Garbled;
+
+/// Is told each header of a block.
+pub(in crate::h2) trait Reader {
+    /// A header. `at`: where its value begins in [`Fields`], if fields are kept.
+    fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
+}
+
+/// Reads a block. Headers go to `reader` and, as long as that has room, to `fields` if it keeps them.
+///
+/// True: the block left the table as it was, so that the same bytes will mean the same again until a block changes it.
+pub(in crate::h2) fn decode(
+    table: &mut Table,
+    block: &[u8],
+    fields: &mut Fields,
+    reader: &mut impl Reader,
+) -> Result<bool, Garbled> {
+    let mut rest = block;
+    let mut pure = true;
+    let mut begun = false;
+    while let Some(&first) = rest.first() {
+        match first {
+            0x80.. => {
+                let index = integer(&mut rest, 7)?;
+                let (name, value, class) = table.get(index).ok_or(Garbled)?;
+                let at = fields.push(name, value);
+                reader.field(class, name, value, at);
+            }
+            0x20..0x40 => {
+                // Only at the beginning of a block (section 4.2).
+                if begun || !table.resize(integer(&mut rest, 5)?) {
+                    return Err(Garbled);
+                }
+                pure = false;
+                continue;
+            }
+            _ => {
+                let inserted = first & 0x40 != 0;
+                let start = fields.begin();
+                literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
+                let (name, value, at) = fields.last(start);
+                let class = classify(name, value);
+                if inserted {
+                    table.insert(name, value, class);
+                    pure = false;
+                }
+                reader.field(class, name, value, at);
+                fields.end(start);
+            }
+        }
+        begun = true;
+    }
+    Ok(pure)
+}
+
+/// Reads a literal header to the end of `fields`.
+fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<(), Garbled> {
+    match integer(rest, prefix)? {
+        0 => string(rest, fields.buffer())?,
+        index => fields.buffer().extend_from_slice(table.get(index).ok_or(Garbled)?.0),
+    }
+    fields.name_ends();
+    string(rest, fields.buffer())
+}
+
+/// An integer with a prefix of so many bits (section 5.1). More than 2^28 is refused: nothing here is so large.
+#[inline]
+fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Garbled> {
+    let (&first, mut after) = rest.split_first().ok_or(Garbled)?;
+    let mask = (1u8 << prefix) - 1;
+    let mut number = usize::from(first & mask);
+    if first & mask == mask {
+        let mut shift = 0;
+        loop {
+            let (&byte, more) = after.split_first().ok_or(Garbled)?;
+            after = more;
+            if shift > 21 {
+                return Err(Garbled);
+            }
+            number += usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+    }
+    *rest = after;
+    Ok(number)
+}
+
+/// Appends a string (section 5.2).
+fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Garbled> {
+    let huffman = rest.first().ok_or(Garbled)? & 0x80 != 0;
+    let length = integer(rest, 7)?;
+    let (text, after) = rest.split_at_checked(length).ok_or(Garbled)?;
+    *rest = after;
+    if !huffman {
+        out.extend_from_slice(text);
+    } else if !huffman::decode(text, out) {
+        return Err(Garbled);
+    }
+    Ok(())
+}

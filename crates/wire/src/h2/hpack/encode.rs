@@ -1,0 +1,247 @@
+//! Writes header blocks, and keeps count of what the peer's table holds (RFC 7541 section 6).
+//!
+//! A header enters the peer's table only while nothing has to leave it. So the table comes to rest after the first few
+//! requests, and the same request is the same few bytes from then on, which are kept ready. A header that found no place
+//! is sent as it is.
+
+use std::sync::Arc;
+
+use super::super::Prepared;
+use super::table::OVERHEAD;
+use super::{TABLE_SIZE, huffman, statics};
+
+/// A header encoded ahead.
+#[derive(Debug)]
+pub(in crate::h2) struct Field {
+    name: Box<str>,
+    value: Box<str>,
+    /// Index of it in the static table, or 0.
+    whole: u8,
+    /// Index of its name in the static table, or 0.
+    named: u8,
+    /// Its value as a string literal; before it its name if the static table has none.
+    literal: Box<[u8]>,
+}
+
+impl Field {
+    pub(in crate::h2) fn new(name: &str, value: &str) -> Field {
+        let (whole, named) = statics::find(name, value);
+        let mut literal = Vec::new();
+        if named == 0 {
+            put_short_text(&mut literal, name.as_bytes());
+        }
+        put_short_text(&mut literal, value.as_bytes());
+        Field { name: name.into(), value: value.into(), whole, named, literal: literal.into() }
+    }
+
+    fn size(&self) -> usize {
+        self.name.len() + self.value.len() + OVERHEAD
+    }
+
+    /// Writes it as a literal, with a first byte and prefix for the kind.
+    fn put_literal(&self, out: &mut Vec<u8>, kind: u8, prefix: u32) {
+        put_integer(out, kind, prefix, usize::from(self.named));
+        out.extend_from_slice(&self.literal);
+    }
+
+    fn same(&self, other: &Field) -> bool {
+        self.name == other.name && self.value == other.value
+    }
+}
+
+/// Longest block kept ready, bytes.
+const READY: usize = 30;
+
+/// The fixed part of one block, valid as long as the table is what it was.
+#[derive(Debug)]
+struct Ready {
+    of: u64,
+    epoch: u32,
+    split: u8,
+    length: u8,
+    bytes: [u8; READY],
+}
+
+/// The encoder of one connection.
+#[derive(Debug)]
+pub(in crate::h2) struct Encoder {
+    /// What the peer's table holds, the oldest first.
+    pub(super) entries: Vec<Arc<Field>>,
+    pub(super) size: u32,
+    limit: u32,
+    /// Smallest limit since the last block, and whether it changed at all: the peer is to be told (section 4.2).
+    lowest: u32,
+    changed: bool,
+    /// Rises whenever the table or its limit changes.
+    epoch: u32,
+    ready: Ready,
+}
+
+impl Encoder {
+    pub(in crate::h2) fn new() -> Encoder {
+        Encoder {
+            entries: Vec::new(),
+            size: 0,
+            limit: TABLE_SIZE,
+            lowest: TABLE_SIZE,
+            changed: false,
+            epoch: 0,
+            ready: Ready { of: 0, epoch: 0, split: 0, length: 0, bytes: [0; READY] },
+        }
+    }
+
+    /// The peer's SETTINGS_HEADER_TABLE_SIZE.
+    pub(in crate::h2) fn set_peer_limit(&mut self, limit: u32) {
+        let limit = limit.min(TABLE_SIZE);
+        if limit == self.limit {
+            return;
+        }
+        self.limit = limit;
+        self.lowest = self.lowest.min(limit);
+        self.changed = true;
+        self.epoch += 1;
+        while self.size > limit && !self.entries.is_empty() {
+            self.size -= self.entries.remove(0).size() as u32;
+        }
+    }
+
+    /// Appends the fixed part of a prepared head; what comes between its pseudo-headers and its headers (a path that
+    /// changes) is appended by `between`.
+    #[inline]
+    pub(in crate::h2) fn head(&mut self, head: &Prepared, out: &mut Vec<u8>, between: impl FnOnce(&mut Vec<u8>)) {
+        let ready = &self.ready;
+        if ready.of == head.number() && ready.epoch == self.epoch {
+            let (split, length) = (usize::from(ready.split), usize::from(ready.length));
+            out.extend_from_slice(&ready.bytes[..split]);
+            between(out);
+            out.extend_from_slice(&ready.bytes[split..length]);
+            return;
+        }
+        self.begin(out);
+        let epoch = self.epoch;
+        let start = out.len();
+        for field in head.pseudo() {
+            self.put(field, out);
+        }
+        let middle = out.len();
+        between(out);
+        let rest = out.len();
+        for field in head.headers() {
+            self.put(field, out);
+        }
+        if self.epoch == epoch {
+            self.keep_ready(head.number(), &out[start..middle], &out[rest..]);
+        }
+    }
+
+    /// Tells the peer of a new limit, as a block must when it begins. For blocks not made by [`Encoder::head`].
+    pub(in crate::h2) fn begin(&mut self, out: &mut Vec<u8>) {
+        if !self.changed {
+            return;
+        }
+        if self.lowest < self.limit {
+            put_integer(out, 0x20, 5, self.lowest as usize);
+        }
+        put_integer(out, 0x20, 5, self.limit as usize);
+        self.lowest = self.limit;
+        self.changed = false;
+        self.epoch += 1;
+    }
+
+    fn keep_ready(&mut self, of: u64, first: &[u8], second: &[u8]) {
+        let length = first.len() + second.len();
+        if length <= READY {
+            let ready = &mut self.ready;
+            ready.bytes[..first.len()].copy_from_slice(first);
+            ready.bytes[first.len()..length].copy_from_slice(second);
+            (ready.of, ready.epoch) = (of, self.epoch);
+            (ready.split, ready.length) = (first.len() as u8, length as u8);
+        }
+    }
+
+    fn put(&mut self, field: &Arc<Field>, out: &mut Vec<u8>) {
+        if field.whole != 0 {
+            out.push(0x80 | field.whole);
+        } else if let Some(index) = self.index_of(field) {
+            put_integer(out, 0x80, 7, index);
+        } else if self.size as usize + field.size() <= self.limit as usize {
+            field.put_literal(out, 0x40, 6);
+            self.size += field.size() as u32;
+            self.entries.push(Arc::clone(field));
+            self.epoch += 1;
+        } else {
+            field.put_literal(out, 0x00, 4);
+        }
+    }
+
+    fn index_of(&self, field: &Arc<Field>) -> Option<usize> {
+        let at = self
+            .entries
+            .iter()
+            .position(|entry| Arc::ptr_eq(entry, field))
+            .or_else(|| self.entries.iter().position(|entry| entry.same(field)))?;
+        // The newest comes first (section 2.3.3).
+        Some(statics::COUNT + self.entries.len() - at)
+    }
+}
+
+/// Appends an integer behind the bits of `kind` (section 5.1).
+fn put_integer(out: &mut Vec<u8>, kind: u8, prefix: u32, number: usize) {
+    let mask = (1usize << prefix) - 1;
+    if number < mask {
+        out.push(kind | number as u8);
+        return;
+    }
+    out.push(kind | mask as u8);
+    let mut rest = number - mask;
+    while rest >= 0x80 {
+        out.push(0x80 | (rest & 0x7f) as u8);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+/// Appends a string literal, Huffman-coded if that is shorter. For what is encoded ahead.
+fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
+    let length = huffman::encoded_len(text);
+    if length < text.len() {
+        put_integer(out, 0x80, 7, length);
+        huffman::encode(text, out);
+    } else {
+        put_text(out, text);
+    }
+}
+
+/// Appends a string literal as it is.
+#[inline]
+pub(in crate::h2) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    put_integer(out, 0x00, 7, text.len());
+    out.extend_from_slice(text);
+}
+
+/// Appends the beginning of a literal header that is not to enter the table: its name. [`put_text`] ends it.
+pub(in crate::h2) fn put_name(out: &mut Vec<u8>, name: &str) {
+    match statics::find(name, "").1 {
+        0 => {
+            out.push(0);
+            put_text(out, name.as_bytes());
+        }
+        named => put_integer(out, 0x00, 4, usize::from(named)),
+    }
+}
+
+/// Appends a number as a string literal.
+pub(in crate::h2) fn put_digits(out: &mut Vec<u8>, mut number: u64) {
+    // 2^64 has 20 digits.
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    put_text(out, &digits[first..]);
+}

@@ -1,0 +1,268 @@
+//! What comes on streams: header blocks and DATA, judged by the state of their stream (RFC 9113 sections 5.1, 6.1, 8.1).
+
+use super::conn::{Conn, Event, FIRST_WINDOW, MEMO, Payload, todo};
+use super::frame::{self, Head, flag, kind};
+use super::hpack;
+use super::message::{Kind, Message};
+use super::streams::{ANY, is};
+use super::{Code, Fault, Violation};
+
+impl Conn {
+    /// A complete header block.
+    #[inline]
+    pub(super) fn on_block(
+        &mut self,
+        id: u32,
+        ends: bool,
+        block: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        match self.streams.find(id) {
+            Some(slot) if self.streams.at(slot).is(is::HEADED) => self.on_trailers(slot, ends, block, out),
+            Some(slot) => self.on_answer(slot, ends, block, out),
+            None if self.own.server && id > self.last => self.on_request(id, ends, block, out),
+            None => self.on_stray_block(id, block),
+        }
+    }
+
+    /// A block of a stream that is not open. The table wants it read nevertheless.
+    #[cold]
+    fn on_stray_block(&mut self, id: u32, block: &[u8]) -> Result<Option<Event<'static>>, Violation> {
+        if self.is_idle(id) {
+            return Err(Violation::WrongStream);
+        }
+        if id > self.lenient {
+            return Err(Violation::StreamClosed);
+        }
+        let _ = self.read_block(Kind::Trailers, block)?;
+        self.on_idle_frame()?;
+        Ok(None)
+    }
+
+    /// Reads a block into `message` and `fields`, or sees that they have it already.
+    #[inline]
+    fn read_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), Fault>, Violation> {
+        if kind != Kind::Trailers && !self.memo.is_empty() && self.memo == block {
+            return Ok(Ok(()));
+        }
+        self.read_new_block(kind, block)
+    }
+
+    fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), Fault>, Violation> {
+        self.memo.clear();
+        self.fields.clear();
+        self.message = Message::new(kind, self.own.limits.header_list);
+        let pure = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
+            .map_err(|_| Violation::Compression)?;
+        let judged = self.message.finish(&self.fields);
+        if pure && judged.is_ok() && kind != Kind::Trailers && block.len() <= MEMO {
+            self.memo.extend_from_slice(block);
+        }
+        Ok(judged)
+    }
+
+    /// The head of a request (server).
+    #[inline]
+    fn on_request(
+        &mut self,
+        id: u32,
+        ends: bool,
+        block: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        if id.is_multiple_of(2) {
+            return Err(Violation::WrongStream);
+        }
+        self.last = id;
+        let judged = self.read_block(Kind::Request, block)?;
+        if self.leaving {
+            // GOAWAY said that it would not be looked at.
+            self.lenient = id;
+            self.on_idle_frame()?;
+            return Ok(None);
+        }
+        if self.streams.open() >= self.own.max_streams {
+            self.on_idle_frame()?;
+            self.refuse(id, Code::REFUSED_STREAM, out);
+            return Ok(None);
+        }
+        let length = self.message.length;
+        let fault = match judged {
+            Err(fault) => Some(fault),
+            Ok(()) if ends && !matches!(length, 0 | ANY) => Some(Fault::WrongLength),
+            Ok(()) => None,
+        };
+        if let Some(fault) = fault {
+            self.on_idle_frame()?;
+            self.refuse(id, fault.code(), out);
+            return Ok(Some(Event::Malformed { fault }));
+        }
+        let state = is::HEADED | if self.message.is_head { is::BODILESS } else { 0 };
+        let slot = self.streams.add(id, id, self.peer.stream_window, state);
+        self.streams.at(slot).left = length;
+        self.head_came(slot, id, ends);
+        Ok(Some(Event::Head { slot, id, tag: id, ends }))
+    }
+
+    /// The head of an answer, final or not (client).
+    #[inline]
+    fn on_answer(
+        &mut self,
+        slot: u32,
+        ends: bool,
+        block: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        if let Err(fault) = self.read_block(Kind::Answer, block)? {
+            return Ok(Some(self.malformed(slot, fault, out)));
+        }
+        let Message { status, length, .. } = self.message;
+        let stream = self.streams.at(slot);
+        let (id, tag) = (stream.id, stream.tag);
+        if status < 200 {
+            if ends {
+                return Ok(Some(self.malformed(slot, Fault::WrongOrder, out)));
+            }
+            self.on_idle_frame()?;
+            return Ok(Some(Event::Interim { tag, status }));
+        }
+        stream.state |= is::HEADED;
+        // Those may say a length and have no body (section 8.1.1).
+        let bodiless = stream.is(is::BODILESS) || matches!(status, 204 | 304);
+        stream.left = if bodiless { 0 } else { length };
+        if ends && !matches!(stream.left, 0 | ANY) {
+            return Ok(Some(self.malformed(slot, Fault::WrongLength, out)));
+        }
+        self.head_came(slot, id, ends);
+        Ok(Some(Event::Head { slot, id, tag, ends }))
+    }
+
+    #[inline]
+    fn head_came(&mut self, slot: u32, id: u32, ends: bool) {
+        self.idle_frames = 0;
+        if ends {
+            self.end_comes(slot, id);
+        }
+    }
+
+    /// The next event is the stream's end.
+    #[inline]
+    fn end_comes(&mut self, slot: u32, id: u32) {
+        self.payload = Payload { slot, id, left: 0, padding: 0, ends: true };
+        self.todo |= todo::PAYLOAD;
+    }
+
+    /// A block behind the body.
+    #[cold]
+    fn on_trailers(
+        &mut self,
+        slot: u32,
+        ends: bool,
+        block: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        let stream = self.streams.at(slot);
+        let (id, left, heard) = (stream.id, stream.left, stream.is(is::HEARD));
+        if heard {
+            return Err(Violation::StreamClosed);
+        }
+        let fault = match self.read_block(Kind::Trailers, block)? {
+            Err(fault) => fault,
+            Ok(()) if !ends => Fault::WrongOrder,
+            Ok(()) if !matches!(left, 0 | ANY) => Fault::WrongLength,
+            Ok(()) => {
+                self.end_comes(slot, id);
+                return Ok(None);
+            }
+        };
+        Ok(Some(self.malformed(slot, fault, out)))
+    }
+
+    /// The beginning of DATA. The whole frame counts against the windows, padding too.
+    #[inline]
+    pub(super) fn on_data(
+        &mut self,
+        head: Head,
+        padding: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event<'static>>, Violation> {
+        let id = head.stream;
+        let overhead = if head.has(flag::PADDED) { 1 + u32::from(padding) } else { 0 };
+        let size = head.length.checked_sub(overhead).ok_or(Violation::Padding)?;
+        self.received += head.length;
+        if self.received > self.own.connection_window {
+            return Err(Violation::WindowExceeded);
+        }
+        if self.received > self.own.connection_window / 2 {
+            frame::put_number(out, kind::WINDOW_UPDATE, 0, self.received);
+            self.received = 0;
+        }
+        let slot = match self.streams.find(id) {
+            Some(slot) => slot,
+            None if self.is_idle(id) => return Err(Violation::WrongStream),
+            None if id > self.lenient => return Err(Violation::StreamClosed),
+            None => {
+                self.on_idle_frame()?;
+                self.skip(size + u32::from(padding));
+                return Ok(None);
+            }
+        };
+        let ends = head.has(flag::END_STREAM);
+        if size > 0 {
+            self.idle_frames = 0;
+        } else if !ends {
+            self.on_idle_frame()?;
+        }
+        // Until the peer has acknowledged our SETTINGS, it goes by the first window.
+        let window = self.own.stream_window;
+        let allowed = if self.settings_acked { window } else { window.max(FIRST_WINDOW) };
+        let stream = self.streams.at(slot);
+        if stream.is(is::HEARD) {
+            return Err(Violation::StreamClosed);
+        }
+        stream.received += head.length;
+        let left = match stream.left {
+            ANY => Some(ANY),
+            left => left.checked_sub(u64::from(size)),
+        };
+        let fault = match left {
+            _ if !stream.is(is::HEADED) => Fault::WrongOrder,
+            _ if stream.received > allowed => Fault::WindowExceeded,
+            Some(0 | ANY) => return Ok(self.data_comes(slot, id, size, padding, ends, left, out)),
+            Some(_) if !ends => return Ok(self.data_comes(slot, id, size, padding, ends, left, out)),
+            _ => Fault::WrongLength,
+        };
+        self.skip(size + u32::from(padding));
+        Ok(Some(self.malformed(slot, fault, out)))
+    }
+
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one frame, taken apart")]
+    fn data_comes(
+        &mut self,
+        slot: u32,
+        id: u32,
+        size: u32,
+        padding: u8,
+        ends: bool,
+        left: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Option<Event<'static>> {
+        let window = self.own.stream_window;
+        let stream = self.streams.at(slot);
+        stream.left = left.unwrap_or(ANY);
+        if !ends && stream.received > window / 2 {
+            frame::put_number(out, kind::WINDOW_UPDATE, id, stream.received);
+            stream.received = 0;
+        }
+        self.payload = Payload { slot, id, left: size, padding: u32::from(padding), ends };
+        self.todo |= todo::PAYLOAD;
+        None
+    }
+
+    /// So many bytes of payload are for nobody.
+    pub(super) fn skip(&mut self, length: u32) {
+        self.payload = Payload { slot: 0, id: 0, left: length, padding: 0, ends: false };
+        self.todo |= todo::PAYLOAD;
+    }
+}
