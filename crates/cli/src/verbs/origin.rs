@@ -1,12 +1,16 @@
 //! `weir origin`: the server behind the proxy, alone.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use weir_lab::role::OriginWord;
 use weir_model::load::Spread;
-use weir_origin::{Faults, Manner, Options, Origin};
+use weir_origin::{Faults, Manner, Options, Origin, tls};
 
-use crate::args::{DriverArg, parse_cpus};
+use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
 use crate::words::{count, counted};
 
@@ -24,21 +28,38 @@ Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
 Any of them with ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1, ?close=1
 GET / explains them. Ctrl-C ends it.
 
-Delays: 10ms, 5ms..15ms (anything between them), exp:10ms (exponential, with this mean)
+Delays: 10ms, 5ms..15ms (anything between), exp:10ms (exponential, the mean)
   weir origin --delay exp:10ms
   curl 'http://127.0.0.1:9000/bytes/128?delay=5ms..15ms'
 
-Faults, by probability; reset, close, stall, length, status=<code>, drip=<bytes>/s:
+Faults: reset, close, stall, length, status=<code>, drip=<bytes>/s
   weir origin --fault reset=1%,stall=0.1%,status=503:2%,drip=1kB/s:5%
   curl 'http://127.0.0.1:9000/bytes/128?fault=close'
-What a request asks for wins over the flags; ?fault=none asks for no fault.")]
+What a request asks for wins over the flags; ?fault=none asks for no fault.
+
+TLS, and HTTP/2 (by ALPN with TLS, by prior knowledge without):
+  weir origin --tls
+  weir origin --tls --cert chain.pem --key key.pem --tls-version 1.3
+  weir origin --tls --key-type rsa --resume off
+  curl -sk --http2 https://127.0.0.1:9000/bytes/128
+  curl -s --http2-prior-knowledge http://127.0.0.1:9000/bytes/128
+
+Other places, and many connections:
+  weir origin --unix /tmp/origin.sock
+  weir origin --connections 200000")]
 pub struct Args {
-    /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = parse_listen)]
-    listen: SocketAddr,
-    /// Worker threads.
-    #[arg(long, short = 't', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    threads: u32,
+    /// Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:9000, with --unix a free port]
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
+    listen: Option<SocketAddr>,
+    /// Listen on this path too: a Unix socket.
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Worker threads. [default: 1, or as many as --connections needs]
+    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+    /// Connections to be ready for.
+    #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connections: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<CpuList>,
@@ -54,6 +75,8 @@ pub struct Args {
     /// Seed of delays and faults.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    tls: TlsFlags,
     /// Print JSON: a line with where it listens, and its counts at the end.
     #[arg(long)]
     json: bool,
@@ -62,19 +85,85 @@ pub struct Args {
     with_parent: bool,
 }
 
+/// Flags of TLS.
+#[derive(Debug, clap::Args)]
+struct TlsFlags {
+    /// Speak TLS, and nothing without it; HTTP/2 and HTTP/1.1 by ALPN.
+    #[arg(long)]
+    tls: bool,
+    /// The certificate chain (PEM), instead of one made for localhost.
+    #[arg(long, value_name = "FILE", requires = "tls", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The certificate's key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// The key of the certificate that is made. [default: p256]
+    #[arg(long, value_enum, value_name = "KIND", requires = "tls", conflicts_with = "cert")]
+    key_type: Option<KeyType>,
+    /// Version, or oldest and newest: 1.2, 1.3, 1.2..1.3.
+    #[arg(long, value_enum, value_name = "VERSION", requires = "tls", hide_possible_values = true)]
+    tls_version: Option<Versions>,
+    /// Whether sessions can be resumed. [default: on]
+    #[arg(long, value_enum, value_name = "ON|OFF", requires = "tls")]
+    resume: Option<Switch>,
+    /// Clients must have a certificate from these authorities (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    client_ca: Option<PathBuf>,
+}
+
+/// Kinds of key that are made.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum KeyType {
+    /// ECDSA over secp256r1
+    P256,
+    /// RSA with 2048 bits
+    Rsa,
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Versions {
+    /// TLS 1.2 alone
+    #[value(name = "1.2")]
+    Old,
+    /// TLS 1.3 alone
+    #[value(name = "1.3")]
+    New,
+    /// Both
+    #[value(name = "1.2..1.3")]
+    Both,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    /// They can
+    On,
+    /// They cannot
+    Off,
+}
+
 /// A list of CPUs as one flag's value.
 pub type CpuList = crate::args::CpuList;
 
 /// Runs it.
 pub fn main(args: &Args) -> Done {
+    let listen = match (args.listen, &args.unix) {
+        (Some(listen), _) => listen,
+        (None, None) => SocketAddr::from(([127, 0, 0, 1], 9000)),
+        (None, Some(_)) => SocketAddr::from(([127, 0, 0, 1], 0)),
+    };
     let options = Options {
-        listen: args.listen,
-        threads: args.threads,
+        listen,
+        unix: args.unix.clone(),
+        tls: tls_options(&args.tls)?,
+        connections: args.connections,
+        // 0: as --cpus and --connections want it.
+        threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
         manner: Manner { delay: args.delay, faults: args.fault.clone().unwrap_or_default(), seed: args.seed },
     };
-    weir_net::raise_descriptor_limit();
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
         let word = OriginWord { listening: origin.addr(), driver: origin.driver().to_owned() };
@@ -87,13 +176,16 @@ pub fn main(args: &Args) -> Done {
         say!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
     } else {
         say!(
-            "listening on http://{} ({}, {}); Ctrl-C ends it",
-            origin.addr(),
+            "listening on {} ({}, {}); Ctrl-C ends it",
+            places(&origin, args.tls.tls),
             origin.driver(),
-            counted(args.threads.into(), "thread")
+            counted(origin.workers() as u64, "thread")
         );
+        if let Some(short) = origin.shortage() {
+            say!("{short}");
+        }
     }
-    crate::args::wait_for_ctrl_c().map_err(Failure::missing)?;
+    wait(&origin).map_err(Failure::missing)?;
     let books = origin.stop();
     if args.json {
         super::print_json(&books)?;
@@ -109,11 +201,72 @@ pub fn main(args: &Args) -> Done {
     Ok(Exit::Ok)
 }
 
+/// Where it can be reached.
+fn places(origin: &Origin, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let unix = origin.unix().map(|path| format!(" and unix:{}", path.display()));
+    format!("{scheme}://{}{}", origin.addr(), unix.unwrap_or_default())
+}
+
+/// TLS as ordered; files are read here, where the flags' names are known.
+fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> {
+    if !flags.tls {
+        return Ok(None);
+    }
+    let identity = match (&flags.cert, &flags.key) {
+        (Some(cert), Some(key)) => tls::Identity { chain: read("--cert", cert)?, key: read("--key", key)? },
+        _ => {
+            let kind = match flags.key_type {
+                None | Some(KeyType::P256) => tls::KeyKind::P256,
+                Some(KeyType::Rsa) => tls::KeyKind::Rsa,
+            };
+            tls::Identity::generated(kind).map_err(Failure::missing)?
+        }
+    };
+    let clients = match &flags.client_ca {
+        Some(path) => tls::ClientsMust::Prove(read("--client-ca", path)?),
+        None => tls::ClientsMust::Nothing,
+    };
+    let versions = match flags.tls_version {
+        Some(Versions::Old) => (tls::Version::Tls12, tls::Version::Tls12),
+        Some(Versions::New) => (tls::Version::Tls13, tls::Version::Tls13),
+        Some(Versions::Both) | None => (tls::Version::Tls12, tls::Version::Tls13),
+    };
+    Ok(Some(tls::ServerOptions {
+        identities: vec![identity],
+        clients,
+        versions,
+        resumption: flags.resume != Some(Switch::Off),
+        ..tls::ServerOptions::default()
+    }))
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|e| {
+        Failure::input(format!("{flag}: {} cannot be read: {e}; a PEM file would be right", path.display()))
+    })
+}
+
 /// An address, or a name that has one, and a port.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let right = "would be right: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
     let mut found = text.to_socket_addrs().map_err(|e| format!("{e}; {right}"))?;
     found.next().ok_or_else(|| format!("no address goes with this name; {right}"))
+}
+
+/// Waits for Ctrl-C, and says once that no more connections fit.
+fn wait(origin: &Origin) -> std::io::Result<()> {
+    let flag = Arc::new(AtomicBool::new(false));
+    stop_on_signal(&flag)?;
+    let mut told = false;
+    while !flag.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+        if !told && let Some(full) = origin.full() {
+            remark!("weir origin: {full}");
+            told = true;
+        }
+    }
+    Ok(())
 }
 
 /// Standard input ends when the lab ends, however it ended.
