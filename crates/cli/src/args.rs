@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use weir_model::load::DriverChoice;
 
 use crate::verbs;
@@ -35,6 +35,23 @@ pub struct Cli {
     pub verb: Verb,
 }
 
+impl Cli {
+    /// Reads the command line; ends weir where it asks for help or is wrong.
+    pub fn read() -> Cli {
+        let mut command = Cli::command();
+        if std::env::args_os().any(|word| word == "-h") {
+            // Headings would not leave the short help on one screen.
+            command = command.mut_subcommand("load", |load| {
+                let url = load.get_positionals().next().map(|url| url.get_id().clone());
+                load.mut_args(|arg| {
+                    if Some(arg.get_id()) == url.as_ref() { arg } else { arg.help_heading(None::<&'static str>) }
+                })
+            });
+        }
+        Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -52,6 +69,12 @@ pub enum Verb {
     Doctor(verbs::doctor::Args),
     /// Make the report of a run again, from its files alone
     Report(verbs::report::Args),
+    /// Long help of a verb, or of a topic: weir help load tls
+    Help(verbs::help::Args),
+    /// Print what a shell needs to complete verbs and flags
+    Completions(verbs::completions::Args),
+    /// Print or write man pages
+    Man(verbs::man::Args),
     /// The client's process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),

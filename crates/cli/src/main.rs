@@ -10,10 +10,8 @@ mod progress;
 mod verbs;
 mod words;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::read();
     match cli.verb {
         args::Verb::Run(args) => verbs::run::main(&args),
         args::Verb::Load(args) => verbs::load::main(&args),
@@ -22,6 +20,9 @@ fn main() -> std::process::ExitCode {
         args::Verb::Suites(args) => verbs::suites::main(&args),
         args::Verb::Doctor(args) => verbs::doctor::main(&args),
         args::Verb::Report(args) => verbs::report::main(&args),
+        args::Verb::Help(args) => verbs::help::main(&args),
+        args::Verb::Completions(args) => verbs::completions::main(&args),
+        args::Verb::Man(args) => verbs::man::main(&args),
         args::Verb::Client(args) => verbs::client::main(&args),
         args::Verb::Keep => verbs::keep::main(),
     }

@@ -14,6 +14,7 @@ mod sample;
 mod summary;
 mod target;
 mod tls;
+pub mod topics;
 mod urls;
 
 use std::fs::File;

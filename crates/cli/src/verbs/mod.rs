@@ -1,9 +1,12 @@
 //! One file per verb: flags in, a call, what came out.
 
 pub mod client;
+pub mod completions;
 pub mod doctor;
+pub mod help;
 pub mod keep;
 pub mod load;
+pub mod man;
 pub mod origin;
 pub mod products;
 pub mod report;

@@ -12,8 +12,8 @@ use super::parse::{self, ConditionList, RateSpan, StepList, Versions};
 use crate::args::{CpuList, DriverArg, parse_cpus};
 
 const AFTER: &str = "\
-All flags: weir load --help. By topic, with examples: weir help load TOPIC
-(load, request, answers, connections, tls, output, find-max).";
+All flags: weir load --help. By topic, with examples: weir help load TOPIC, of
+which there are load, find-max, request, answers, connections, tls and output.";
 
 const AFTER_LONG: &str = "\
 Examples:
@@ -36,7 +36,7 @@ Examples:
     weir load http://127.0.0.1:8080/ --json -q > result.json
 
 By topic, with more examples: weir help load TOPIC, of which there are load,
-request, answers, connections, tls, output and find-max.
+find-max, request, answers, connections, tls and output.
 
 Latency counts from when a request was due. Answers with a status of 200 to
 399 are right, unless --expect-… says otherwise. Exit status 1 when a --fail-if
@@ -44,10 +44,10 @@ holds; without one, when any request got no right answer.";
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER, after_long_help = AFTER_LONG)]
+#[command(after_help = AFTER, after_long_help = AFTER_LONG, override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are asked in turn.
-    #[arg(value_name = "URL", required_unless_present = "urls")]
+    #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
     pub load: LoadFlags,
@@ -67,16 +67,22 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadFlags {
-    /// Connections, all open before the clock starts.
+    /// Connections, open before the start.
+    ///
+    /// All are up before the clock starts, and before the warm-up.
     #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
-    /// How long to measure [default: 10s, or as long as --steps and --replay take].
+    /// How long to measure [default: 10s].
+    ///
+    /// With --steps and --replay the default is what they take.
     #[arg(long, short = 'd', value_name = "TIME")]
     pub duration: Option<HumanDuration>,
     /// Send so many requests, instead of for so long.
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "warmup"], group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// Open load: requests due a second, such as 5000 or 20k/s.
+    /// Open load: so many requests due a second.
+    ///
+    /// Such as 5000 or 20k/s.
     #[arg(long, short = 'R', value_name = "RATE", group = "shape", group = "spaced")]
     pub rate: Option<Rate>,
     /// Open load whose rate changes in a straight line, such as 100..20k.
@@ -113,10 +119,10 @@ pub struct LoadFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestFlags {
-    /// Method of the request [default: GET, or POST where there is a body].
+    /// Method [default: GET, or POST with a body].
     #[arg(long, short = 'm', value_name = "METHOD")]
     pub method: Option<String>,
-    /// A header of the request. May be repeated.
+    /// A header. May be repeated.
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     pub header: Vec<String>,
     /// Body of every request.
@@ -161,7 +167,10 @@ pub struct AnswerFlags {
     /// How long an answer, or a connection, may take.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
-    /// End with status 1 when this holds, such as 'p99>10ms' or 'errors>0.1%'. May be repeated; any one fails.
+    /// Exit status 1 when it holds, such as 'p99>10ms'.
+    ///
+    /// May be repeated. Any one that holds fails the load, and is said. Other conditions: 'errors>0.1%', 'rate<20k', 'service.p99.9>5ms'
+    /// (weir help load find-max).
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub fail_if: Vec<Condition>,
 }
@@ -170,8 +179,10 @@ pub struct AnswerFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionFlags {
-    /// HTTP version; 2 is agreed on by ALPN with https, and taken as known with http.
-    #[arg(long, value_enum, default_value_t = HttpArg::One)]
+    /// HTTP version: 1.1 or 2.
+    ///
+    /// 2 is agreed on by ALPN with https, and taken as known with http.
+    #[arg(long, value_name = "VERSION", value_enum, hide_possible_values = true, default_value_t = HttpArg::One)]
     pub http: HttpArg,
     /// Requests that an HTTP/2 connection has in flight at a time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]

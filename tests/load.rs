@@ -1,0 +1,584 @@
+//! `weir load` as a user runs it, against `weir origin`: every protocol, every way in which requests arrive, every output,
+//! and every mistake.
+
+mod common;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Ended, OriginUnderTest, run, run_within, scratch, signal, wait_within, weir};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Runs weir load quietly and returns the JSON; it must have ended with this status.
+fn result(code: i32, args: &[&str]) -> Value {
+    let ended = run(&[&["load", "-q", "--json"], args].concat());
+    ended.expect(code);
+    ended.json()
+}
+
+/// A load in which everything went well: what was due was sent and rightly answered.
+fn all_right(args: &[&str]) -> Value {
+    let result = result(0, args);
+    let window = &result["window"];
+    assert!(window["due"].as_u64() > Some(0), "{result:#}");
+    assert_eq!(window["due"], window["right"], "{result:#}");
+    assert_eq!(window["errors"], serde_json::json!({}), "{result:#}");
+    result
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).unwrap_or_else(|| panic!("no {path} in {value:#}"));
+    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
+}
+
+fn origin() -> OriginUnderTest {
+    OriginUnderTest::start(&[])
+}
+
+fn secure_origin() -> OriginUnderTest {
+    OriginUnderTest::start(&["--tls"])
+}
+
+fn https(origin: &OriginUnderTest, path: &str) -> String {
+    format!("https://{}{path}", origin.addr)
+}
+
+#[test]
+fn plain_http_counts_what_was_asked() {
+    let origin = origin();
+    let result = all_right(&[&origin.url("/bytes/128"), "-n", "500", "-c", "4"]);
+    assert_eq!(number(&result, "/window/right"), 500.0);
+    assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
+    assert_eq!((&result["protocol"], &result["lanes"], &result["tls"]), (&"http/1.1".into(), &1.into(), &Value::Null));
+    assert_eq!(result["schema"], 2);
+}
+
+#[test]
+fn https_agrees_on_what_was_asked_for() {
+    let origin = secure_origin();
+    let url = https(&origin, "/bytes/128");
+    for (version, name) in [("1.2", "TLS 1.2"), ("1.3", "TLS 1.3")] {
+        let result = all_right(&[&url, "-n", "200", "-c", "4", "--tls-version", version]);
+        assert_eq!(number(&result, "/tls/handshakes"), 4.0);
+        assert_eq!(result["tls"]["versions"][name], 4, "{result:#}");
+        assert_eq!(number(&result, "/handshake/count"), 4.0);
+    }
+    let suite = "TLS_AES_256_GCM_SHA384";
+    let result = all_right(&[
+        &url,
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--tls-suite",
+        suite,
+        "--tls-version",
+        "1.3",
+        "--tls-group",
+        "X25519",
+    ]);
+    assert_eq!((&result["tls"]["suites"][suite], &result["tls"]["groups"]["X25519"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn tls_sessions_are_resumed_when_asked_for_and_not_otherwise() {
+    let origin = secure_origin();
+    let url = https(&origin, "/bytes/1");
+    let args = [&url, "-n", "20", "-c", "1", "--close"];
+    assert_eq!(number(&all_right(&args), "/tls/resumed"), 0.0);
+    let resumed = number(&all_right(&[args.as_slice(), &["--resume"]].concat()), "/tls/resumed");
+    assert!(resumed >= 10.0, "{resumed} of 20");
+}
+
+#[test]
+fn http2_has_streams_with_and_without_tls() {
+    let plain = origin();
+    let result = all_right(&[&plain.url("/bytes/128"), "--http", "2", "--streams", "16", "-n", "1000", "-c", "2"]);
+    assert_eq!((&result["protocol"], &result["lanes"]), (&"h2".into(), &16.into()));
+    assert_eq!(number(&result, "/total/connections"), 2.0);
+    let secure = secure_origin();
+    let result = all_right(&[&https(&secure, "/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
+    assert_eq!((&result["protocol"], number(&result, "/tls/handshakes")), (&"h2".into(), 2.0));
+}
+
+#[test]
+fn pipelined_requests_are_answered_and_labelled() {
+    let origin = origin();
+    let url = origin.url("/bytes/128");
+    let args = [url.as_str(), "-n", "1000", "-c", "2", "--pipeline", "8"];
+    let result = all_right(&args);
+    assert_eq!((&result["protocol"], &result["lanes"]), (&"http/1.1".into(), &8.into()));
+    for format in [&[][..], &["--format", "wrk"], &["--format", "wrk2"], &["--format", "hey"], &["--format", "ab"]] {
+        let ended = run(&[&["load", "-q"], args.as_slice(), format].concat());
+        ended.expect(0);
+        assert!(ended.stdout.contains("HTTP/1.1 pipelined, 8 deep"), "{format:?}:\n{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_unix_socket_is_as_good() {
+    let scratch = scratch();
+    let path = scratch.path().join("origin.sock");
+    let path = path.to_str().expect("UTF-8");
+    let _origin = OriginUnderTest::start(&["--unix", path]);
+    let result = all_right(&["/bytes/128", "--unix", path, "-n", "200", "-c", "4"]);
+    assert_eq!(number(&result, "/window/right"), 200.0);
+}
+
+#[test]
+fn several_urls_are_weighed_and_several_servers_take_turns() {
+    let (one, two) = (origin(), origin());
+    let (a, b) = (one.url("/bytes/10"), one.url("/bytes/20"));
+    let result = all_right(&[&a, &b, "--weight", "9,1", "-n", "4000", "-c", "4"]);
+    let kinds = result["by_request"].as_array().expect("kinds");
+    let sent: Vec<f64> = kinds.iter().map(|kind| number(kind, "/sent")).collect();
+    assert_eq!((kinds.len(), sent.iter().sum::<f64>()), (2, 4_000.0));
+    // 400 in the mean with a standard deviation of 19, if they are drawn.
+    assert!((300.0..500.0).contains(&sent[1]), "{sent:?}");
+    let result = all_right(&[&a, &two.url("/bytes/20"), "-n", "400", "-c", "4"]);
+    let sent: Vec<f64> =
+        result["by_request"].as_array().expect("kinds").iter().map(|kind| number(kind, "/sent")).collect();
+    assert!(sent.len() == 2 && sent.iter().all(|n| *n > 0.0), "{sent:?}");
+}
+
+#[test]
+fn urls_come_from_a_file() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("mix.txt");
+    let text = format!("# a mix\nGET {} 3\npost {} # with the body\n", origin.url("/bytes/10"), origin.url("/echo"));
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let result = all_right(&["--urls", file, "-b", "hello", "-n", "400", "-c", "2"]);
+    let names: Vec<&str> =
+        result["by_request"].as_array().expect("kinds").iter().filter_map(|kind| kind["name"].as_str()).collect();
+    assert_eq!(names, ["GET /bytes/10", "POST /echo"]);
+    std::fs::write(file, format!("{}\nGET\n", origin.url("/"))).expect("written");
+    let ended = run(&["load", "--urls", file, "-n", "1"]);
+    assert!(ended.expect(2).contains(&format!("{file}:2: \"GET\" is no URL")), "{}", ended.stderr);
+}
+
+#[test]
+fn templates_are_filled_in() {
+    let origin = origin();
+    // Sizes of 1 to 3 bytes: the sum says that the field was drawn anew for each request.
+    let url = origin.url("/bytes/{{random:1..3}}");
+    let result = all_right(&[&url, "--template", "-n", "900", "-c", "2"]);
+    let bytes = number(&result, "/window/body_bytes");
+    assert!((1_500.0..2_100.0).contains(&bytes), "{bytes} for 900 requests");
+    let args = [&origin.url("/echo"), "--template", "-b", "n={{seq:0:4}}", "-n", "50", "-c", "1", "--expect-size", "6"];
+    all_right(&args);
+}
+
+#[test]
+fn bodies_are_sent_and_echoed() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("body");
+    std::fs::write(&file, vec![b'x'; 20_000]).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let url = origin.url("/echo");
+    all_right(&[&url, "--body-file", file, "--expect-hash-of", file, "-n", "20", "-c", "2"]);
+    all_right(&[&url, "--body-size", "16KiB", "--expect-size", "16KiB", "-n", "20", "-c", "2"]);
+    all_right(&[&url, "-b", "hi", "--http", "2", "--expect-size", "2", "-n", "20", "-c", "2"]);
+}
+
+#[test]
+fn what_is_expected_is_checked_on_every_answer() {
+    let origin = origin();
+    let url = origin.url("/bytes/100");
+    let kinds = |flags: &[&str]| {
+        let result = result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
+        assert_eq!(number(&result, "/window/right"), 0.0, "{result:#}");
+        result["window"]["errors"].clone()
+    };
+    assert_eq!(kinds(&["--expect-status", "201"])["bad_status"], 20);
+    assert_eq!(kinds(&["--expect-size", "99"])["wrong_body"], 20);
+    assert_eq!(kinds(&["--expect-hash", "0123456789abcdef"])["wrong_body"], 20);
+    assert_eq!(kinds(&["--expect-header", "x-cache: HIT"])["wrong_header"], 20);
+    all_right(&[
+        &url,
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--expect-header",
+        "content-length: 100",
+        "--expect-header",
+        "Content-Length",
+    ]);
+}
+
+#[test]
+fn rates_change_as_ordered() {
+    let origin = origin();
+    let url = origin.url("/bytes/16");
+    let due = |args: &[&str]| {
+        let result = result(0, &[&[url.as_str(), "-c", "8", "--warmup", "0s"], args].concat());
+        (number(&result, "/window/due"), result)
+    };
+    let near = |got: f64, wanted: f64| assert!((got - wanted).abs() <= wanted * 0.02 + 2.0, "{got}, wanted {wanted}");
+    near(due(&["-R", "500", "-d", "2s"]).0, 1_000.0);
+    near(due(&["--ramp", "0..1000", "-d", "2s"]).0, 1_000.0);
+    let (all, result) = due(&["--steps", "100x1s,0x1s,400x1s"]);
+    near(all, 500.0);
+    let rows: Vec<f64> = result["series"].as_array().expect("rows").iter().map(|row| number(row, "/due")).collect();
+    assert!(rows.len() >= 3, "{rows:?}");
+    near(rows[0], 100.0);
+    near(rows[1], 0.0);
+    near(rows[2], 400.0);
+}
+
+#[test]
+fn a_file_of_times_is_replayed() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("times");
+    std::fs::write(&file, "# two at once\n0\n0\n0.2\n700ms # late\n").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let result = all_right(&[&origin.url("/bytes/1"), "--replay", file, "-c", "2"]);
+    assert_eq!(number(&result, "/window/due"), 4.0);
+    std::fs::write(file, "0\n2\n1\n").expect("written");
+    let ended = run(&["load", &origin.url("/"), "--replay", file]);
+    assert!(ended.expect(2).contains(&format!("{file}:3: ")), "{}", ended.stderr);
+}
+
+#[test]
+fn think_times_hold_a_closed_load_back() {
+    let origin = origin();
+    let result = all_right(&[&origin.url("/bytes/1"), "-c", "4", "-d", "1s", "--warmup", "0s", "--think", "100ms"]);
+    // Four users with at most ten requests a second each, and one more at the start.
+    let due = number(&result, "/window/due");
+    assert!((4.0..=44.0).contains(&due), "{due}");
+}
+
+#[test]
+fn connections_come_and_go_as_ordered() {
+    let origin = origin();
+    let url = origin.url("/bytes/1");
+    let opened = |args: &[&str]| number(&all_right(&[&[url.as_str(), "-c", "2"], args].concat()), "/total/connections");
+    assert_eq!(opened(&["-n", "100"]), 2.0);
+    let ten = opened(&["-n", "100", "--requests-per-connection", "10"]);
+    assert!((10.0..=14.0).contains(&ten), "{ten}");
+    let each = opened(&["-n", "100", "--close"]);
+    assert!((100.0..=104.0).contains(&each), "{each}");
+    // One connection that takes 200 ms an answer cannot carry 20 a second; eight can.
+    let slow = origin.url("/delay/200ms");
+    let args = ["-R", "20", "-d", "2s", "--warmup", "0s", "--max-connections", "16"];
+    let result = all_right(&[&[slow.as_str(), "-c", "1"], args.as_slice()].concat());
+    let most = number(&result, "/most_open");
+    assert!((3.0..=16.0).contains(&most), "{most}");
+    let begun = Instant::now();
+    all_right(&[&url, "-c", "10", "-n", "10", "--connect-rate", "20"]);
+    assert!(begun.elapsed() >= Duration::from_millis(400), "ten connections at 20 a second: {:?}", begun.elapsed());
+}
+
+#[test]
+fn loads_come_from_the_addresses_given() {
+    let origin = origin();
+    all_right(&[&origin.url("/bytes/1"), "-n", "20", "-c", "4", "--source", "127.0.0.2,127.0.0.3"]);
+    // An address that is nobody's here cannot be connected from.
+    let ended =
+        run(&["load", "-q", &origin.url("/"), "-n", "1", "-c", "1", "--source", "192.0.2.1", "--timeout", "1s"]);
+    assert!(matches!(ended.code(), Some(2 | 3)), "{ended:?}");
+}
+
+#[test]
+fn conditions_decide_how_it_ends() {
+    let origin = origin();
+    let (fine, wrong) = (origin.url("/bytes/1"), origin.url("/status/503"));
+    let ends = |url: &str, conditions: &[&str]| {
+        let flags: Vec<&str> = conditions.iter().flat_map(|c| ["--fail-if", c]).collect();
+        run(&[&["load", "-q", url, "-n", "50", "-c", "2"], flags.as_slice()].concat())
+    };
+    ends(&fine, &["p99>1m", "errors>0.1%"]).expect(0);
+    let ended = ends(&fine, &["p99>1m", "p50>0us"]);
+    let said = ended.expect(1);
+    assert!(said.contains("p50 is") && said.contains("--fail-if 'p50>0us'") && !said.contains("p99"), "{said}");
+    // Without a condition wrong answers fail; with one only what it says.
+    ends(&wrong, &[]).expect(1);
+    ends(&wrong, &["p99>1m"]).expect(0);
+    assert!(ends(&wrong, &["errors>10%"]).expect(1).contains("errors are 100 %"));
+    assert!(ends(&fine, &["handshake.p99>1s"]).expect(1).contains("cannot be judged"));
+}
+
+#[test]
+fn the_highest_rate_is_found() {
+    let origin = origin();
+    // One connection with 20 ms an answer carries just below 50 a second.
+    let url = origin.url("/delay/20ms");
+    let args = ["-c", "1", "--find-max", "p50<200ms, errors<1%", "--budget", "40s", "-d", "3s", "--warmup", "0s"];
+    let mut command = weir(&[&["load", "--json", url.as_str()], args.as_slice()].concat());
+    let ended = run_within(&mut command, Duration::from_secs(100));
+    let found = ended.json();
+    assert!(ended.stderr.contains("guess") && ended.stderr.contains("coarse"), "{}", ended.stderr);
+    let rate = number(&found, "/rate");
+    assert!((25.0..=55.0).contains(&rate), "{found:#}");
+    assert!(found["probes"].as_array().is_some_and(|probes| probes.len() >= 3), "{found:#}");
+    assert_eq!(ended.code(), Some(if found["confirmed"] == true { 0 } else { 1 }), "{found:#}");
+    if let (Some(low), Some(high)) = (found["met_up_to"].as_f64(), found["failed_from"].as_f64()) {
+        assert!(low <= rate && rate <= high, "{found:#}");
+    }
+}
+
+#[test]
+fn formats_are_what_scripts_expect() {
+    let origin = origin();
+    let url = origin.url("/bytes/128");
+    let printed = |format: &str| {
+        let ended = run(&["load", "-q", &url, "-n", "400", "-c", "4", "--format", format]);
+        ended.expect(0);
+        ended.stdout
+    };
+    for (format, lines) in [
+        ("wrk", ["Requests/sec:", "  400 requests in "].as_slice()),
+        ("wrk2", &["Requests/sec:", "  Detailed Percentile spectrum:", "#[Mean    ="]),
+        ("hey", &["  Requests/sec:\t", "  [200]\t400 responses", "  99% in "]),
+        ("ab", &["Complete requests:      400", "Failed requests:        0", "Requests per second:"]),
+    ] {
+        let text = printed(format);
+        for begin in lines {
+            assert!(text.lines().any(|line| line.starts_with(begin)), "{format} without {begin:?}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn files_are_written() {
+    let origin = origin();
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (csv, hlog, hgrm) = (path("a.csv"), path("a.hlog"), path("a.hgrm"));
+    let args = ["-d", "1s", "--warmup", "0s", "-c", "2", "--csv", &csv, "--hlog", &hlog, "--hgrm", &hgrm];
+    let result = all_right(&[&[origin.url("/bytes/1").as_str()], args.as_slice()].concat());
+    let text = |path: &str| std::fs::read_to_string(path).expect("written");
+    assert!(text(&csv).starts_with("second,length_s,due,"));
+    assert!(text(&hlog).starts_with("#[Histogram log format version 1.3]"));
+    let hgrm = text(&hgrm);
+    assert!(hgrm.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{hgrm}");
+    let total = format!("Total count    = {:>12}]", number(&result, "/latency/count"));
+    assert!(hgrm.contains(&total), "{hgrm}");
+    for flag in ["--csv", "--hlog", "--hgrm"] {
+        let ended = run(&["load", "-q", &origin.url("/"), "-n", "1", flag, "/no/such/folder/file"]);
+        assert!(matches!(ended.code(), Some(2 | 3)) && ended.stderr.contains("/no/such/folder/file"), "{ended:?}");
+    }
+}
+
+#[test]
+fn the_json_is_as_its_schema_says() {
+    let origin = secure_origin();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/load-result.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("kept")).expect("JSON");
+    let urls = [https(&origin, "/bytes/1"), https(&origin, "/status/404")];
+    let result = result(1, &[&urls[0], &urls[1], "-d", "1s", "--warmup", "0s", "-c", "2", "--http", "2"]);
+    described(&schema, &schema, &result, "result");
+}
+
+/// Every key that is printed is described, with its type; every key that is required is there.
+fn described(root: &Value, schema: &Value, value: &Value, at: &str) {
+    let schema = match schema["$ref"].as_str() {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).expect("a definition"),
+        None => schema,
+    };
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let choice = choices.iter().find(|choice| (choice["type"] == "null") == value.is_null());
+        return described(root, choice.unwrap_or_else(|| panic!("{at}: none of {choices:?}")), value, at);
+    }
+    let is = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let types: Vec<&str> = match &schema["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+        other => other.as_str().into_iter().collect(),
+    };
+    let fits = types.iter().any(|t| *t == is || (*t == "integer" && is == "number"));
+    assert!(fits, "{at} is a {is}, and {types:?} is described");
+    if let Some(object) = value.as_object() {
+        for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            assert!(object.contains_key(key), "{at} has no {key}");
+        }
+        for (key, value) in object {
+            let own = &schema["properties"][key];
+            let more = &schema["additionalProperties"];
+            let own = if own.is_null() { more } else { own };
+            assert!(own.is_object(), "{at}.{key} is not described");
+            described(root, own, value, &format!("{at}.{key}"));
+        }
+    }
+    if let (Some(items), true) = (value.as_array(), schema["items"].is_object()) {
+        items.iter().for_each(|item| described(root, &schema["items"], item, &format!("{at}[]")));
+    }
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let origin = origin();
+    let url = origin.url("/bytes/1");
+    let mut command = weir(&["load", &url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    // The first second is measured when its line is shown.
+    let mut stderr = child.stderr.take().expect("piped");
+    let (mut said, mut byte) = (Vec::new(), [0u8; 1]);
+    while !String::from_utf8_lossy(&said).contains("  p50 ") {
+        assert_eq!(stderr.read(&mut byte).expect("read"), 1, "{}", String::from_utf8_lossy(&said));
+        said.push(byte[0]);
+    }
+    signal(child.id(), Signal::INT);
+    let status = wait_within(&mut child, Duration::from_secs(20));
+    assert_eq!(status.code(), Some(130));
+    let mut text = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut text).expect("read");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(result["cut_short"], true);
+    assert!(number(&result, "/window/right") > 0.0 && number(&result, "/window_s") >= 0.9, "{result:#}");
+}
+
+/// weir on a terminal of so many columns and rows, by util-linux' `script`; returns what the terminal shows at the end.
+fn on_terminal(columns: u16, rows: u16, args: &[&str]) -> (String, String) {
+    let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+    let line = format!("stty cols {columns} rows {rows}; {} {}", env!("CARGO_BIN_EXE_weir"), quoted.join(" "));
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm-256color").stdin(Stdio::null());
+    let ended = run_within(&mut command, Duration::from_secs(60));
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let mut screen = vt100::Parser::new(rows, columns, 0);
+    screen.process(ended.stdout.as_bytes());
+    (screen.screen().contents(), ended.stdout)
+}
+
+#[test]
+fn a_terminal_shows_how_it_goes_and_then_the_summary_alone() {
+    let origin = origin();
+    let url = origin.url("/bytes/1");
+    for (columns, rows) in [(80, 24), (60, 30)] {
+        let (shown, written) = on_terminal(columns, rows, &["load", &url, "-c", "2", "-d", "2s", "--warmup", "0s"]);
+        for words in ["measuring", "last second", "so far", "p99.9", "in flight", "█"] {
+            assert!(written.contains(words), "the view had no {words:?}:\n{written}");
+        }
+        assert!(written.contains("\x1b[36m"), "no colour on a terminal");
+        assert!(shown.contains("requests") && shown.contains("limit"), "{shown}");
+        assert!(
+            !shown.contains("last second") && !shown.contains("measuring"),
+            "what was transient is still there:\n{shown}"
+        );
+        assert!(!written.contains("\x1b[?25l") && !written.contains("\x1b[?1049h"), "the terminal was changed");
+    }
+    for without in [&["--color", "never"][..], &["-q"]] {
+        let (_, written) = on_terminal(80, 24, &[&["load", &url, "-n", "10"], without].concat());
+        assert!(!written.contains("\x1b[3"), "colours with {without:?}:\n{written}");
+    }
+}
+
+#[test]
+fn lines_instead_of_a_view_where_there_is_no_terminal() {
+    let origin = origin();
+    let ended = run(&["load", &origin.url("/bytes/1"), "-c", "2", "-d", "1s", "--warmup", "0s"]);
+    ended.expect(0);
+    assert!(ended.stderr.lines().any(|line| line.contains("  p50 ")), "{}", ended.stderr);
+    assert!(!ended.stderr.contains('\x1b') && !ended.stdout.contains('\x1b'), "{ended:?}");
+    let ended = run(&["load", &origin.url("/bytes/1"), "-c", "2", "-d", "1s", "--warmup", "0s", "-q"]);
+    assert_eq!(ended.stderr, "");
+}
+
+/// Runs weir load with a URL to nowhere and expects bad input, said in the project's way, with these words in it.
+fn refused(flags: &[&str], words: &[&str]) {
+    let ended: Ended = run(&[&["load", "http://127.0.0.1:1/", "-q"], flags].concat());
+    let said = ended.expect(2);
+    assert_eq!(ended.stdout, "", "{flags:?}");
+    for word in words {
+        assert!(said.contains(word), "{flags:?}: no {word:?} in:\n{said}");
+    }
+    assert!(!said.contains("Some(") && !said.contains("Err("), "Debug output: {said}");
+}
+
+#[test]
+fn every_flag_refuses_what_is_wrong() {
+    refused(&["-c", "0"], &["--connections"]);
+    refused(&["-d", "5"], &["\"5\" has no unit"]);
+    refused(&["-n", "0"], &["--requests"]);
+    refused(&["-R", "fast"], &["\"fast\" is not a rate"]);
+    refused(&["--ramp", "5"], &["\"5\" has no \"..\"", "would be right"]);
+    refused(&["--steps", "5x"], &["would be right"]);
+    refused(&["--replay", "/no/such/file"], &["--replay", "/no/such/file"]);
+    refused(&["--find-max", "p99"], &["compares nothing"]);
+    refused(&["--find-max", "p98<1ms"], &["p98"]);
+    refused(&["--budget", "1s"], &["--find-max"]);
+    refused(&["--arrivals", "random", "-R", "1"], &["constant", "poisson"]);
+    refused(&["--think", "soon"], &["\"soon\" is no time"]);
+    refused(&["--warmup", "-1s"], &["--warmup"]);
+    refused(&["-m", "GE T"], &["GE T"]);
+    refused(&["-H", "nonsense"], &["nonsense", "name: value"]);
+    refused(&["--body-file", "/no/such/file"], &["--body-file", "/no/such/file"]);
+    refused(&["--body-size", "5kb"], &["unknown unit"]);
+    refused(&["--weight", "1,2"], &["2 weights for 1 URL"]);
+    refused(&["--weight", "0"], &["--weight"]);
+    refused(&["--template"], &["no field", "{{seq}}"]);
+    refused(&["--template", "-b", "{{sec}}"], &["{{sec}}"]);
+    refused(&["--expect-status", "99"], &["--expect-status"]);
+    refused(&["--expect-size", "x"], &["--expect-size"]);
+    refused(&["--expect-header", "a b"], &["'name: value'"]);
+    refused(&["--expect-hash", "xyz"], &["16 hexadecimal digits"]);
+    refused(&["--expect-hash-of", "/no/such/file"], &["/no/such/file"]);
+    refused(&["--timeout", "0s"], &["timeout"]);
+    refused(&["--fail-if", "p99>fast"], &["--fail-if"]);
+    refused(&["--http", "3"], &["1.1", "2"]);
+    refused(&["--streams", "2"], &["--http 2"]);
+    refused(&["--pipeline", "0"], &["--pipeline"]);
+    refused(&["--requests-per-connection", "0"], &["--requests-per-connection"]);
+    refused(&["--max-connections", "100"], &["open loads"]);
+    refused(&["--connect-rate", "0"], &["--connect-rate"]);
+    refused(&["--source", "localhost"], &["--source"]);
+    refused(&["-t", "0"], &["--threads"]);
+    refused(&["--cpus", "9999"], &["9999"]);
+    refused(&["--driver", "kqueue"], &["io_uring", "epoll"]);
+    refused(&["--tls-version", "1.3"], &["https://"]);
+    refused(&["--color", "green"], &["auto", "always", "never"]);
+    refused(&["--format", "oha"], &["wrk", "wrk2", "hey", "ab"]);
+    refused(&["--json", "--format", "wrk"], &["cannot be used with"]);
+    for url in ["ftp://127.0.0.1/", "http://:80/", "http://no-such-host.invalid/", "http://127.0.0.1:70000/"] {
+        let ended = run(&["load", url, "-q"]);
+        assert!(ended.expect(2).contains("would be right"), "{url}: {}", ended.stderr);
+    }
+    assert!(run(&["load"]).expect(2).contains("<URL>"));
+}
+
+#[test]
+fn wrong_tls_flags_are_refused_before_anything_starts() {
+    for (flags, word) in [
+        (["--tls-version", "1.1"], "1.2"),
+        (["--tls-suite", "TLS_NONSENSE"], "TLS_NONSENSE"),
+        (["--tls-group", "P-1"], "P-1"),
+        (["--cacert", "/no/such/file"], "/no/such/file"),
+        (["--cert", "/no/such/file"], "--key"),
+    ] {
+        let ended = run(&[&["load", "https://127.0.0.1:1/", "-q"], flags.as_slice()].concat());
+        assert!(ended.expect(2).contains(word), "{flags:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_from_the_authority_is_refused() {
+    let (origin, scratch) = (secure_origin(), scratch());
+    let own = scratch.path().join("own.pem");
+    std::fs::write(&own, "no certificate").expect("written");
+    let url = https(&origin, "/bytes/1");
+    let ended = run(&["load", "-q", &url, "-n", "1", "-c", "1", "--cacert", own.to_str().expect("UTF-8")]);
+    assert!(ended.expect(2).contains("own.pem"), "{ended:?}");
+}
+
+#[test]
+fn plain_text_to_a_tls_port_and_the_reverse_are_errors_of_their_kind() {
+    let (plain, secure) = (origin(), secure_origin());
+    let ended = run(&["load", "-q", &https(&plain, "/"), "-n", "1", "-c", "1", "--timeout", "2s"]);
+    assert!(matches!(ended.code(), Some(1 | 3)), "{ended:?}");
+    let ended = run(&["load", "-q", &secure.url("/"), "-n", "1", "-c", "1", "--timeout", "2s"]);
+    assert!(matches!(ended.code(), Some(1 | 3)), "{ended:?}");
+}
