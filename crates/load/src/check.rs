@@ -47,6 +47,7 @@ impl Check {
     }
 
     /// What is wrong with a complete answer, the most serious thing first.
+    #[inline]
     pub(crate) fn judge(&self, answer: &Answer) -> Result<(), ErrorKind> {
         let status_right = match self.status {
             Some(status) => answer.status == status,
@@ -111,13 +112,17 @@ impl Answer {
     }
 
     /// A piece of the body came.
+    #[inline]
     pub(crate) fn body(&mut self, piece: &[u8], check: &Check) {
         let first = self.size == 0;
         self.size += piece.len() as u64;
         // A body of the wrong size is wrong whatever its hash, so hashing can stop where the size is exceeded.
-        if check.hash.is_none() || check.size.is_some_and(|size| self.size > size) {
-            return;
+        if check.hash.is_some() && check.size.is_none_or(|size| self.size <= size) {
+            self.add_to_hash(first, piece);
         }
+    }
+
+    fn add_to_hash(&mut self, first: bool, piece: &[u8]) {
         if first && self.length == Some(self.size) {
             self.whole = Some(xxh3_64(piece));
             return;

@@ -1,58 +1,242 @@
 //! Loads on weir's own origin: the books of both sides must agree.
 
+use std::path::PathBuf;
+
 use weir_load::{Outputs, StopFlag, run};
 use weir_model::books::Books;
-use weir_model::load::{DriverChoice, LoadResult, LoadSpec, Shape, Target};
+use weir_model::load::{DriverChoice, Endpoint, Http, LoadResult, LoadSpec, Shape, Target, TlsSpec, TlsVersion};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_origin::{Options, Origin, payload_hash};
+use weir_wire::tls::{Identity, KeyKind, ServerOptions};
 
-fn load(driver: DriverChoice, shape: Shape, close: bool) -> (LoadResult, Books) {
-    let origin = Origin::start(Options { driver, ..Options::default() }).unwrap();
-    let target = Target::tcp(origin.addr(), "origin.test");
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
+
+fn shapes() -> [Shape; 3] {
+    let poisson = Shape::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
+    [Shape::Closed, Shape::Count { requests: 5_000 }, poisson]
+}
+
+/// 16 connections in 2 threads that ask for 11,268 bytes.
+fn order(origin: &Origin, shape: Shape) -> LoadSpec {
+    let target = Target::tcp(origin.addr(), "localhost");
     let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
     let hash = Some(payload_hash(11_268));
     let expect = Expect { status: Some(200), size: Some(11_268), hash, headers: vec![] };
-    let spec = LoadSpec {
+    LoadSpec {
         shape,
         connections: 16,
         threads: 2,
-        cpus: vec![],
         warmup_s: 0.3,
         duration_s: 1.0,
         timeout_s: 10.0,
-        seed: 1,
-        driver,
-        connection_close: close,
         ..LoadSpec::new(target, request, expect)
-    };
-    let result = run(&spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}).unwrap();
+    }
+}
+
+fn origin(driver: DriverChoice, tls: bool) -> Origin {
+    let tls = tls.then(|| ServerOptions {
+        identities: vec![Identity::generated(KeyKind::P256).unwrap()],
+        ..ServerOptions::default()
+    });
+    Origin::start(Options { driver, tls, ..Options::default() }).unwrap()
+}
+
+fn go(spec: &LoadSpec, origin: Origin) -> (LoadResult, Books) {
+    let result = run(spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}).unwrap();
     (result, origin.stop())
+}
+
+/// What both sides count by request.
+fn agree(result: &LoadResult, books: &Books, name: &str) {
+    let total = &result.total;
+    assert_eq!(total.right, total.due, "{name}: {total:?}");
+    assert_eq!(books.requests, total.sent, "{name}");
+    assert_eq!(books.answered, total.right, "{name}");
+    assert_eq!(books.connections_accepted, total.connections, "{name}");
+    assert_eq!(books.body_bytes_out, total.body_bytes, "{name}");
+    assert_eq!(books.connections_reset, 0, "{name}");
+    assert_eq!(result.first_byte.count, result.service.count, "{name}");
+    assert!(result.first_byte.mean_us <= result.service.mean_us + 0.01, "{name}");
 }
 
 #[test]
 fn what_the_client_sent_is_what_the_origin_received() {
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
-        let poisson = Shape::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
-        for shape in &[Shape::Closed, Shape::Count { requests: 5_000 }, poisson] {
+    for driver in DRIVERS {
+        for shape in shapes() {
             for close in [false, true] {
-                let (result, books) = load(driver, shape.clone(), close);
+                let origin = origin(driver, false);
+                let spec = LoadSpec { driver, connection_close: close, ..order(&origin, shape.clone()) };
+                let (result, books) = go(&spec, origin);
                 let name = format!("{driver:?} {shape:?} close: {close}");
                 let total = &result.total;
-                assert_eq!(total.right, total.due, "{name}: {total:?}");
-                assert_eq!(books.requests, total.sent, "{name}");
-                assert_eq!(books.answered, total.right, "{name}");
-                assert_eq!(books.connections_accepted, total.connections, "{name}");
+                agree(&result, &books, &name);
                 assert_eq!(books.bytes_in, total.bytes_out, "{name}");
                 assert_eq!(books.bytes_out, total.bytes_in, "{name}");
-                assert_eq!(books.body_bytes_out, total.body_bytes, "{name}");
                 assert_eq!(books.max_in_flight_per_connection, 1, "{name}");
-                assert_eq!(books.connections_reset, 0, "{name}");
                 if close {
                     assert_eq!(books.connection_headers.get("close"), Some(&total.sent), "{name}");
                 } else {
                     assert_eq!(total.connections, 16, "{name}");
+                    assert_eq!((result.connections_used, result.most_open), (16, 16), "{name}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn under_tls_too() {
+    for driver in DRIVERS {
+        for shape in shapes() {
+            for versions in [TlsVersion::Tls12, TlsVersion::Tls13] {
+                let origin = origin(driver, true);
+                let tls = Some(TlsSpec { versions: (versions, versions), ..TlsSpec::default() });
+                let spec = LoadSpec { driver, tls, ..order(&origin, shape.clone()) };
+                let (result, books) = go(&spec, origin);
+                let name = format!("{driver:?} {shape:?} {versions:?}");
+                agree(&result, &books, &name);
+                let tls = result.tls.as_ref().unwrap();
+                assert_eq!((tls.handshakes, tls.failed, tls.resumed), (16, 0, 0), "{name}");
+                let version = if versions == TlsVersion::Tls12 { "TLS 1.2" } else { "TLS 1.3" };
+                assert_eq!(tls.versions.get(version), Some(&16), "{name}: {tls:?}");
+                assert_eq!(result.handshake.count, 16, "{name}");
+                // Of the request 47 bytes, and at least 16 of its record.
+                assert!(result.total.bytes_out > result.total.sent * (47 + 16), "{name}");
+                // The origin counts what was in the records.
+                assert!(books.bytes_in < result.total.bytes_out, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn by_http_2_with_and_without_tls() {
+    for driver in DRIVERS {
+        for tls in [false, true] {
+            for streams in [1, 32] {
+                for shape in shapes() {
+                    let origin = origin(driver, tls);
+                    let spec = LoadSpec {
+                        driver,
+                        tls: tls.then(TlsSpec::default),
+                        http: Http::Two { streams },
+                        connections: 4,
+                        ..order(&origin, shape.clone())
+                    };
+                    let (result, books) = go(&spec, origin);
+                    let name = format!("{driver:?} {shape:?} tls: {tls} streams: {streams}");
+                    agree(&result, &books, &name);
+                    assert_eq!((result.protocol.as_str(), result.lanes), ("h2", streams), "{name}");
+                    assert_eq!(result.total.connections, 4, "{name}");
+                    assert_eq!(result.handshake.count, if tls { 4 } else { 0 }, "{name}");
+                    if shape == Shape::Closed {
+                        assert_eq!(books.max_in_flight_per_connection, u64::from(streams), "{name}");
+                    }
+                    if !tls {
+                        assert_eq!(books.bytes_in, result.total.bytes_out, "{name}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
+    for tls in [false, true] {
+        for size in [10, 300_000] {
+            let origin = origin(DriverChoice::Auto, tls);
+            let mut spec = LoadSpec {
+                tls: tls.then(TlsSpec::default),
+                http: Http::Two { streams: 4 },
+                connections: 2,
+                requests_per_connection: Some(10),
+                ..order(&origin, Shape::Count { requests: 100 })
+            };
+            spec.requests[0].request.method = "POST".into();
+            spec.requests[0].request.path = "/echo".into();
+            spec.requests[0].request.body = payload(size);
+            spec.requests[0].expect.size = Some(size as u64);
+            spec.requests[0].expect.hash = Some(xxhash_rust::xxh3::xxh3_64(&payload(size)));
+            let (result, books) = go(&spec, origin);
+            let name = format!("tls: {tls} {size}");
+            agree(&result, &books, &name);
+            assert_eq!(books.body_bytes_in, 100 * size as u64, "{name}");
+            assert_eq!(result.total.connections, 10, "{name}");
+            assert_eq!((result.connections_used, result.total.closed_by_peer), (10, 0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn requests_with_fields_are_sent_by_either_protocol() {
+    for http in [Http::One { pipeline: 1 }, Http::Two { streams: 3 }] {
+        let origin = origin(DriverChoice::Auto, false);
+        let mut spec = LoadSpec { http, ..order(&origin, Shape::Count { requests: 300 }) };
+        let ask = &mut spec.requests[0];
+        ask.template = true;
+        ask.request.method = "POST".into();
+        ask.request.path = "/echo".into();
+        ask.request.headers = vec![("x-id".into(), "{{uuid}}".into()), ("x-still".into(), "here".into())];
+        ask.request.body = b"{{hex:16}}-{{seq:1:6}}".to_vec();
+        ask.expect = Expect { status: Some(200), size: Some(23), ..Expect::default() };
+        let mut sizes = spec.requests[0].clone();
+        sizes.weight = 2;
+        sizes.request = Request { path: "/bytes/1{{random:0..9}}".into(), method: "GET".into(), ..sizes.request };
+        sizes.request.body = vec![];
+        sizes.expect.size = None;
+        spec.requests.push(sizes);
+        let (result, books) = go(&spec, origin);
+        agree(&result, &books, &format!("{http:?}"));
+        let [posts, gets] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
+        assert_eq!(books.body_bytes_in, posts.sent * 23);
+        assert_eq!((posts.sent + gets.sent, posts.right, gets.right), (300, posts.sent, gets.sent));
+        // Two of three, give or take four standard deviations.
+        assert!((gets.sent as f64 - 200.0).abs() < 33.0, "{}", gets.sent);
+    }
+}
+
+fn payload(size: usize) -> Vec<u8> {
+    (0..size).map(|i| (i % 251) as u8).collect()
+}
+
+#[test]
+fn sessions_are_resumed_where_that_is_ordered() {
+    let origin = origin(DriverChoice::Auto, true);
+    let tls = Some(TlsSpec { resumption: true, ..TlsSpec::default() });
+    let spec = LoadSpec {
+        tls,
+        connections: 2,
+        threads: 1,
+        requests_per_connection: Some(5),
+        ..order(&origin, Shape::Count { requests: 100 })
+    };
+    let (result, books) = go(&spec, origin);
+    agree(&result, &books, "resumption");
+    let tls = result.tls.unwrap();
+    assert_eq!((tls.handshakes, tls.failed), (20, 0), "{tls:?}");
+    // The first two have no ticket yet.
+    assert_eq!(tls.resumed, 18, "{tls:?}");
+}
+
+#[test]
+fn pipelined_and_by_unix_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    for driver in DRIVERS {
+        for tls in [false, true] {
+            let path: PathBuf = dir.path().join(format!("{driver:?}-{tls}"));
+            let identities = vec![Identity::generated(KeyKind::P256).unwrap()];
+            let server = tls.then(|| ServerOptions { identities, ..ServerOptions::default() });
+            let options = Options { driver, unix: Some(path.clone()), tls: server, ..Options::default() };
+            let origin = Origin::start(options).unwrap();
+            let mut spec = LoadSpec { driver, ..order(&origin, Shape::Count { requests: 5_000 }) };
+            spec.http = Http::One { pipeline: 8 };
+            spec.tls = tls.then(TlsSpec::default);
+            spec.targets[0].address = Endpoint::Unix(path);
+            let (result, books) = go(&spec, origin);
+            let name = format!("{driver:?} tls: {tls}");
+            agree(&result, &books, &name);
+            assert_eq!(result.lanes, 8, "{name}");
         }
     }
 }

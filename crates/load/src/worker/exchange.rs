@@ -61,7 +61,7 @@ impl Worker {
     pub(super) fn request<I: Io>(&mut self, io: &mut I, id: SeatId, lane_id: LaneId, due: u64, now: u64) {
         let seat = &mut self.pool.seats[id as usize];
         let lane = &mut self.pool.lanes[lane_id as usize];
-        let ask = self.mix.choose(seat.target);
+        let ask = if self.plan.asks.len() == 1 { 0 } else { self.mix.choose(seat.target) };
         lane.ask = ask;
         if self.plan.two.is_none() {
             self.send_one(io, id, lane_id);

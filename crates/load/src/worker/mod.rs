@@ -315,6 +315,7 @@ impl Worker {
         while let Some(due) = self.oldest_waiting() {
             self.never_sent(due, now);
         }
+        self.say_goodbye(driver);
         self.slab.end = now.max(self.slab.start);
         let slab = std::mem::replace(&mut self.slab, Slab::new());
         self.send(Message::Slab(self.share.thread, slab));
@@ -351,8 +352,8 @@ impl Worker {
         self.tally(due).unsent += 1;
     }
 
-    /// Closes what is open and gives the driver time to do it.
-    fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+    /// Closes what is open.
+    fn say_goodbye<D: Driver>(&mut self, driver: &mut D) {
         for id in 0..self.pool.len() {
             let seat = self.pool.seat(id);
             if seat.state == State::Up {
@@ -361,6 +362,11 @@ impl Worker {
                 driver.abort(conn);
             }
         }
+    }
+
+    /// Closes what is open and gives the driver time to do it.
+    fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+        self.say_goodbye(driver);
         let until = self.clock.now() + CLOSING;
         while driver.open() > 0 && self.clock.now() < until {
             driver.turn(self, Some(self.clock.instant(until)))?;
