@@ -297,7 +297,7 @@ fn conditions_decide_how_it_ends() {
     ends(&fine, &["p99>1m", "errors>0.1%"]).expect(0);
     let ended = ends(&fine, &["p99>1m", "p50>0us"]);
     let said = ended.expect(1);
-    assert!(said.contains("p50 is") && said.contains("--fail-if 'p50>0us'") && !said.contains("p99"), "{said}");
+    assert!(said.contains("p50 is") && said.contains("--fail-if 'p50>0s'") && !said.contains("p99"), "{said}");
     // Without a condition wrong answers fail; with one only what it says.
     ends(&wrong, &[]).expect(1);
     ends(&wrong, &["p99>1m"]).expect(0);
@@ -406,9 +406,11 @@ fn described(root: &Value, schema: &Value, value: &Value, at: &str) {
             assert!(object.contains_key(key), "{at} has no {key}");
         }
         for (key, value) in object {
-            let own = &schema["properties"][key];
-            let more = &schema["additionalProperties"];
-            let own = if own.is_null() { more } else { own };
+            let by_pattern = || schema["patternProperties"].as_object()?.values().next();
+            let own = match &schema["properties"][key] {
+                Value::Null => by_pattern().unwrap_or(&schema["additionalProperties"]),
+                own => own,
+            };
             assert!(own.is_object(), "{at}.{key} is not described");
             described(root, own, value, &format!("{at}.{key}"));
         }
@@ -513,7 +515,7 @@ fn every_flag_refuses_what_is_wrong() {
     refused(&["--budget", "1s"], &["--find-max"]);
     refused(&["--arrivals", "random", "-R", "1"], &["constant", "poisson"]);
     refused(&["--think", "soon"], &["\"soon\" is no time"]);
-    refused(&["--warmup", "-1s"], &["--warmup"]);
+    refused(&["--warmup=-1s"], &["--warmup"]);
     refused(&["-m", "GE T"], &["GE T"]);
     refused(&["-H", "nonsense"], &["nonsense", "name: value"]);
     refused(&["--body-file", "/no/such/file"], &["--body-file", "/no/such/file"]);

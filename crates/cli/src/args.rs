@@ -131,13 +131,3 @@ pub fn stop_on_signal(flag: &Arc<AtomicBool>) -> std::io::Result<()> {
     }
     Ok(())
 }
-
-/// Returns after Ctrl-C or SIGTERM.
-pub fn wait_for_ctrl_c() -> std::io::Result<()> {
-    let flag = Arc::new(AtomicBool::new(false));
-    stop_on_signal(&flag)?;
-    while !flag.load(std::sync::atomic::Ordering::Relaxed) {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    Ok(())
-}

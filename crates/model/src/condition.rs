@@ -20,6 +20,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{Counts, LoadResult, Quantiles};
@@ -30,8 +31,9 @@ mod parse;
 mod tests;
 
 /// A statement about a load's result that holds or does not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Condition {
     /// What is compared.
     pub metric: Metric,

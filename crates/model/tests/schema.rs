@@ -4,10 +4,16 @@ use std::path::Path;
 
 use serde_json::Value;
 use weir_model::file::{product_schema, suite_schema};
+use weir_model::load::{load_result_schema, search_result_schema};
 
 #[test]
 fn the_checked_in_schemas_are_up_to_date() {
-    for (name, schema) in [("suite", suite_schema()), ("product", product_schema())] {
+    for (name, schema) in [
+        ("suite", suite_schema()),
+        ("product", product_schema()),
+        ("load-result", load_result_schema()),
+        ("search-result", search_result_schema()),
+    ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(

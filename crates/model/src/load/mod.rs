@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod order;
+mod schema;
 mod search;
 
 pub use order::{Ask, Endpoint, Http, LoadSpec, Shape, Spread, Step, Target, TlsSpec, TlsVersion};
+pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 
 /// Which I/O driver a client or an origin uses.
@@ -28,7 +31,7 @@ pub enum DriverChoice {
 }
 
 /// Why a request got no right answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The connection was refused.
@@ -78,7 +81,7 @@ impl ErrorKind {
 }
 
 /// What the client says it did. The default is a load in which nothing happened.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// Version of this shape.
     pub schema: u32,
@@ -162,7 +165,7 @@ fn one() -> u32 {
 
 /// What TLS came to. What a connection negotiated is counted by its names; more than one means that the peer was not
 /// consistent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsResult {
     /// Handshakes completed.
     pub handshakes: u64,
@@ -179,7 +182,7 @@ pub struct TlsResult {
 }
 
 /// What became of one kind of request: of those due in the window.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestResult {
     /// Method and path, as ordered.
     pub name: String,
@@ -192,7 +195,7 @@ pub struct RequestResult {
 }
 
 /// What happened to requests. Every due request ends as exactly one of three: `due = right + errors + unsent`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Requests that were due.
     pub due: u64,
@@ -256,7 +259,7 @@ impl Counts {
 }
 
 /// A distribution in microseconds. Percentiles come from an HDR histogram (1 us to 1 h, 3 significant digits).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     /// Samples.
     pub count: u64,
@@ -286,7 +289,7 @@ pub struct Quantiles {
 
 /// One second of a load. Requests are counted in the second in which they were due (`due`), sent (`sent`) or
 /// answered (all others).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSecond {
     /// Seconds since the window's start, 0-based.
     pub second: u32,

@@ -1,12 +1,13 @@
 //! What a search for the highest rate that meets conditions was told, did and found.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadResult;
 use crate::condition::Condition;
 
 /// How a search goes about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchOptions {
     /// How near the rate found has to be to the lowest that failed: 0.02 is two per cent. At least 0.001, at most 0.5.
@@ -27,7 +28,7 @@ impl Default for SearchOptions {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchResult {
     /// Version of this shape: [`SEARCH_SCHEMA`].
     pub schema: u32,
@@ -60,7 +61,7 @@ pub struct SearchResult {
 pub const SEARCH_SCHEMA: u32 = 1;
 
 /// Why a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
     /// It found what it looked for: the rate is confirmed, and the interval as narrow as was asked for, unless trials of
@@ -79,7 +80,7 @@ pub enum SearchEnd {
 }
 
 /// Who could not do more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchLimit {
     /// The target, or the way to it.
@@ -89,7 +90,7 @@ pub enum SearchLimit {
 }
 
 /// One trial of a search.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probe {
     /// What it was for.
     pub kind: ProbeKind,
@@ -120,7 +121,7 @@ pub struct Probe {
 }
 
 /// What a trial of a search is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeKind {
     /// A closed load, for a first guess.

@@ -13,7 +13,7 @@ use super::flags::Args;
 use super::live::Painter;
 use super::parse::ConditionList;
 use super::{failure, judge};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Done, Exit};
 use crate::progress::minutes;
 use crate::words::{rate, time};
 

@@ -1,5 +1,6 @@
 //! How a load ends: with which exit status, and why.
 
+use console::style;
 use weir_model::condition::Condition;
 use weir_model::load::LoadResult;
 
@@ -11,7 +12,7 @@ use crate::exit::{Done, Exit};
 /// None as yet; the type is that of verbs.
 pub fn judge(fail_if: &[Condition], result: &LoadResult) -> Done {
     let reasons = reasons(fail_if, result);
-    reasons.iter().for_each(|reason| remark!("weir: failed: {reason}"));
+    reasons.iter().for_each(|reason| remark!("{} failed: {reason}", style("weir:").red().bold().for_stderr()));
     if result.cut_short {
         return Ok(Exit::Interrupted);
     }

@@ -1,5 +1,7 @@
 //! TLS of a load, from its flags.
 
+use std::path::Path;
+
 use weir_model::load::TlsSpec;
 
 use super::flags::{Args, TlsFlags};
@@ -23,12 +25,10 @@ pub fn tls(args: &Args, lines: &[Line]) -> Result<Option<TlsSpec>, Failure> {
         };
     }
     let flags = &args.tls;
-    for (flag, path) in [("--cacert", &flags.cacert), ("--cert", &flags.cert), ("--key", &flags.key)] {
-        if let Some(path) = path {
-            // Said here, where the flag's name is known.
-            request::read(flag, path)?;
-        }
-    }
+    // Said here, where the flag's name is known; what is inside is read when the load begins.
+    pem("--cacert", flags.cacert.as_deref(), "CERTIFICATE")?;
+    pem("--cert", flags.cert.as_deref(), "CERTIFICATE")?;
+    pem("--key", flags.key.as_deref(), "PRIVATE KEY")?;
     let default = TlsSpec::default();
     Ok(Some(TlsSpec {
         server_name: flags.tls_name.clone(),
@@ -39,6 +39,18 @@ pub fn tls(args: &Args, lines: &[Line]) -> Result<Option<TlsSpec>, Failure> {
         identity: flags.cert.clone().zip(flags.key.clone()),
         resumption: flags.resume,
     }))
+}
+
+/// A file can be read and has something of that name in it.
+fn pem(flag: &str, path: Option<&Path>, what: &str) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let bytes = request::read(flag, path)?;
+    let end = format!("{what}-----");
+    if bytes.windows(end.len()).any(|part| part == end.as_bytes()) {
+        return Ok(());
+    }
+    let found = format!("there is no {} in {}", what.to_lowercase(), path.display());
+    Err(wrong(flag, found, &format!("a PEM file, which has a line that ends with {end}")))
 }
 
 /// The first flag of TLS that was given.
