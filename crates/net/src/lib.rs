@@ -29,7 +29,7 @@ pub use host::{pin_to_cpu, raise_descriptor_limit};
 pub use probe::{Choice, Kind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
-pub use uring::UringDriver;
+pub use uring::{Filling, UringDriver};
 
 /// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
 /// are used again, so handlers keep their state in a `Vec` indexed by [`Conn::slot`].

@@ -37,7 +37,22 @@ macro_rules! on_both_drivers {
             // Two small receive buffers: everything again, always short of them.
             mod short_of_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
-                    weir_net::UringDriver::with_receive_buffers(2, 512)
+                    weir_net::UringDriver::with_receive_buffers(weir_net::Filling::Once, 2, 512)
+                }
+                $(
+                    #[test]
+                    fn $name() {
+                        crate::cases::$module::$name(make);
+                    }
+                )*
+            }
+            // And always at the end of one, where this kernel fills them through.
+            mod through_buffers {
+                fn make() -> std::io::Result<weir_net::UringDriver> {
+                    weir_net::UringDriver::with_receive_buffers(weir_net::Filling::Through, 2, 1000).or_else(|error| {
+                        eprintln!("BUFFERS FILLED THROUGH ARE NOT TESTED: this kernel has none: {error}");
+                        weir_net::UringDriver::new()
+                    })
                 }
                 $(
                     #[test]

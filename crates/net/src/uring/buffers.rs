@@ -1,5 +1,8 @@
 //! The provided buffers: a ring of memory that the kernel receives into, shared by all connections of a driver.
 //!
+//! Where the kernel can ([`Filling::Through`]), receives fill a large buffer one behind the other, whoever they are
+//! for: short messages lie close together, and long ones come in few pieces. Elsewhere each takes a buffer.
+//!
 //! It does not know connections.
 
 use std::io;
@@ -14,9 +17,23 @@ use super::ring::Ring;
 /// The group's number in the ring; there is one.
 pub(super) const GROUP: u16 = 0;
 
+/// Flag of a ring of buffers that are filled through.
+const INCREMENTAL: u16 = 2;
+
+/// How receives use a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filling {
+    /// Each receive takes a whole one.
+    Once,
+    /// Each goes on where the last one ended, until the buffer is full (Linux 6.12; used from 6.15 on, the oldest
+    /// that tells itself by a feature).
+    Through,
+}
+
 /// How many buffers, and of what size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
+    pub(super) filling: Filling,
     /// Bytes of one buffer.
     pub(super) size: usize,
     /// Buffers the kernel has at first.
@@ -34,6 +51,8 @@ pub(super) struct Buffers {
     tail: u16,
     /// Buffers in use; those with higher numbers have not been touched yet.
     provided: u16,
+    /// What is filled of each buffer and told of, when they are filled through.
+    filled: Vec<u32>,
 }
 
 impl Buffers {
@@ -48,12 +67,18 @@ impl Buffers {
                 return Err(error);
             }
         };
-        let mut buffers = Buffers { shape, entries: entries.cast(), data, tail: 0, provided: 0 };
+        let mut buffers = Buffers { shape, entries: entries.cast(), data, tail: 0, provided: 0, filled: Vec::new() };
+        let mut flags = 0;
+        if shape.filling == Filling::Through {
+            flags = INCREMENTAL;
+            buffers.filled = vec![0; usize::from(shape.most)];
+        }
         // SAFETY: the memory is the driver's own; a kernel without huge pages refuses, which does no harm.
         let _ = unsafe { madvise(data.as_ptr().cast(), shape.data_len(), Advice::LinuxHugepage) };
+        let (address, submitter) = (entries.as_ptr() as u64, ring.ring().submitter());
         // SAFETY: the entries are mapped, page-aligned, zeroed and live until `drop`, which the driver calls after
         // the ring has let go.
-        unsafe { ring.ring().submitter().register_buf_ring_with_flags(entries.as_ptr() as u64, shape.most, GROUP, 0) }?;
+        unsafe { submitter.register_buf_ring_with_flags(address, shape.most, GROUP, flags) }?;
         buffers.provide(shape.first);
         Ok(buffers)
     }
@@ -72,14 +97,29 @@ impl Buffers {
         self.publish();
     }
 
-    /// The bytes received into buffer `number`.
+    /// The bytes of the receive into buffer `number` that is the next to be told of.
     ///
     /// # Safety
-    /// The kernel must have filled at least `len` bytes of it, and it must not be given back while they are used.
+    /// The kernel must have received `len` bytes into it, and it must not be given back while they are used.
     pub(super) unsafe fn bytes<'a>(&self, number: u16, len: usize) -> &'a [u8] {
-        assert!(usize::from(number) < usize::from(self.shape.most) && len <= self.shape.size);
+        let start = self.filled.get(usize::from(number)).map_or(0, |&filled| filled as usize);
+        assert!(number < self.shape.most && start + len <= self.shape.size);
         // SAFETY: inside the mapping, by the assertion; filled and left alone, by the contract.
-        unsafe { std::slice::from_raw_parts(self.address(number), len) }
+        unsafe { std::slice::from_raw_parts(self.address(number).add(start), len) }
+    }
+
+    /// The `len` bytes of a receive into buffer `number` have been told of; `goes_on`: the kernel will receive
+    /// more into it. Gives it back if not.
+    pub(super) fn told(&mut self, number: u16, len: usize, goes_on: bool) {
+        match self.filled.get_mut(usize::from(number)) {
+            // A receive of nothing leaves the buffer as it was, though not every kernel says so.
+            Some(filled) if goes_on || len == 0 => *filled += len as u32,
+            Some(filled) => {
+                *filled = 0;
+                self.give(number);
+            }
+            None => self.give(number),
+        }
     }
 
     fn address(&self, number: u16) -> *mut u8 {
@@ -88,7 +128,7 @@ impl Buffers {
     }
 
     /// Puts a buffer back into the ring; the kernel sees it after [`Buffers::publish`].
-    pub(super) fn give(&mut self, number: u16) {
+    fn give(&mut self, number: u16) {
         let at = usize::from(self.tail & (self.shape.most - 1));
         let address = self.address(number);
         // SAFETY: inside the mapping of `most` entries, and the kernel reads no entry beyond the published tail.

@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
 
+pub use self::buffers::Filling;
 pub(crate) use self::ring::table_limit;
 
 use self::buffers::{Buffers, Shape};
@@ -38,8 +39,12 @@ use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, Driver, Handler, Holding, Io, Listener, Waker, host};
 
-/// 16 KiB takes most messages whole; a thread that needs them all touches 16 MiB, one with short messages 1 MiB.
-const BUFFERS: Shape = Shape { size: 16 * 1024, first: 64, most: 1024 };
+/// A thread with short messages touches 1 MiB, which a cache holds; one that needs them all 16 MiB. An answer of
+/// 160 KiB takes two or three receives.
+const LARGE_BUFFERS: Shape = Shape { filling: Filling::Through, size: 128 * 1024, first: 8, most: 128 };
+
+/// The same for kernels that cannot fill a buffer through: 16 KiB takes most messages whole.
+const SMALL_BUFFERS: Shape = Shape { filling: Filling::Once, size: 16 * 1024, first: 64, most: 1024 };
 
 /// The io_uring driver. It belongs to the thread that makes it.
 pub struct UringDriver {
@@ -101,24 +106,26 @@ impl UringDriver {
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
     pub fn with_holding(holding: Holding) -> io::Result<UringDriver> {
-        UringDriver::with_buffers(BUFFERS, holding)
+        UringDriver::with_buffers(None, holding)
     }
 
     /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their
     /// messages. `most` is rounded up to a power of two between 1 and 32,768.
     ///
     /// # Errors
-    /// When the kernel refuses the ring, its buffers or a descriptor.
-    pub fn with_receive_buffers(most: u16, size: usize) -> io::Result<UringDriver> {
+    /// When the kernel refuses the ring, its buffers (before Linux 6.12 those to be filled through) or a
+    /// descriptor.
+    pub fn with_receive_buffers(filling: Filling, most: u16, size: usize) -> io::Result<UringDriver> {
         let most = most.clamp(1, 1 << 15).next_power_of_two();
-        let shape = Shape { size: size.clamp(64, 1 << 20), first: most.min(BUFFERS.first), most };
-        UringDriver::with_buffers(shape, Holding::Descriptors)
+        let shape = Shape { filling, size: size.clamp(64, 1 << 20), first: most.min(64), most };
+        UringDriver::with_buffers(Some(shape), Holding::Descriptors)
     }
 
-    fn with_buffers(shape: Shape, holding: Holding) -> io::Result<UringDriver> {
+    fn with_buffers(shape: Option<Shape>, holding: Holding) -> io::Result<UringDriver> {
         host::sharpen_timers()?;
         let ring = Ring::new()?;
-        let buffers = Buffers::new(&ring, shape)?;
+        let usual = if ring.fills_through() { LARGE_BUFFERS } else { SMALL_BUFFERS };
+        let buffers = Buffers::new(&ring, shape.unwrap_or(usual))?;
         let table = ring.make_table(holding);
         let mut driver = UringDriver {
             ring,

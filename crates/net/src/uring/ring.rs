@@ -32,6 +32,9 @@ const ENTER_NO_IOWAIT: u32 = 1 << 7;
 const REGISTER_RING_FDS: u32 = 20;
 const UNREGISTER_RING_FDS: u32 = 21;
 
+/// The buffer of this completion is not full yet.
+const BUFFER_MORE: u32 = 1 << 4;
+
 /// How often a submission that the kernel takes only in part is tried again.
 const SUBMIT_TRIES: usize = 1000;
 
@@ -100,6 +103,11 @@ impl Completion {
     /// Whether the operation goes on.
     pub(super) fn more(self) -> bool {
         io_uring::cqueue::more(self.flags)
+    }
+
+    /// Whether that buffer will be received into again before it is given back.
+    pub(super) fn buffer_goes_on(self) -> bool {
+        self.flags & BUFFER_MORE != 0
     }
 
     /// The provided buffer that holds what was received.
@@ -180,6 +188,11 @@ impl Ring {
         };
         let wise = self.ring.params().is_feature_recvsend_bundle();
         if wise && self.ring.submitter().register_files_sparse(size).is_ok() { size } else { 0 }
+    }
+
+    /// Whether buffers can be filled through: the feature is of 6.15, by when what it rests on had matured.
+    pub(super) fn fills_through(&self) -> bool {
+        self.ring.params().is_feature_no_iowait()
     }
 
     pub(super) fn ring(&self) -> &IoUring {

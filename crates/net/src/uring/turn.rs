@@ -247,7 +247,7 @@ impl UringDriver {
                 let conn = self.slots.conn(index);
                 handler.on_event(self, conn, Event::Data(bytes));
             }
-            self.buffers.give(buffer);
+            self.buffers.told(buffer, completion.result.max(0) as usize, completion.buffer_goes_on());
         }
         if !completion.more() {
             self.receive_ended(handler, index, completion.result);
