@@ -12,19 +12,9 @@ use super::{Cause, Code, Fault, H2Error, Limits, Violation};
 /// Window of a connection, and of streams before anything is said (RFC 9113 section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
 /// Largest frame before anything is said (section 6.5.2).
-const FIRST_MAX_FRAME: u32 = 16_384;
+pub(super) const FIRST_MAX_FRAME: u32 = 16_384;
 /// Largest window (section 6.9.1).
-const MAX_WINDOW: u32 = (1 << 31) - 1;
-
-/// Settings (section 6.5.2).
-mod setting {
-    pub(super) const HEADER_TABLE_SIZE: u16 = 1;
-    pub(super) const ENABLE_PUSH: u16 = 2;
-    pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
-    pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
-    pub(super) const MAX_FRAME_SIZE: u16 = 5;
-    pub(super) const MAX_HEADER_LIST_SIZE: u16 = 6;
-}
+pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
 
 /// Bits of [`Conn::todo`]: events that need no input.
 pub(super) mod todo {
@@ -69,7 +59,7 @@ pub(super) struct Payload {
 
 /// What came of reading a payload.
 #[derive(Debug)]
-enum Step<'i> {
+pub(super) enum Step<'i> {
     Event(Event<'i>),
     /// All of the input was used.
     More,
@@ -79,10 +69,10 @@ enum Step<'i> {
 
 /// A header block that is not complete.
 #[derive(Debug)]
-struct Block {
-    stream: u32,
-    ends: bool,
-    bytes: Vec<u8>,
+pub(super) struct Block {
+    pub(super) stream: u32,
+    pub(super) ends: bool,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// What happens on a connection. What a head said is in [`Conn::message`] and [`Conn::fields`].
@@ -111,7 +101,7 @@ pub(super) struct Conn {
     pub(super) message: Message,
     /// The last block read, if it would say the same again: then `message` and `fields` have it. Else empty.
     pub(super) memo: Vec<u8>,
-    block: Option<Box<Block>>,
+    pub(super) block: Option<Box<Block>>,
     pub(super) payload: Payload,
     pub(super) streams: Streams,
     pub(super) backlog: Option<Box<Backlog>>,
@@ -124,9 +114,9 @@ pub(super) struct Conn {
     /// Up to this number, streams that are closed may be so without the peer's knowledge: frames for them are dropped.
     pub(super) lenient: u32,
     /// The last stream that the peer's GOAWAY lets go on.
-    goaway: Option<u32>,
+    pub(super) goaway: Option<u32>,
     pub(super) idle_frames: u32,
-    resets: u32,
+    pub(super) resets: u32,
     pub(super) todo: u8,
     pub(super) settings_seen: bool,
     pub(super) settings_acked: bool,
@@ -172,30 +162,6 @@ impl Conn {
             leaving: false,
             failed: None,
             own,
-        }
-    }
-
-    /// Writes SETTINGS, and the connection's window if it is not the usual one.
-    pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        let own = &self.own;
-        let mut payload = Vec::with_capacity(24);
-        let mut put = |id: u16, value: u32| {
-            payload.extend_from_slice(&id.to_be_bytes());
-            payload.extend_from_slice(&value.to_be_bytes());
-        };
-        if own.server {
-            put(setting::MAX_CONCURRENT_STREAMS, own.max_streams);
-        } else {
-            put(setting::ENABLE_PUSH, 0);
-        }
-        put(setting::INITIAL_WINDOW_SIZE, own.stream_window);
-        if own.max_frame != FIRST_MAX_FRAME {
-            put(setting::MAX_FRAME_SIZE, own.max_frame);
-        }
-        put(setting::MAX_HEADER_LIST_SIZE, own.limits.header_list);
-        frame::put(out, kind::SETTINGS, 0, 0, &payload);
-        if own.connection_window > FIRST_WINDOW {
-            frame::put_number(out, kind::WINDOW_UPDATE, 0, own.connection_window - FIRST_WINDOW);
         }
     }
 
@@ -294,7 +260,7 @@ impl Conn {
 
     /// Events that need no input: streams that are not processed, bodies that have left.
     #[cold]
-    fn follow_up(&mut self) -> Option<Event<'static>> {
+    pub(super) fn follow_up(&mut self) -> Option<Event<'static>> {
         if self.todo & todo::FINISHED != 0 {
             match self.next_finished() {
                 Some((slot, id)) => {
@@ -316,51 +282,6 @@ impl Conn {
             }
         }
         None
-    }
-
-    /// Goes on with DATA, or with the end of a stream.
-    #[inline]
-    fn read_payload<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Step<'i> {
-        let Payload { slot, id, left, padding, ends } = self.payload;
-        if left > 0 {
-            if input.is_empty() {
-                return Step::More;
-            }
-            let (bytes, rest) = input.split_at(input.len().min(left as usize));
-            *input = rest;
-            self.payload.left -= bytes.len() as u32;
-            if let Some(stream) = self.streams.get(slot, id) {
-                let tag = stream.tag;
-                if !ends && padding == 0 && self.payload.left == 0 {
-                    self.todo &= !todo::PAYLOAD;
-                }
-                return Step::Event(Event::Data { slot, id, tag, bytes });
-            }
-            if self.payload.left > 0 {
-                return Step::More;
-            }
-        }
-        if padding > 0 {
-            let skipped = input.len().min(padding as usize);
-            *input = &input[skipped..];
-            self.payload.padding -= skipped as u32;
-            if self.payload.padding > 0 {
-                return Step::More;
-            }
-        }
-        self.todo &= !todo::PAYLOAD;
-        if ends && let Some(stream) = self.streams.get(slot, id) {
-            stream.state |= is::HEARD;
-            let (tag, sent) = (stream.tag, stream.is(is::SENT));
-            if sent {
-                self.ended_well(slot);
-            } else if !self.own.server {
-                // The server has said all; it does not need the rest of the request (section 8.1).
-                self.reset(slot, Code::CANCEL, out);
-            }
-            return Step::Event(Event::End { slot, id, tag });
-        }
-        Step::Done
     }
 
     /// A stream ends as it should.
@@ -395,40 +316,10 @@ impl Conn {
 
     /// Forgets a stream that the peer will not go on with.
     #[cold]
-    fn lose(&mut self, slot: u32, cause: Cause) -> Event<'static> {
+    pub(super) fn lose(&mut self, slot: u32, cause: Cause) -> Event<'static> {
         let stream = self.streams.remove(slot);
         self.forget_waiting(slot, stream.id);
         Event::Reset { slot, id: stream.id, tag: stream.tag, cause }
-    }
-
-    /// Writes a header block: HEADERS, and CONTINUATION where it is longer than the peer's frames.
-    #[inline]
-    pub(super) fn put_block(
-        &mut self,
-        id: u32,
-        ends: bool,
-        out: &mut Vec<u8>,
-        write: impl FnOnce(&mut Encoder, &mut Vec<u8>),
-    ) {
-        let start = out.len();
-        out.extend_from_slice(&[0; HEAD]);
-        write(&mut self.encoder, out);
-        let length = (out.len() - start - HEAD) as u32;
-        let flags = if ends { flag::END_STREAM } else { 0 };
-        if length <= self.peer.max_frame {
-            let head = Head { length, kind: kind::HEADERS, flags: flags | flag::END_HEADERS, stream: id };
-            out[start..start + HEAD].copy_from_slice(&head.bytes());
-        } else {
-            let block = out.split_off(start + HEAD);
-            out.truncate(start);
-            let mut pieces = block.chunks(self.peer.max_frame as usize).peekable();
-            let mut frame = (kind::HEADERS, flags);
-            while let Some(piece) = pieces.next() {
-                let end = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
-                frame::put(out, frame.0, frame.1 | end, id, piece);
-                frame = (kind::CONTINUATION, 0);
-            }
-        }
     }
 
     /// What must hold of a frame because of those before it.
@@ -471,157 +362,10 @@ impl Conn {
         }
     }
 
-    #[cold]
-    fn on_rare_frame<O: Output>(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut O,
-    ) -> Result<Option<Event<'static>>, Violation> {
-        if head.kind != kind::RST_STREAM {
-            self.on_idle_frame()?;
-        }
-        match head.kind {
-            kind::CONTINUATION => return self.on_continuation(head, payload, out.buffer()),
-            kind::RST_STREAM => return self.on_reset(head.stream, Code(frame::number(payload))),
-            kind::SETTINGS if head.has(flag::ACK) => self.settings_acked = true,
-            kind::SETTINGS => {
-                for entry in payload.as_chunks::<6>().0 {
-                    let [a, b, value @ ..] = *entry;
-                    self.on_setting(u16::from_be_bytes([a, b]), u32::from_be_bytes(value))?;
-                }
-                self.settings_seen = true;
-                frame::put(out.buffer(), kind::SETTINGS, flag::ACK, 0, &[]);
-                self.pump(out);
-                return Ok(Some(Event::Settings));
-            }
-            kind::PUSH_PROMISE => return Err(Violation::Push),
-            kind::PING if !head.has(flag::ACK) => frame::put(out.buffer(), kind::PING, flag::ACK, 0, payload),
-            kind::GOAWAY => {
-                let last = frame::number(payload) & MAX_WINDOW;
-                if self.goaway.is_some_and(|before| last > before) {
-                    return Err(Violation::BadGoAway);
-                }
-                self.goaway = Some(last);
-                if !self.own.server {
-                    self.todo |= todo::GONE;
-                }
-                return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
-            }
-            // PRIORITY says nothing any more (section 5.3.2), and an answer to PING is one that nobody waits for.
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    fn on_setting(&mut self, id: u16, value: u32) -> Result<(), Violation> {
-        match id {
-            setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
-            setting::ENABLE_PUSH => {
-                // Only a client may switch it on (section 6.5.2).
-                if value > u32::from(self.own.server) {
-                    return Err(Violation::BadSetting);
-                }
-            }
-            setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
-            setting::INITIAL_WINDOW_SIZE => {
-                let window = i32::try_from(value).map_err(|_| Violation::BadWindow)?;
-                let change = i64::from(window) - i64::from(self.peer.stream_window);
-                for stream in self.streams.each() {
-                    let new = i64::from(stream.window) + change;
-                    stream.window = i32::try_from(new).map_err(|_| Violation::BadWindow)?;
-                }
-                self.peer.stream_window = window;
-            }
-            setting::MAX_FRAME_SIZE if !(FIRST_MAX_FRAME..1 << 24).contains(&value) => {
-                return Err(Violation::BadSetting);
-            }
-            setting::MAX_FRAME_SIZE => self.peer.max_frame = value,
-            // The size of header lists is advice, and what is unknown is to be ignored (section 6.5.2).
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn on_window_update<O: Output>(
-        &mut self,
-        id: u32,
-        payload: u32,
-        out: &mut O,
-    ) -> Result<Option<Event<'static>>, Violation> {
-        let increment = (payload & MAX_WINDOW) as i32;
-        if id == 0 {
-            if increment == 0 {
-                return Err(Violation::NoIncrement);
-            }
-            self.window = self.window.checked_add(increment).ok_or(Violation::BadWindow)?;
-        } else if let Some(slot) = self.streams.find(id) {
-            let stream = self.streams.at(slot);
-            match stream.window.checked_add(increment) {
-                _ if increment == 0 => return Ok(Some(self.malformed(slot, Fault::NoIncrement, out.buffer()))),
-                None => return Ok(Some(self.malformed(slot, Fault::BadWindow, out.buffer()))),
-                Some(window) => stream.window = window,
-            }
-        } else if self.is_idle(id) {
-            return Err(Violation::WrongStream);
-        }
-        if self.pump(out) {
-            self.idle_frames = 0;
-        } else {
-            self.on_idle_frame()?;
-        }
-        // What has left is told before the next frame is looked at.
-        Ok(if self.todo & todo::FINISHED != 0 { self.follow_up() } else { None })
-    }
-
-    /// Whether a stream was never opened.
-    pub(super) fn is_idle(&self, id: u32) -> bool {
-        id.is_multiple_of(2) || id > self.last
-    }
-
-    #[cold]
-    fn on_reset(&mut self, id: u32, code: Code) -> Result<Option<Event<'static>>, Violation> {
-        if let Some(slot) = self.streams.find(id) {
-            if self.own.server {
-                self.resets += 1;
-                if self.resets > self.own.limits.resets {
-                    return Err(Violation::ResetFlood);
-                }
-            }
-            return Ok(Some(self.lose(slot, Cause::Peer(code))));
-        }
-        if self.is_idle(id) {
-            return Err(Violation::WrongStream);
-        }
-        self.on_idle_frame()?;
-        Ok(None)
-    }
-
     /// A frame that brings nothing forward.
     #[inline]
     pub(super) fn on_idle_frame(&mut self) -> Result<(), Violation> {
         self.idle_frames += 1;
         if self.idle_frames > self.own.limits.idle_frames { Err(Violation::Flood) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn on_continuation(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
-        let Some(mut block) = self.block.take() else {
-            return Err(Violation::Continuation);
-        };
-        block.bytes.extend_from_slice(payload);
-        if block.bytes.len() as u64 > 2 * u64::from(self.own.limits.header_list) {
-            return Err(Violation::BlockTooLarge);
-        }
-        if head.has(flag::END_HEADERS) {
-            return self.on_block(block.stream, block.ends, &block.bytes, out);
-        }
-        self.block = Some(block);
-        Ok(None)
     }
 }

@@ -15,6 +15,7 @@ mod body;
 mod class;
 mod client;
 mod conn;
+mod control;
 mod error;
 mod fields;
 mod frame;
@@ -24,6 +25,7 @@ mod prepared;
 mod receive;
 mod send;
 mod server;
+mod settings;
 mod streams;
 
 pub use body::{Body, Output};

@@ -1,6 +1,6 @@
 //! What comes on streams: header blocks and DATA, judged by the state of their stream (RFC 9113 sections 5.1, 6.1, 8.1).
 
-use super::conn::{Conn, Event, FIRST_WINDOW, MEMO, Payload, todo};
+use super::conn::{Conn, Event, FIRST_WINDOW, MEMO, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
 use super::hpack;
 use super::message::{Kind, Message};
@@ -258,6 +258,51 @@ impl Conn {
         self.payload = Payload { slot, id, left: size, padding: u32::from(padding), ends };
         self.todo |= todo::PAYLOAD;
         None
+    }
+
+    /// Goes on with DATA, or with the end of a stream.
+    #[inline]
+    pub(super) fn read_payload<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Step<'i> {
+        let Payload { slot, id, left, padding, ends } = self.payload;
+        if left > 0 {
+            if input.is_empty() {
+                return Step::More;
+            }
+            let (bytes, rest) = input.split_at(input.len().min(left as usize));
+            *input = rest;
+            self.payload.left -= bytes.len() as u32;
+            if let Some(stream) = self.streams.get(slot, id) {
+                let tag = stream.tag;
+                if !ends && padding == 0 && self.payload.left == 0 {
+                    self.todo &= !todo::PAYLOAD;
+                }
+                return Step::Event(Event::Data { slot, id, tag, bytes });
+            }
+            if self.payload.left > 0 {
+                return Step::More;
+            }
+        }
+        if padding > 0 {
+            let skipped = input.len().min(padding as usize);
+            *input = &input[skipped..];
+            self.payload.padding -= skipped as u32;
+            if self.payload.padding > 0 {
+                return Step::More;
+            }
+        }
+        self.todo &= !todo::PAYLOAD;
+        if ends && let Some(stream) = self.streams.get(slot, id) {
+            stream.state |= is::HEARD;
+            let (tag, sent) = (stream.tag, stream.is(is::SENT));
+            if sent {
+                self.ended_well(slot);
+            } else if !self.own.server {
+                // The server has said all; it does not need the rest of the request (section 8.1).
+                self.reset(slot, Code::CANCEL, out);
+            }
+            return Step::Event(Event::End { slot, id, tag });
+        }
+        Step::Done
     }
 
     /// So many bytes of payload are for nobody.

@@ -1,8 +1,10 @@
-//! Bodies on their way out: DATA as the peer's windows allow, the rest later (RFC 9113 sections 5.2 and 6.9).
+//! Messages on their way out: header blocks at once, DATA as the peer's windows allow, the rest later (RFC 9113
+//! sections 4.3, 5.2 and 6.9).
 
 use super::body::{Body, Output};
 use super::conn::{Conn, todo};
-use super::frame::{Head, flag, kind};
+use super::frame::{self, HEAD, Head, flag, kind};
+use super::hpack::Encoder;
 use super::streams::is;
 
 /// No frame is larger, whatever the peer would take.
@@ -51,6 +53,36 @@ impl Piece {
 }
 
 impl Conn {
+    /// Writes a header block: HEADERS, and CONTINUATION where it is longer than the peer's frames.
+    #[inline]
+    pub(super) fn put_block(
+        &mut self,
+        id: u32,
+        ends: bool,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Encoder, &mut Vec<u8>),
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        write(&mut self.encoder, out);
+        let length = (out.len() - start - HEAD) as u32;
+        let flags = if ends { flag::END_STREAM } else { 0 };
+        if length <= self.peer.max_frame {
+            let head = Head { length, kind: kind::HEADERS, flags: flags | flag::END_HEADERS, stream: id };
+            out[start..start + HEAD].copy_from_slice(&head.bytes());
+        } else {
+            let block = out.split_off(start + HEAD);
+            out.truncate(start);
+            let mut pieces = block.chunks(self.peer.max_frame as usize).peekable();
+            let mut frame = (kind::HEADERS, flags);
+            while let Some(piece) = pieces.next() {
+                let end = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
+                frame::put(out, frame.0, frame.1 | end, id, piece);
+                frame = (kind::CONTINUATION, 0);
+            }
+        }
+    }
+
     /// Sends a piece of a stream's body, or keeps what cannot be sent now. True: the piece has left.
     #[inline]
     pub(super) fn send_body<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> bool {
