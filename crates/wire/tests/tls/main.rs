@@ -1,10 +1,10 @@
-//! TLS, both halves: against each other in memory, against OpenSSL, and by hand.
+//! TLS, both halves: against each other in memory, and against OpenSSL.
+//!
+//! What a peer may send after the handshake is tested beside the code, for it takes the peer's keys.
 
 mod abuse;
-mod after;
 mod agreement;
 mod certificates;
-mod memory;
 mod openssl;
 mod pair;
 mod properties;
