@@ -28,7 +28,7 @@ fn same(name: &str, said: &str) {
 
 #[test]
 fn help_is_as_kept_and_has_examples() {
-    let verbs: [&[&str]; 13] = [
+    let verbs: [&[&str]; 16] = [
         &[],
         &["run"],
         &["load"],
@@ -42,6 +42,9 @@ fn help_is_as_kept_and_has_examples() {
         &["suites", "list"],
         &["suites", "show"],
         &["doctor"],
+        &["help"],
+        &["completions"],
+        &["man"],
     ];
     for verb in verbs.into_iter().chain([["report"].as_slice()]) {
         let ended = run(&[verb, &["--help"]].concat());
@@ -55,6 +58,53 @@ fn help_is_as_kept_and_has_examples() {
         assert!(!options.contains("  \n\n\n"), "{verb:?}");
         same(&format!("help-{}", if verb.is_empty() { "weir".to_owned() } else { verb.join("-") }), text);
     }
+}
+
+#[test]
+fn each_topic_of_a_load_is_as_kept() {
+    for topic in ["load", "find-max", "request", "answers", "connections", "tls", "output"] {
+        let ended = run(&["help", "load", topic]);
+        ended.expect(0);
+        for line in ended.stdout.lines() {
+            assert!(line.chars().count() <= 100, "{topic}: wider than 100 columns: {line}");
+        }
+        same(&format!("topic-{topic}"), &ended.stdout);
+    }
+    // The same words as of the flag.
+    assert_eq!(run(&["help", "load"]).stdout.trim(), run(&["load", "--help"]).stdout.trim());
+    let ended = run(&["help", "load", "tsl"]);
+    assert!(ended.expect(2).contains("would be right: load, find-max,"), "{}", ended.stderr);
+    run(&["help", "keep"]).expect(2);
+}
+
+#[test]
+fn the_short_help_of_a_load_fits_a_screen() {
+    let ended = run(&["load", "-h"]);
+    ended.expect(0);
+    assert!(ended.stdout.lines().count() <= 24, "{}", ended.stdout);
+    for line in ended.stdout.lines() {
+        assert!(line.chars().count() <= 80, "wider than 80 columns: {line}");
+    }
+    same("help-load-short", &ended.stdout);
+}
+
+#[test]
+fn shells_and_man_pages_know_every_verb_that_is_shown() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = run(&["completions", shell]);
+        ended.expect(0);
+        for word in ["find-max", "products", "origin", "fail-if"] {
+            assert!(ended.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+    let scratch = common::scratch();
+    run(&["man", scratch.path().to_str().expect("UTF-8")]).expect(0);
+    for page in ["weir.1", "weir-load.1", "weir-products-install.1"] {
+        let text = std::fs::read_to_string(scratch.path().join(page)).expect("written");
+        assert!(text.contains(".TH weir"), "{page}");
+    }
+    assert!(run(&["man"]).stdout.contains(".TH weir 1"));
+    assert!(run(&["man", "/no/such/folder"]).expect(2).contains("/no/such/folder"));
 }
 
 /// Numbers become `#`, and blanks before them one, so that only words and their order are compared.
