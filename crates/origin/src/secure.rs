@@ -106,7 +106,7 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
             Ok(Some(TlsEvent::Plain(place))) => talk.hear(line, desk, Heard::Data(&scratch[place])),
             Ok(Some(TlsEvent::Ready)) => {
                 if let Some(agreed) = line.session.agreed() {
-                    desk.ledger().tls(|books| count(books, &agreed));
+                    desk.ledger().tls(|books| count(books, agreed));
                     talk.agreed_on(line.conn, agreed.alpn.as_deref());
                 }
             }

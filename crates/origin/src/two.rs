@@ -207,7 +207,9 @@ impl Two {
                         if role == Role::Counted {
                             desk.counters().body_bytes_in.add(bytes.len() as u64);
                         }
-                        self.given += pending.request.body(bytes, MAX_PAYLOAD.saturating_sub(self.given));
+                        let others = self.given - pending.request.given.body().len();
+                        pending.request.body(bytes, MAX_PAYLOAD.saturating_sub(self.given));
+                        self.given = others + pending.request.given.body().len();
                     }
                 }
                 ServerEvent::End { stream } => self.on_end(out, desk, stream),

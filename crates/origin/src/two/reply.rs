@@ -85,18 +85,18 @@ impl Request {
         Request { stream, resolved, given, role, too_large, body_length: 0, head_only }
     }
 
-    /// A piece of its body; how many bytes of it are kept, of at most `room`.
-    pub(super) fn body(&mut self, piece: &[u8], room: usize) -> usize {
+    /// A piece of its body, kept if there is room for so many bytes more.
+    pub(super) fn body(&mut self, piece: &[u8], room: usize) {
         if self.resolved.source != Source::Echo || self.too_large {
-            return 0;
+            return;
         }
-        if piece.len() > room {
-            // What follows is read and dropped. What was kept stays until the answer, so that it is counted as held.
+        if piece.len() <= room {
+            self.given.push(piece);
+        } else {
+            // What follows is read and dropped.
             self.too_large = true;
-            return 0;
+            self.given = Given::default();
         }
-        self.given.push(piece);
-        piece.len()
     }
 
     /// Whether its answer is too large to be copied at once.

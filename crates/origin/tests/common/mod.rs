@@ -1,6 +1,9 @@
 //! A plain client for the origin's tests, and the macro that runs each test on each driver.
 #![allow(dead_code)] // each test file uses some of it
 
+pub mod pipe;
+pub mod two;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

@@ -1,0 +1,126 @@
+//! A blocking client of HTTP/2.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use weir_wire::h2::{Body, Cause, Client, ClientEvent, ClientOptions, Code, Prepared, Request};
+
+use super::pipe::Pipe;
+
+/// A connection.
+pub struct Two {
+    pub pipe: Pipe,
+    pub client: Client,
+    pub answers: BTreeMap<u32, Answer>,
+    pub went_away: Option<Code>,
+    settled: bool,
+    out: Vec<u8>,
+}
+
+/// An answer, as far as it has come.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub status: u16,
+    pub length: Option<u64>,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+    /// When it was complete.
+    pub ended: Option<Instant>,
+    pub reset: Option<Cause>,
+}
+
+impl Answer {
+    pub fn is_over(&self) -> bool {
+        self.ended.is_some() || self.reset.is_some()
+    }
+}
+
+impl Two {
+    pub fn new(pipe: Pipe) -> Two {
+        Two::with(pipe, &ClientOptions { max_streams: 1000, ..ClientOptions::default() })
+    }
+
+    pub fn with(pipe: Pipe, options: &ClientOptions) -> Two {
+        let mut client = Client::new(options);
+        let mut out = Vec::new();
+        client.start(&mut out);
+        let mut two = Two { pipe, client, answers: BTreeMap::new(), went_away: None, settled: false, out };
+        two.flush();
+        while !two.settled {
+            assert!(two.read(), "the origin says what it allows");
+        }
+        two
+    }
+
+    pub fn flush(&mut self) {
+        let out = std::mem::take(&mut self.out);
+        if !out.is_empty() {
+            self.pipe.send(&out).expect("the origin reads");
+        }
+    }
+
+    pub fn ask(&mut self, tag: u32, method: &str, path: &str, headers: &[(&str, &str)], body: &'static [u8]) {
+        let request = Request { method, scheme: "http", authority: "origin", path, headers };
+        let prepared = Prepared::request(&request).expect("a request");
+        let body = if body.is_empty() { Body::None } else { Body::Static(body) };
+        self.client.request(tag, &prepared, body, &mut self.out).expect("room for a stream");
+        self.answers.insert(tag, Answer::default());
+        self.flush();
+    }
+
+    pub fn cancel(&mut self, tag: u32) {
+        self.client.cancel(tag, &mut self.out);
+        self.flush();
+    }
+
+    /// Waits for more; false: the connection has ended.
+    pub fn read(&mut self) -> bool {
+        let mut bytes = Vec::new();
+        if !matches!(self.pipe.receive(&mut bytes), Ok(1..)) {
+            return false;
+        }
+        let mut input = bytes.as_slice();
+        while let Some(event) = self.client.next(&mut input, &mut self.out).expect("the origin speaks HTTP/2") {
+            match event {
+                ClientEvent::Head { tag, head } => {
+                    let answer = self.answers.get_mut(&tag).expect("asked for");
+                    (answer.status, answer.length) = (head.status, head.length);
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    answer.headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+                }
+                ClientEvent::Data { tag, bytes } => {
+                    self.answers.get_mut(&tag).expect("asked for").body.extend_from_slice(bytes);
+                }
+                ClientEvent::End { tag } => {
+                    self.answers.get_mut(&tag).expect("asked for").ended = Some(Instant::now());
+                }
+                ClientEvent::Reset { tag, cause } => {
+                    self.answers.get_mut(&tag).expect("asked for").reset = Some(cause);
+                }
+                ClientEvent::GoAway { code } => self.went_away = Some(code),
+                ClientEvent::Settings => self.settled = true,
+                ClientEvent::Informational { .. } => {}
+            }
+        }
+        let out = std::mem::take(&mut self.out);
+        // The origin may have gone already.
+        let _ = self.pipe.send(&out);
+        true
+    }
+
+    pub fn answer(&mut self, tag: u32) -> Answer {
+        while !self.answers[&tag].is_over() {
+            assert!(self.read(), "the connection ended before the answer: {:?}", self.answers[&tag]);
+        }
+        self.answers.remove(&tag).expect("asked for")
+    }
+
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.ask(0, "GET", path, &[], b"");
+        self.answer(0)
+    }
+
+    pub fn read_to_end(&mut self) {
+        while self.read() {}
+    }
+}
