@@ -81,6 +81,16 @@ impl Keys {
             }
     }
 
+    #[cfg(test)]
+    pub(super) fn count_to(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> u64 {
+        self.seq
+    }
+
     /// The nonce of the next record.
     fn nonce(&self) -> [u8; aead::NONCE_LEN] {
         let mut nonce = self.iv;

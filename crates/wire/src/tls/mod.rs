@@ -29,6 +29,8 @@ mod pending;
 mod records;
 mod scratch;
 mod session;
+#[cfg(test)]
+mod tests;
 mod tickets;
 
 pub use config::{ClientConfig, ServerConfig, ServerName};

@@ -127,7 +127,7 @@ impl Traffic {
             }
             self.idle += 1;
             if self.idle > IDLE_MOST {
-                return Err(Fail::unexpected("32 TLS records came in a row without data"));
+                return Err(Fail::unexpected("more than 32 TLS records came in a row without data"));
             }
             let content = &scratch[..len];
             match kind {
@@ -250,12 +250,12 @@ impl Traffic {
             Kernel::Server(connection) => connection.update_rx_secret(),
         };
         self.rx = secrets.map_err(drop).and_then(|s| Keys::new(Version::Tls13, s).map_err(drop)).map_err(no_keys)?;
-        if asked && !self.closed { self.update_keys(out) } else { Ok(()) }
+        if asked && !self.closed { self.update_keys(false, out) } else { Ok(()) }
     }
 
-    /// Tells the peer that our next record is under new keys, and changes them.
-    fn update_keys(&mut self, out: &mut Vec<u8>) -> Result<(), Fail> {
-        self.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
+    /// Tells the peer that our next record is under new keys, and changes them; the peer may be asked to change its own.
+    pub(super) fn update_keys(&mut self, ask: bool, out: &mut Vec<u8>) -> Result<(), Fail> {
+        self.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, u8::from(ask)], out)?;
         let secrets = match &mut self.kernel {
             Kernel::Client { connection, .. } => connection.update_tx_secret(),
             Kernel::Server(connection) => connection.update_tx_secret(),
@@ -265,7 +265,7 @@ impl Traffic {
     }
 
     /// Appends a record of something else than data.
-    fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fail> {
+    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fail> {
         self.tx.seal(kind, std::iter::once(content), content.len(), out).map_err(|_| no_keys(()))
     }
 
@@ -282,7 +282,7 @@ impl Traffic {
         let mut from = 0;
         while left > 0 {
             if self.tx.worn() {
-                self.update_keys(out)?;
+                self.update_keys(false, out)?;
             }
             let len = left.min(PLAIN_MOST);
             self.tx.seal(DATA, pieces(plain, from, len), len, out).map_err(|_| no_keys(()))?;
@@ -311,6 +311,25 @@ impl Traffic {
             let _ = self.seal(ALERT, &[FATAL, alert], out);
         }
         self.closed = true;
+    }
+}
+
+#[cfg(test)]
+impl Traffic {
+    /// Makes the sending keys as worn as they may become; the number of the next record.
+    pub(super) fn wear_out(&mut self) -> u64 {
+        self.tx.count_to(1 << 23);
+        1 << 23
+    }
+
+    /// Makes the number of the next record that is received this one.
+    pub(super) fn expect_number(&mut self, number: u64) {
+        self.rx.count_to(number);
+    }
+
+    /// Records sealed with the sending keys.
+    pub(super) fn sealed(&self) -> u64 {
+        self.tx.count()
     }
 }
 

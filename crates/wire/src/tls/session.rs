@@ -44,9 +44,9 @@ pub struct Agreed {
 
 /// The TLS of one connection, client or server half: two words, and what they point to, of which the larger part is freed
 /// when the handshake is done.
-pub struct Session(State);
+pub struct Session(pub(super) State);
 
-enum State {
+pub(super) enum State {
     Handshake(Box<Handshake>),
     Traffic(Box<Traffic>),
     /// It failed, or was closed before it was ready.

@@ -258,6 +258,9 @@ fn keys_are_updated_either_way() {
     let folder = folder();
     let (mut program, port) = Program::server(folder.path(), &["-tls1_3"]);
     let mut line = Line::connect(&client(|_| ()), port);
+    // Behind the tickets.
+    program.say("first\n");
+    line.hears("first\n");
     // It tells its peer at once.
     updates(&mut program, &mut line, |_, line| line.read());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
