@@ -1,17 +1,24 @@
 //! What a connection that waits costs, in bytes of the process. Alone in its file, because it counts every allocation.
 
+mod common;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use common::pipe::{Pipe, client_config};
+use common::two::Two;
 use weir_model::load::DriverChoice;
-use weir_origin::{Options, Origin};
+use weir_origin::{Options, Origin, tls};
 
 struct Counting;
 
 /// Bytes allocated and not freed.
 static LIVE: AtomicI64 = AtomicI64::new(0);
+
+/// Held by the test that counts.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 // SAFETY: everything is passed on to the system's allocator, unchanged.
 unsafe impl GlobalAlloc for Counting {
@@ -38,6 +45,7 @@ const REQUEST: &[u8] = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
 
 #[test]
 fn a_connection_that_waits_costs_less_than_a_kibibyte() {
+    let _alone = ALONE.lock();
     weir_net::raise_descriptor_limit();
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
@@ -53,6 +61,47 @@ fn a_connection_that_waits_costs_less_than_a_kibibyte() {
         assert!(each <= 1024.0, "{driver:?}: {each} bytes a connection");
         assert_eq!(origin.books().connections_open as usize, CONNECTIONS + few.len());
     }
+}
+
+#[test]
+fn with_tls_it_costs_less_than_24_kibibytes_and_http_2_little_more_than_http_1() {
+    let _alone = ALONE.lock();
+    let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
+    let server = tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() };
+    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+        for (tls, alpn, most) in [(true, "http/1.1", 4.0), (true, "h2", 12.0), (false, "h2", 10.0)] {
+            let options = Options { driver, tls: tls.then(|| server.clone()), ..Options::default() };
+            let origin = Origin::start(options).expect("an origin");
+            let _few: Vec<TcpStream> = (0..10).map(|_| served_by(&origin, tls, alpn)).collect();
+            let mut all = Vec::with_capacity(500);
+            let before = LIVE.load(Ordering::Relaxed);
+            for _ in 0..500 {
+                all.push(served_by(&origin, tls, alpn));
+            }
+            let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / 500.0 / 1024.0;
+            println!("{driver:?}, TLS {tls}, {alpn}: {each:.1} KiB a connection");
+            assert!(each <= most, "{driver:?}, TLS {tls}, {alpn}: {each} KiB a connection");
+        }
+    }
+}
+
+/// A connection that has had its answer, of which the client keeps nothing but the socket.
+fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
+    let mut pipe = match with_tls {
+        true => Pipe::secret(origin, &client_config(Some(alpn))).expect("a handshake"),
+        false => Pipe::plain(origin),
+    };
+    if alpn == "h2" {
+        let mut two = Two::new(pipe);
+        assert_eq!(two.get("/bytes/11268").body.len(), 11_268);
+        return two.pipe.stream;
+    }
+    pipe.send(REQUEST).expect("a request");
+    let mut answer = Vec::new();
+    while !answer.ends_with(weir_origin::payload(11_268)) {
+        pipe.receive(&mut answer).expect("an answer");
+    }
+    pipe.stream
 }
 
 /// A connection that has had its answer.
