@@ -197,12 +197,14 @@ fn put_digits(out: &mut Vec<u8>, digits: usize, base: u64, random: &mut impl Rng
     while left > 0 {
         let mut fraction = random.next_u64();
         let now = left.min(at_a_time);
-        for _ in 0..now {
+        let mut text = [0; 16];
+        for digit in &mut text[..now] {
             let product = u128::from(fraction) * u128::from(base);
             // The whole part of a fraction times the base is below the base.
-            out.push(ALPHABET[(product >> 64) as usize]);
+            *digit = ALPHABET[(product >> 64) as usize];
             fraction = product as u64;
         }
+        out.extend_from_slice(&text[..now]);
         left -= now;
     }
 }
@@ -211,13 +213,14 @@ fn put_digits(out: &mut Vec<u8>, digits: usize, base: u64, random: &mut impl Rng
 fn put_uuid(out: &mut Vec<u8>, random: &mut impl RngCore) {
     let high = random.next_u64() & !0xf000 | 0x4000;
     let low = random.next_u64() & !(0b11 << 62) | 0b10 << 62;
-    let groups = [(high, 0, 8), (high, 8, 12), (high, 12, 16), (low, 0, 4), (low, 4, 16)];
-    for (index, (word, from, to)) in groups.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b'-');
-        }
-        for place in from..to {
-            out.push(b"0123456789abcdef"[(word >> (60 - 4 * place) & 15) as usize]);
+    let mut text = [b'-'; 36];
+    // Each group of digits begins behind the dash that ends the one before.
+    for (word, from, to, at) in
+        [(high, 0, 8, 0), (high, 8, 12, 9), (high, 12, 16, 14), (low, 0, 4, 19), (low, 4, 16, 24)]
+    {
+        for (digit, place) in text[at..].iter_mut().zip(from..to) {
+            *digit = b"0123456789abcdef"[(word >> (60 - 4 * place) & 15) as usize];
         }
     }
+    out.extend_from_slice(&text);
 }

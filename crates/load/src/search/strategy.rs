@@ -10,8 +10,8 @@
 //! 3. Both are known and too far apart: their geometric mean, in trials that are longer as the two come together.
 //! 4. Near enough: the lower one, at full length. Before that, an upper one that failed only once is tried again, since a
 //!    mishap (a pause of the machine) makes a good rate fail far more often than a bad one pass.
-//! 5. A rate that fails at full length has failed, whatever short trials said; lower ones are then tried at
-//!    full length, a few times.
+//! 5. A rate that fails at full length, twice, has failed, whatever short trials said; rates a little below it are then
+//!    tried at full length, a few times.
 //!
 //! Because everything follows from the table, second thoughts need no special case: when trying a failed rate again
 //! turns it into a met one, the search goes on upwards from there.
@@ -319,13 +319,17 @@ impl Strategy {
         if low.stands() && (self.falls() > 0 || high.rate / low.rate <= 1.0 + tolerance) {
             return Next::End(SearchEnd::Found);
         }
+        let wide = high.rate / low.rate > 1.0 + 4.0 * tolerance;
         match self.falls() {
             0 => {}
+            // What is left may still be worth something.
+            MOST_FALLS if low.full.count() == 0 => return self.full(low.rate),
             falls if falls >= MOST_FALLS => return Next::End(SearchEnd::Unsteady),
-            falls => {
+            falls if !wide => {
                 let lower = rounded(high.rate / (1.0 + tolerance / 2.0 * f64::from(1u32 << (falls - 1))));
                 return self.full(lower.max(low.rate));
             }
+            _ => {}
         }
         // Half the tolerance, so that the other half is left for the noise.
         let middle = rounded((low.rate * high.rate).sqrt());
