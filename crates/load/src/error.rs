@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{Endpoint, ErrorKind};
 
 /// Why [`crate::run`] has no result.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +87,7 @@ pub enum LoadError {
     #[error("no connection to {target} within {seconds:.1} s ({attempts} attempts): {}: {detail}", kind.as_str())]
     NoConnection {
         /// Where to; the first target where there are several.
-        target: weir_net::Address,
+        target: Endpoint,
         /// Kind of the last failure.
         kind: ErrorKind,
         /// How long it was tried, seconds.

@@ -67,6 +67,7 @@ pub(crate) struct Plan {
 /// Where connections go.
 #[derive(Debug)]
 pub(crate) struct Goal {
+    pub endpoint: Endpoint,
     pub address: Address,
     /// Source addresses, used in turn.
     pub sources: Vec<Option<IpAddr>>,
@@ -190,10 +191,12 @@ fn two(spec: &LoadSpec, asks: &[Prepared]) -> Option<h2::ClientOptions> {
 fn goals(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<Goal>, LoadError> {
     let each = most.div_ceil(spec.targets.len() as u32);
     let goal = |endpoint: &Endpoint| match endpoint {
-        Endpoint::Unix(path) => Ok(Goal { address: Address::unix(path), sources: vec![None] }),
+        Endpoint::Unix(path) => {
+            Ok(Goal { endpoint: endpoint.clone(), address: Address::unix(path), sources: vec![None] })
+        }
         Endpoint::Tcp(target) => {
             let sources = place::sources(*target, &spec.sources, each, spec.connection_close, ports)?;
-            Ok(Goal { address: (*target).into(), sources })
+            Ok(Goal { endpoint: endpoint.clone(), address: (*target).into(), sources })
         }
     };
     spec.targets.iter().map(|target| goal(&target.address)).collect()

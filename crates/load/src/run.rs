@@ -220,7 +220,7 @@ impl Load {
             (ErrorKind::ConnectTimeout, detail)
         });
         Err(LoadError::NoConnection {
-            target: self.plan.targets[0].address.clone(),
+            target: self.plan.targets[0].endpoint.clone(),
             kind,
             seconds: span_s(0, self.clock.now()),
             attempts,

@@ -5,8 +5,11 @@ mod failures;
 mod freeze;
 mod lanes;
 mod orders;
+mod secure;
 mod server;
+mod server_two;
 mod stopping;
+mod two;
 
 use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};

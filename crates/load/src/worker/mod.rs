@@ -262,7 +262,7 @@ impl Worker {
                 let ready = Ready {
                     open: self.up,
                     attempts: self.slab.counts.connect_failures,
-                    failure: self.connect_failure.take(),
+                    failure: self.connect_failure.take().or_else(|| self.what_is_missing()),
                 };
                 self.send(Message::Up(ready));
             }
@@ -285,6 +285,12 @@ impl Worker {
         self.up == self.pool.len()
             || tried >= self.plan.timeout
             || (self.up == 0 && self.hopeless && tried >= REFUSED_FOR && self.failed_once())
+    }
+
+    /// What the attempts that have not failed yet wait for.
+    fn what_is_missing(&self) -> Option<(ErrorKind, String)> {
+        let shaking = self.pool.seats.iter().find(|seat| seat.state == State::Shaking)?;
+        Some((ErrorKind::ConnectTimeout, format!("no word from the peer {}", shaking.shaking().1)))
     }
 
     fn failed_once(&self) -> bool {
