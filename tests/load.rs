@@ -1,38 +1,12 @@
-//! `weir load` as a user runs it, against `weir origin`: every protocol, every way in which requests arrive, every output,
-//! and every mistake.
+//! `weir load` as a user runs it, against `weir origin`: every protocol, every kind of request, every way in which requests
+//! arrive, and how that ends.
 
 mod common;
 
-use std::io::Read;
-use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Ended, OriginUnderTest, run, run_within, scratch, signal, wait_within, weir};
-use rustix::process::Signal;
+use common::{OriginUnderTest, all_right, load_result, number, run, run_within, scratch, weir};
 use serde_json::Value;
-
-/// Runs weir load quietly and returns the JSON; it must have ended with this status.
-fn result(code: i32, args: &[&str]) -> Value {
-    let ended = run(&[&["load", "-q", "--json"], args].concat());
-    ended.expect(code);
-    ended.json()
-}
-
-/// A load in which everything went well: what was due was sent and rightly answered.
-fn all_right(args: &[&str]) -> Value {
-    let result = result(0, args);
-    let window = &result["window"];
-    assert!(window["due"].as_u64() > Some(0), "{result:#}");
-    assert_eq!(window["due"], window["right"], "{result:#}");
-    assert_eq!(window["errors"], serde_json::json!({}), "{result:#}");
-    result
-}
-
-fn number(value: &Value, path: &str) -> f64 {
-    let found = value.pointer(path).unwrap_or_else(|| panic!("no {path} in {value:#}"));
-    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
-}
 
 fn origin() -> OriginUnderTest {
     OriginUnderTest::start(&[])
@@ -40,10 +14,6 @@ fn origin() -> OriginUnderTest {
 
 fn secure_origin() -> OriginUnderTest {
     OriginUnderTest::start(&["--tls"])
-}
-
-fn https(origin: &OriginUnderTest, path: &str) -> String {
-    format!("https://{}{path}", origin.addr)
 }
 
 #[test]
@@ -59,7 +29,7 @@ fn plain_http_counts_what_was_asked() {
 #[test]
 fn https_agrees_on_what_was_asked_for() {
     let origin = secure_origin();
-    let url = https(&origin, "/bytes/128");
+    let url = origin.https("/bytes/128");
     for (version, name) in [("1.2", "TLS 1.2"), ("1.3", "TLS 1.3")] {
         let result = all_right(&[&url, "-n", "200", "-c", "4", "--tls-version", version]);
         assert_eq!(number(&result, "/tls/handshakes"), 4.0);
@@ -86,7 +56,7 @@ fn https_agrees_on_what_was_asked_for() {
 #[test]
 fn tls_sessions_are_resumed_when_asked_for_and_not_otherwise() {
     let origin = secure_origin();
-    let url = https(&origin, "/bytes/1");
+    let url = origin.https("/bytes/1");
     let args = [&url, "-n", "20", "-c", "1", "--close"];
     assert_eq!(number(&all_right(&args), "/tls/resumed"), 0.0);
     let resumed = number(&all_right(&[args.as_slice(), &["--resume"]].concat()), "/tls/resumed");
@@ -100,7 +70,7 @@ fn http2_has_streams_with_and_without_tls() {
     assert_eq!((&result["protocol"], &result["lanes"]), (&"h2".into(), &16.into()));
     assert_eq!(number(&result, "/total/connections"), 2.0);
     let secure = secure_origin();
-    let result = all_right(&[&https(&secure, "/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
+    let result = all_right(&[&secure.https("/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
     assert_eq!((&result["protocol"], number(&result, "/tls/handshakes")), (&"h2".into(), 2.0));
 }
 
@@ -191,7 +161,7 @@ fn what_is_expected_is_checked_on_every_answer() {
     let origin = origin();
     let url = origin.url("/bytes/100");
     let kinds = |flags: &[&str]| {
-        let result = result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
+        let result = load_result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
         assert_eq!(number(&result, "/window/right"), 0.0, "{result:#}");
         result["window"]["errors"].clone()
     };
@@ -217,7 +187,7 @@ fn rates_change_as_ordered() {
     let origin = origin();
     let url = origin.url("/bytes/16");
     let due = |args: &[&str]| {
-        let result = result(0, &[&[url.as_str(), "-c", "8", "--warmup", "0s"], args].concat());
+        let result = load_result(0, &[&[url.as_str(), "-c", "8", "--warmup", "0s"], args].concat());
         (number(&result, "/window/due"), result)
     };
     let near = |got: f64, wanted: f64| assert!((got - wanted).abs() <= wanted * 0.02 + 2.0, "{got}, wanted {wanted}");
@@ -322,265 +292,4 @@ fn the_highest_rate_is_found() {
     if let (Some(low), Some(high)) = (found["met_up_to"].as_f64(), found["failed_from"].as_f64()) {
         assert!(low <= rate && rate <= high, "{found:#}");
     }
-}
-
-#[test]
-fn formats_are_what_scripts_expect() {
-    let origin = origin();
-    let url = origin.url("/bytes/128");
-    let printed = |format: &str| {
-        let ended = run(&["load", "-q", &url, "-n", "400", "-c", "4", "--format", format]);
-        ended.expect(0);
-        ended.stdout
-    };
-    for (format, lines) in [
-        ("wrk", ["Requests/sec:", "  400 requests in "].as_slice()),
-        ("wrk2", &["Requests/sec:", "  Detailed Percentile spectrum:", "#[Mean    ="]),
-        ("hey", &["  Requests/sec:\t", "  [200]\t400 responses", "  99% in "]),
-        ("ab", &["Complete requests:      400", "Failed requests:        0", "Requests per second:"]),
-    ] {
-        let text = printed(format);
-        for begin in lines {
-            assert!(text.lines().any(|line| line.starts_with(begin)), "{format} without {begin:?}:\n{text}");
-        }
-    }
-}
-
-#[test]
-fn files_are_written() {
-    let origin = origin();
-    let scratch = scratch();
-    let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
-    let (csv, hlog, hgrm) = (path("a.csv"), path("a.hlog"), path("a.hgrm"));
-    let args = ["-d", "1s", "--warmup", "0s", "-c", "2", "--csv", &csv, "--hlog", &hlog, "--hgrm", &hgrm];
-    let result = all_right(&[&[origin.url("/bytes/1").as_str()], args.as_slice()].concat());
-    let text = |path: &str| std::fs::read_to_string(path).expect("written");
-    assert!(text(&csv).starts_with("second,length_s,due,"));
-    assert!(text(&hlog).starts_with("#[Histogram log format version 1.3]"));
-    let hgrm = text(&hgrm);
-    assert!(hgrm.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{hgrm}");
-    let total = format!("Total count    = {:>12}]", number(&result, "/latency/count"));
-    assert!(hgrm.contains(&total), "{hgrm}");
-    for flag in ["--csv", "--hlog", "--hgrm"] {
-        let ended = run(&["load", "-q", &origin.url("/"), "-n", "1", flag, "/no/such/folder/file"]);
-        assert!(matches!(ended.code(), Some(2 | 3)) && ended.stderr.contains("/no/such/folder/file"), "{ended:?}");
-    }
-}
-
-#[test]
-fn the_json_is_as_its_schema_says() {
-    let origin = secure_origin();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/load-result.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("kept")).expect("JSON");
-    let urls = [https(&origin, "/bytes/1"), https(&origin, "/status/404")];
-    let result = result(1, &[&urls[0], &urls[1], "-d", "1s", "--warmup", "0s", "-c", "2", "--http", "2"]);
-    described(&schema, &schema, &result, "result");
-}
-
-/// Every key that is printed is described, with its type; every key that is required is there.
-fn described(root: &Value, schema: &Value, value: &Value, at: &str) {
-    let schema = match schema["$ref"].as_str() {
-        Some(reference) => root.pointer(reference.trim_start_matches('#')).expect("a definition"),
-        None => schema,
-    };
-    if let Some(choices) = schema["anyOf"].as_array() {
-        let choice = choices.iter().find(|choice| (choice["type"] == "null") == value.is_null());
-        return described(root, choice.unwrap_or_else(|| panic!("{at}: none of {choices:?}")), value, at);
-    }
-    let is = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    let types: Vec<&str> = match &schema["type"] {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
-        other => other.as_str().into_iter().collect(),
-    };
-    let fits = types.iter().any(|t| *t == is || (*t == "integer" && is == "number"));
-    assert!(fits, "{at} is a {is}, and {types:?} is described");
-    if let Some(object) = value.as_object() {
-        for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            assert!(object.contains_key(key), "{at} has no {key}");
-        }
-        for (key, value) in object {
-            let by_pattern = || schema["patternProperties"].as_object()?.values().next();
-            let own = match &schema["properties"][key] {
-                Value::Null => by_pattern().unwrap_or(&schema["additionalProperties"]),
-                own => own,
-            };
-            assert!(own.is_object(), "{at}.{key} is not described");
-            described(root, own, value, &format!("{at}.{key}"));
-        }
-    }
-    if let (Some(items), true) = (value.as_array(), schema["items"].is_object()) {
-        items.iter().for_each(|item| described(root, &schema["items"], item, &format!("{at}[]")));
-    }
-}
-
-#[test]
-fn ctrl_c_keeps_what_was_measured() {
-    let origin = origin();
-    let url = origin.url("/bytes/1");
-    let mut command = weir(&["load", &url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
-    // The first second is measured when its line is shown.
-    let mut stderr = child.stderr.take().expect("piped");
-    let (mut said, mut byte) = (Vec::new(), [0u8; 1]);
-    while !String::from_utf8_lossy(&said).contains("  p50 ") {
-        assert_eq!(stderr.read(&mut byte).expect("read"), 1, "{}", String::from_utf8_lossy(&said));
-        said.push(byte[0]);
-    }
-    signal(child.id(), Signal::INT);
-    let status = wait_within(&mut child, Duration::from_secs(20));
-    assert_eq!(status.code(), Some(130));
-    let mut text = String::new();
-    child.stdout.take().expect("piped").read_to_string(&mut text).expect("read");
-    let result: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(result["cut_short"], true);
-    assert!(number(&result, "/window/right") > 0.0 && number(&result, "/window_s") >= 0.9, "{result:#}");
-}
-
-/// weir on a terminal of so many columns and rows, by util-linux' `script`; returns what the terminal shows at the end.
-fn on_terminal(columns: u16, rows: u16, args: &[&str]) -> (String, String) {
-    let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    let line = format!("stty cols {columns} rows {rows}; {} {}", env!("CARGO_BIN_EXE_weir"), quoted.join(" "));
-    let mut command = std::process::Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm-256color").stdin(Stdio::null());
-    let ended = run_within(&mut command, Duration::from_secs(60));
-    assert_eq!(ended.code(), Some(0), "{ended:?}");
-    let mut screen = vt100::Parser::new(rows, columns, 0);
-    screen.process(ended.stdout.as_bytes());
-    (screen.screen().contents(), ended.stdout)
-}
-
-#[test]
-fn a_terminal_shows_how_it_goes_and_then_the_summary_alone() {
-    let origin = origin();
-    let url = origin.url("/bytes/1");
-    for (columns, rows) in [(80, 24), (60, 30)] {
-        let (shown, written) = on_terminal(columns, rows, &["load", &url, "-c", "2", "-d", "2s", "--warmup", "0s"]);
-        for words in ["measuring", "last second", "so far", "p99.9", "in flight", "█"] {
-            assert!(written.contains(words), "the view had no {words:?}:\n{written}");
-        }
-        assert!(written.contains("\x1b[36m"), "no colour on a terminal");
-        assert!(shown.contains("requests") && shown.contains("limit"), "{shown}");
-        assert!(
-            !shown.contains("last second") && !shown.contains("measuring"),
-            "what was transient is still there:\n{shown}"
-        );
-        assert!(!written.contains("\x1b[?25l") && !written.contains("\x1b[?1049h"), "the terminal was changed");
-    }
-    for without in [&["--color", "never"][..], &["-q"]] {
-        let (_, written) = on_terminal(80, 24, &[&["load", &url, "-n", "10"], without].concat());
-        assert!(!written.contains("\x1b[3"), "colours with {without:?}:\n{written}");
-    }
-}
-
-#[test]
-fn lines_instead_of_a_view_where_there_is_no_terminal() {
-    let origin = origin();
-    let ended = run(&["load", &origin.url("/bytes/1"), "-c", "2", "-d", "1s", "--warmup", "0s"]);
-    ended.expect(0);
-    assert!(ended.stderr.lines().any(|line| line.contains("  p50 ")), "{}", ended.stderr);
-    assert!(!ended.stderr.contains('\x1b') && !ended.stdout.contains('\x1b'), "{ended:?}");
-    let ended = run(&["load", &origin.url("/bytes/1"), "-c", "2", "-d", "1s", "--warmup", "0s", "-q"]);
-    assert_eq!(ended.stderr, "");
-}
-
-/// Runs weir load with a URL to nowhere and expects bad input, said in the project's way, with these words in it.
-fn refused(flags: &[&str], words: &[&str]) {
-    let ended: Ended = run(&[&["load", "http://127.0.0.1:1/", "-q"], flags].concat());
-    let said = ended.expect(2);
-    assert_eq!(ended.stdout, "", "{flags:?}");
-    for word in words {
-        assert!(said.contains(word), "{flags:?}: no {word:?} in:\n{said}");
-    }
-    assert!(!said.contains("Some(") && !said.contains("Err("), "Debug output: {said}");
-}
-
-#[test]
-fn every_flag_refuses_what_is_wrong() {
-    refused(&["-c", "0"], &["--connections"]);
-    refused(&["-d", "5"], &["\"5\" has no unit"]);
-    refused(&["-n", "0"], &["--requests"]);
-    refused(&["-R", "fast"], &["\"fast\" is not a rate"]);
-    refused(&["--ramp", "5"], &["\"5\" has no \"..\"", "would be right"]);
-    refused(&["--steps", "5x"], &["would be right"]);
-    refused(&["--replay", "/no/such/file"], &["--replay", "/no/such/file"]);
-    refused(&["--find-max", "p99"], &["compares nothing"]);
-    refused(&["--find-max", "p98<1ms"], &["p98"]);
-    refused(&["--budget", "1s"], &["--find-max"]);
-    refused(&["--arrivals", "random", "-R", "1"], &["constant", "poisson"]);
-    refused(&["--think", "soon"], &["\"soon\" is no time"]);
-    refused(&["--warmup=-1s"], &["--warmup"]);
-    refused(&["-m", "GE T"], &["GE T"]);
-    refused(&["-H", "nonsense"], &["nonsense", "name: value"]);
-    refused(&["--body-file", "/no/such/file"], &["--body-file", "/no/such/file"]);
-    refused(&["--body-size", "5kb"], &["unknown unit"]);
-    refused(&["--weight", "1,2"], &["2 weights for 1 URL"]);
-    refused(&["--weight", "0"], &["--weight"]);
-    refused(&["--template"], &["no field", "{{seq}}"]);
-    refused(&["--template", "-b", "{{sec}}"], &["{{sec}}"]);
-    refused(&["--expect-status", "99"], &["--expect-status"]);
-    refused(&["--expect-size", "x"], &["--expect-size"]);
-    refused(&["--expect-header", "a b"], &["'name: value'"]);
-    refused(&["--expect-hash", "xyz"], &["16 hexadecimal digits"]);
-    refused(&["--expect-hash-of", "/no/such/file"], &["/no/such/file"]);
-    refused(&["--timeout", "0s"], &["timeout"]);
-    refused(&["--fail-if", "p99>fast"], &["--fail-if"]);
-    refused(&["--http", "3"], &["1.1", "2"]);
-    refused(&["--streams", "2"], &["--http 2"]);
-    refused(&["--pipeline", "0"], &["--pipeline"]);
-    refused(&["--requests-per-connection", "0"], &["--requests-per-connection"]);
-    refused(&["--max-connections", "100"], &["open loads"]);
-    refused(&["--connect-rate", "0"], &["--connect-rate"]);
-    refused(&["--source", "localhost"], &["--source"]);
-    refused(&["-t", "0"], &["--threads"]);
-    refused(&["--cpus", "9999"], &["9999"]);
-    refused(&["--driver", "kqueue"], &["io_uring", "epoll"]);
-    refused(&["--tls-version", "1.3"], &["https://"]);
-    refused(&["--color", "green"], &["auto", "always", "never"]);
-    refused(&["--format", "oha"], &["wrk", "wrk2", "hey", "ab"]);
-    refused(&["--json", "--format", "wrk"], &["cannot be used with"]);
-    for url in ["ftp://127.0.0.1/", "http://:80/", "http://no-such-host.invalid/", "http://127.0.0.1:70000/"] {
-        let ended = run(&["load", url, "-q"]);
-        assert!(ended.expect(2).contains("would be right"), "{url}: {}", ended.stderr);
-    }
-    assert!(run(&["load"]).expect(2).contains("<URL>"));
-}
-
-#[test]
-fn wrong_tls_flags_are_refused_before_anything_starts() {
-    for (flags, word) in [
-        (["--tls-version", "1.1"], "1.2"),
-        (["--tls-suite", "TLS_NONSENSE"], "TLS_NONSENSE"),
-        (["--tls-group", "P-1"], "P-1"),
-        (["--cacert", "/no/such/file"], "/no/such/file"),
-        (["--cert", "/no/such/file"], "--key"),
-    ] {
-        let ended = run(&[&["load", "https://127.0.0.1:1/", "-q"], flags.as_slice()].concat());
-        assert!(ended.expect(2).contains(word), "{flags:?}: {}", ended.stderr);
-    }
-}
-
-#[test]
-fn a_certificate_that_is_not_from_the_authority_is_refused() {
-    let (origin, scratch) = (secure_origin(), scratch());
-    let own = scratch.path().join("own.pem");
-    std::fs::write(&own, "no certificate").expect("written");
-    let url = https(&origin, "/bytes/1");
-    let ended = run(&["load", "-q", &url, "-n", "1", "-c", "1", "--cacert", own.to_str().expect("UTF-8")]);
-    assert!(ended.expect(2).contains("own.pem"), "{ended:?}");
-}
-
-#[test]
-fn plain_text_to_a_tls_port_and_the_reverse_are_errors_of_their_kind() {
-    let (plain, secure) = (origin(), secure_origin());
-    let ended = run(&["load", "-q", &https(&plain, "/"), "-n", "1", "-c", "1", "--timeout", "2s"]);
-    assert!(matches!(ended.code(), Some(1 | 3)), "{ended:?}");
-    let ended = run(&["load", "-q", &secure.url("/"), "-n", "1", "-c", "1", "--timeout", "2s"]);
-    assert!(matches!(ended.code(), Some(1 | 3)), "{ended:?}");
 }

@@ -198,3 +198,32 @@ impl Drop for OriginUnderTest {
         let _ = self.child.wait();
     }
 }
+
+/// Runs weir load quietly and returns the JSON; it must have ended with this status.
+pub fn load_result(code: i32, args: &[&str]) -> Value {
+    let ended = run(&[&["load", "-q", "--json"], args].concat());
+    ended.expect(code);
+    ended.json()
+}
+
+/// A load in which everything went well: what was due was sent and rightly answered.
+pub fn all_right(args: &[&str]) -> Value {
+    let result = load_result(0, args);
+    let window = &result["window"];
+    assert!(window["due"].as_u64() > Some(0), "{result:#}");
+    assert_eq!(window["due"], window["right"], "{result:#}");
+    assert_eq!(window["errors"], serde_json::json!({}), "{result:#}");
+    result
+}
+
+pub fn number(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).unwrap_or_else(|| panic!("no {path} in {value:#}"));
+    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
+}
+
+impl OriginUnderTest {
+    /// The URL of an origin that was started with --tls.
+    pub fn https(&self, path: &str) -> String {
+        format!("https://{}{path}", self.addr)
+    }
+}

@@ -46,7 +46,7 @@ pub fn main(args: &Args) -> Done {
     let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
     let told = Told { title: &title, spec: &spec, result: &result, distributions: &distributions };
     if let Some((mut file, path)) = hgrm {
-        file.write_all(format::hgrm::spectrum(&distributions.latency, format::hgrm::Flavour::Hdr).as_bytes())
+        file.write_all(format::hgrm::file(told).as_bytes())
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
     }
     show(args, told)?;

@@ -34,7 +34,13 @@ pub fn describe(spec: &LoadSpec) -> String {
         Some(most) => format!("{} to {}", spec.connections, counted(most.into(), "connection")),
         None => counted(spec.connections.into(), "connection"),
     };
-    format!("{kind}, {connections}, {}{length}", counted(spec.threads.into(), "thread"))
+    format!("{kind}, {connections}, {}{length}", counted(threads(spec), "thread"))
+}
+
+/// Threads that will run: as ordered, or one for each CPU. (Where so many connections need more, the result has more.)
+pub fn threads(spec: &LoadSpec) -> u64 {
+    let wished = if spec.threads == 0 { spec.cpus.len().max(1) as u64 } else { spec.threads.into() };
+    wished.min(spec.connections.into())
 }
 
 /// What else is out of the ordinary: protocol, TLS, several targets; nothing for plain HTTP/1.1.

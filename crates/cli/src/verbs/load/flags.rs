@@ -208,9 +208,9 @@ pub struct ConnectionFlags {
     /// Addresses to connect from, in turn.
     #[arg(long, value_name = "IP,…", value_delimiter = ',', conflicts_with = "unix", hide_short_help = true)]
     pub source: Vec<IpAddr>,
-    /// Worker threads.
-    #[arg(long, short = 't', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024), hide_short_help = true)]
-    pub threads: u32,
+    /// Worker threads [default: one for each of --cpus, else one; more where one cannot hold so many connections].
+    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024), hide_short_help = true)]
+    pub threads: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus, hide_short_help = true)]
     pub cpus: Option<CpuList>,

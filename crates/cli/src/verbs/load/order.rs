@@ -52,7 +52,8 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
         requests_per_connection: args.connections.requests_per_connection,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
-        threads: args.connections.threads.min(args.load.connections),
+        // 0 leaves it to the load, which knows how many connections a thread can hold.
+        threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
         cpus: args.connections.cpus.clone().map(|cpus| cpus.0).unwrap_or_default(),
         warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
         duration_s,

@@ -4,6 +4,7 @@ use weir_model::condition::{Condition, Metric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
 
 use crate::progress::minutes;
+use crate::verbs::load::describe::threads;
 use crate::words::{counted, rate, time};
 
 /// Above the rows of trials.
@@ -21,7 +22,7 @@ pub fn with(spec: &LoadSpec) -> String {
     format!(
         "open loads, {}{most} connections, {}, confirmed for {}",
         spec.connections,
-        counted(spec.threads.into(), "thread"),
+        counted(threads(spec), "thread"),
         time(spec.duration_s * 1e6)
     )
 }

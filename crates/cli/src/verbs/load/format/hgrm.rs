@@ -5,6 +5,8 @@
 
 use hdrhistogram::Histogram;
 
+use super::{Told, pipelined};
+
 /// Steps for each halving of the distance to 100 %, as both write it.
 const TICKS: u32 = 5;
 
@@ -20,7 +22,16 @@ pub enum Flavour {
     Wrk2,
 }
 
-/// The whole text. The histogram's values are nanoseconds.
+/// What is written to a file: HdrHistogram's own text of the latencies.
+pub fn file(told: Told<'_>) -> String {
+    let mut text = spectrum(&told.distributions.latency, Flavour::Hdr);
+    if let Some(label) = pipelined(told.spec) {
+        text.push_str(&format!("#[{label}]\n"));
+    }
+    text
+}
+
+/// The text. The histogram's values are nanoseconds.
 pub fn spectrum(histo: &Histogram<u64>, flavour: Flavour) -> String {
     let mut out = match flavour {
         Flavour::Hdr => {

@@ -56,6 +56,11 @@ impl Told<'_> {
         ended.saturating_sub(self.sum(|kind| !is_answer(kind)))
     }
 
+    /// Answers of the window that came and were not right.
+    pub fn wrong_answers(&self) -> u64 {
+        self.sum(is_answer)
+    }
+
     /// Requests of the window that failed in those ways.
     fn sum(&self, wanted: impl Fn(ErrorKind) -> bool) -> u64 {
         self.result.window.errors.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, n)| n).sum()

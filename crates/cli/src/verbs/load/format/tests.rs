@@ -189,6 +189,7 @@ fn what_was_pipelined_says_so_in_every_format() {
     for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
         assert!(text(format, sample.told()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
     }
+    assert!(hgrm::file(sample.told()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
 }
 
 #[test]

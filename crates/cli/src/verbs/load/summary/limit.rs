@@ -33,7 +33,9 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
     if open && carried(result) >= CARRIED {
         return carried_but(result);
     }
-    if open && window.unsent > 0 {
+    // Requests waited longer for a connection than on it.
+    let queued = window.unsent > 0 || result.lag.p90_us > result.service.p90_us;
+    if open && queued {
         return two(
             "the target did not carry what was offered: every connection was busy",
             "and requests queued; more connections (-c) might carry more",
@@ -48,6 +50,12 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
             "the target did not take connections (see errors): its listen queue,",
             "or ports and descriptors on either side (weir doctor)",
         );
+    }
+    let wrong = told.wrong_answers();
+    if wrong as f64 > (1.0 - CARRIED) * window.due as f64 {
+        let share = wrong as f64 / window.due.max(1) as f64 * 100.0;
+        let what = format!("{share:.1} % of the answers were wrong (see statuses and errors), so");
+        return vec![what, "this says little of what the target can carry".to_owned()];
     }
     if open {
         return vec!["some requests got no right answer in time (see errors, and the lag)".to_owned()];
@@ -101,7 +109,12 @@ mod tests {
         let mut sample = sample::everything();
         assert!(said(&sample).contains("every connection was busy"));
         sample.result.window.unsent = 0;
+        sample.result.lag.p90_us = 2_000_000.0;
+        assert!(said(&sample).contains("every connection was busy"));
+        sample.result.lag.p90_us = 0.0;
         assert!(said(&sample).contains("did not take connections"));
+        sample.result.window.errors.remove(&ErrorKind::ConnectRefused);
+        assert!(said(&sample).starts_with("3.8 % of the answers were wrong"), "{}", said(&sample));
         sample.result.window.errors.clear();
         assert!(said(&sample).contains("some requests got no right answer in time"));
         sample.result.window.right_in_window = 20_000;
