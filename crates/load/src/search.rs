@@ -3,7 +3,7 @@
 //! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is told which rates
 //! met the conditions and names the next one. [`judge`] says what a load's result means.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_model::Condition;
 use weir_model::load::{
@@ -24,6 +24,9 @@ mod simulated;
 mod strategy;
 #[cfg(test)]
 mod tests;
+
+/// How long a target that takes no connections after a trial is left alone before it is tried once more.
+const RECOVERY: Duration = Duration::from_secs(2);
 
 /// How a search goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +81,8 @@ struct Search<'a> {
     begun: Instant,
     probes: Vec<Probe>,
     confirmation: Option<Box<LoadResult>>,
+    /// How long a target that takes no connections after a trial is left alone.
+    recovery: Duration,
 }
 
 impl<'a> Search<'a> {
@@ -91,6 +96,7 @@ impl<'a> Search<'a> {
             begun: Instant::now(),
             probes: Vec::new(),
             confirmation: None,
+            recovery: RECOVERY,
         })
     }
 
@@ -109,7 +115,14 @@ impl<'a> Search<'a> {
             };
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
             let at_s = self.begun.elapsed().as_secs_f64();
-            let result = match run(&self.order(rate, window_s), progress) {
+            let order = self.order(rate, window_s);
+            let mut result = run(&order, progress);
+            if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
+                // It was there before. What the last trial did to it may take a moment to be over.
+                std::thread::sleep(self.recovery);
+                result = run(&order, progress);
+            }
+            let result = match result {
                 Ok(result) if !result.cut_short => result,
                 Ok(_) | Err(LoadError::Stopped) => {
                     self.strategy.stop();

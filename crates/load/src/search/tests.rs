@@ -47,8 +47,10 @@ fn search(
 ) -> (Result<SearchResult, LoadError>, Vec<SearchProgress>) {
     let conditions = Condition::list("p99<5ms, errors<0.1%").unwrap();
     let mut news = Vec::new();
-    let result = Search::new(spec, &conditions, options)
-        .and_then(|search| search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run));
+    let result = Search::new(spec, &conditions, options).and_then(|mut search| {
+        search.recovery = Duration::ZERO;
+        search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run)
+    });
     (result, news)
 }
 
@@ -146,6 +148,25 @@ fn a_stop_ends_it_with_what_was_found() {
 fn a_trial_that_cannot_be_run_is_an_error() {
     let (result, _) = search(&order(), &SearchOptions::default(), &mut |_, _| Err(LoadError::Order("so".into())));
     assert!(matches!(result, Err(LoadError::Order(_))));
+}
+
+#[test]
+fn a_target_that_takes_no_connections_for_a_moment_is_tried_again_unless_it_never_did() {
+    let refused = || LoadError::NoConnection {
+        target: order().targets[0].address.clone(),
+        kind: weir_model::load::ErrorKind::ConnectRefused,
+        seconds: 2.0,
+        attempts: 5,
+        detail: "refused".into(),
+    };
+    for (refusals, at, right) in [(1, 3, true), (2, 3, false), (1, 0, false)] {
+        let mut runs = 0;
+        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| {
+            runs += 1;
+            if (at + 1..=at + refusals).contains(&runs) { Err(refused()) } else { Ok(answer(spec, 0.5)) }
+        });
+        assert_eq!(result.is_ok(), right, "{refusals} refusals from run {at}: {result:?}");
+    }
 }
 
 #[test]
