@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
+#[path = "common/h2_oracle.rs"]
+mod h2_oracle;
+
 use std::fs;
 use std::path::Path;
 
@@ -33,4 +36,19 @@ fn answers() {
 #[test]
 fn requests() {
     replay("h1_requests", oracle::requests);
+}
+
+#[test]
+fn h2_client() {
+    replay("h2_client", h2_oracle::client);
+}
+
+#[test]
+fn h2_server() {
+    replay("h2_server", h2_oracle::server);
+}
+
+#[test]
+fn hpack() {
+    replay("hpack", h2_oracle::hpack);
 }

@@ -22,6 +22,8 @@ mod frame;
 mod hpack;
 mod message;
 mod prepared;
+#[doc(hidden)]
+pub mod probe;
 mod receive;
 mod send;
 mod server;
