@@ -52,7 +52,7 @@ e2e:
 	cargo test --locked -p weir --test '*' -- --test-threads=1
 
 fuzz:
-	cd fuzz && for target in h1_answers h1_requests h2_client h2_server hpack; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
+	cd fuzz && for target in h1_answers h1_requests tls_client tls_server h2_client h2_server hpack; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
 
 schema:
 	cargo run -q -p weir-model --example schema

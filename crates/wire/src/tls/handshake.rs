@@ -162,7 +162,6 @@ where
     UnbufferedConnectionCommon<Data>: Unbuffered<Data>,
 {
     let mut taken = 0;
-    let mut failure = None;
     loop {
         let UnbufferedStatus { discard, state, .. } = connection.process(buffer);
         let step = match state {
@@ -174,14 +173,14 @@ where
                 transmit.done();
                 None
             }
-            // What it failed with, after it has said what there is to say to the peer.
-            Err(error) => match failure.take() {
-                Some(first) => return Err(first),
-                None => {
-                    failure = Some(error);
-                    None
+            Err(error) => {
+                // It may have something to say to the peer about that, and says it before it reads; it must not read again.
+                while connection.wants_write() {
+                    let ConnectionState::EncodeTlsData(data) = connection.process(buffer).state? else { break };
+                    encode(data, out)?;
                 }
-            },
+                return Err(error);
+            }
             Ok(ConnectionState::WriteTraffic(_)) => Some(Step::Done),
             Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Some(Step::Closed),
             Ok(ConnectionState::ReadTraffic(_) | ConnectionState::ReadEarlyData(_)) => Some(Step::Data),
@@ -191,7 +190,7 @@ where
         taken += discard;
         match step {
             Some(Step::Done) if connection.is_handshaking() => return Ok((Step::Wants, taken)),
-            Some(step) => return failure.map_or(Ok((step, taken)), Err),
+            Some(step) => return Ok((step, taken)),
             None => {}
         }
     }

@@ -147,6 +147,16 @@ impl Session {
         }
     }
 
+    /// Appends a record of any type and content (16 KiB at most), right or wrong: so that tests and fuzzers can be a peer that
+    /// has the keys and misuses them. Nothing is appended when the session is not ready.
+    #[doc(hidden)]
+    pub fn write_any(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
+        if let State::Traffic(traffic) = &mut self.0 {
+            // A failure is the crypto library's, and the peer then hears nothing.
+            let _ = traffic.seal(kind, content, out);
+        }
+    }
+
     /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`].
     pub fn written_len(&self, plain: usize) -> usize {
         match &self.0 {
