@@ -30,9 +30,12 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
+/// A block, its headers, and the table's size behind it.
+type Vector<'a> = (&'a str, &'a [(&'a str, &'a str)], u32);
+
 /// Reads blocks one after the other; of each the headers, and the table's size behind it.
 #[track_caller]
-fn check(limit: u32, blocks: &[(&str, &[(&str, &str)], u32)]) {
+fn check(limit: u32, blocks: &[Vector<'_>]) {
     let mut table = Table::new(limit);
     for (block, headers, size) in blocks {
         let (got, _) = read(&mut table, &hex(block)).expect("a block of the RFC");
