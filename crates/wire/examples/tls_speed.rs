@@ -1,7 +1,7 @@
 //! What TLS costs a small request and its answer on the client, and a large answer: nanoseconds, and (under
 //! `valgrind --tool=callgrind --toggle-collect='*one_round*'`) instructions.
 //!
-//! `cargo run --release -p weir-wire --example tls_speed [rounds]`
+//! `cargo run --release -p weir-wire --example tls_speed [rounds [suite]]`
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -58,12 +58,16 @@ fn joined(suite: &str) -> (Half, Half) {
 
 fn main() {
     let rounds: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200_000);
+    let only = std::env::args().nth(2).unwrap_or_default();
     for suite in [
         "TLS_AES_256_GCM_SHA384",
         "TLS_AES_128_GCM_SHA256",
         "TLS_CHACHA20_POLY1305_SHA256",
         "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    ] {
+    ]
+    .into_iter()
+    .filter(|suite| suite.contains(&only))
+    {
         for size in [240, 11_500, 166_000] {
             let (mut client, mut server) = joined(suite);
             let rounds = (rounds * 240 / size).max(10);

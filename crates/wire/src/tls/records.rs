@@ -146,6 +146,9 @@ impl Traffic {
 
     /// Opens the next record into the scratch, when it is whole: its content's type and length.
     fn open(&mut self, input: &mut &[u8], scratch: &mut Scratch) -> Result<Option<(u8, usize)>, Fail> {
+        if input.is_empty() {
+            return Ok(None);
+        }
         if let (true, Some((header, after))) = (self.pending.is_empty(), input.split_first_chunk::<HEADER>()) {
             let len = body_len(*header)?;
             if let Some((body, rest)) = after.split_at_checked(len) {
