@@ -22,8 +22,8 @@ const fn token_table() -> [bool; 256] {
 
 /// Whether the byte may stand in a token.
 #[inline]
-pub(crate) fn is_token_byte(byte: u8) -> bool {
-    TOKEN[usize::from(byte)]
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    TOKEN[byte as usize]
 }
 
 /// Whether `bytes` is a token: one or more token bytes.

@@ -3,7 +3,7 @@
 //! A class is found once, when a header is decoded or enters the table, and is then only looked at.
 
 use super::Fault;
-use crate::h1::chars::{check_text, is_token_byte, trim};
+use crate::h1::chars::{check_text, is_token_byte};
 
 /// What kind of header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) enum Class {
 
 /// The class of a header as it came.
 pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
-    if check_text(value).is_err() || trim(value).len() != value.len() {
+    if !is_value(value) {
         return Class::Bad(Fault::BadValue);
     }
     match name {
@@ -52,12 +52,44 @@ pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
     }
 }
 
+/// The class of a header that has its name from one with the class `of`.
+#[inline]
+pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
+    match of {
+        // What was wrong may have been the value; and what `te` may be depends on the value.
+        Class::Bad(_) => classify(name, value),
+        Class::Plain if name == b"te" => classify(name, value),
+        _ if is_value(value) => of,
+        _ => Class::Bad(Fault::BadValue),
+    }
+}
+
+/// A value that is allowed: no control bytes, no white space at an end.
+#[inline]
+pub(super) fn is_value(value: &[u8]) -> bool {
+    let padded = matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']);
+    !padded && check_text(value).is_ok()
+}
+
 /// Headers that say something about a connection of HTTP/1.1 (section 8.2.2).
 pub(super) fn is_connection_header(name: &[u8]) -> bool {
     matches!(name, b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade")
 }
 
 /// A token without upper case.
+#[inline]
 pub(super) fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|&b| is_token_byte(b) && !b.is_ascii_uppercase())
+    !name.is_empty() && name.iter().all(|&b| NAME[usize::from(b)])
 }
+
+/// Bytes that may stand in a name.
+static NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        table[byte] = is_token_byte(b) && !b.is_ascii_uppercase();
+        byte += 1;
+    }
+    table
+};

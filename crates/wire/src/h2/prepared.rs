@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::EncodeError;
-use super::class::{is_connection_header, is_name};
+use super::class::{is_connection_header, is_name, is_value};
 use super::hpack::{Field, put_text};
-use crate::h1::chars::{check_text, is_host, is_token, trim};
+use crate::h1::chars::{is_host, is_token};
 
 /// What a request says, to prepare it.
 #[derive(Debug, Clone, Copy)]
@@ -203,11 +203,6 @@ fn encoded_name(name: &str) -> Box<[u8]> {
 /// Origin form or `*` (RFC 9113 section 8.3.1).
 pub(super) fn is_path(path: &[u8]) -> bool {
     (path.first() == Some(&b'/') && path.iter().all(u8::is_ascii_graphic)) || path == b"*"
-}
-
-/// A value as section 8.2.1 wants it.
-pub(super) fn is_value(value: &[u8]) -> bool {
-    check_text(value).is_ok() && trim(value).len() == value.len()
 }
 
 /// A header that may be given. The name is in lower case.

@@ -1,8 +1,9 @@
 //! The server half of a connection.
 
+use super::class::is_value;
 use super::conn::{Conn, Event, Own};
 use super::hpack::{put_digits, put_name, put_text};
-use super::prepared::{check_header, is_value};
+use super::prepared::check_header;
 use super::streams::{ANY, is};
 use super::{Body, Cause, Code, Fault, H2Error, Headers, Limits, Output, PREFACE, Prepared, Refused, Violation};
 

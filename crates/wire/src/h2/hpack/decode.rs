@@ -1,6 +1,6 @@
 //! Reads header blocks (RFC 7541 section 6).
 
-use super::super::class::{Class, classify};
+use super::super::class::{Class, classify, classify_again};
 use super::super::fields::Fields;
 use super::huffman;
 use super::table::Table;
@@ -46,9 +46,12 @@ pub(in crate::h2) fn decode(
             _ => {
                 let inserted = first & 0x40 != 0;
                 let start = fields.begin();
-                literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
+                let named = literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
                 let (name, value, at) = fields.last(start);
-                let class = classify(name, value);
+                let class = match named {
+                    Some(of) => classify_again(of, name, value),
+                    None => classify(name, value),
+                };
                 if inserted {
                     table.insert(name, value, class);
                     pure = false;
@@ -62,14 +65,24 @@ pub(in crate::h2) fn decode(
     Ok(pure)
 }
 
-/// Reads a literal header to the end of `fields`.
-fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<(), Garbled> {
-    match integer(rest, prefix)? {
-        0 => string(rest, fields.buffer())?,
-        index => fields.buffer().extend_from_slice(table.get(index).ok_or(Garbled)?.0),
-    }
+/// Reads a literal header to the end of `fields`. Gives the class of the header in the table that has the name, if it
+/// came from there.
+#[inline]
+fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<Option<Class>, Garbled> {
+    let named = match integer(rest, prefix)? {
+        0 => {
+            string(rest, fields.buffer())?;
+            None
+        }
+        index => {
+            let (name, _, class) = table.get(index).ok_or(Garbled)?;
+            fields.buffer().extend_from_slice(name);
+            Some(class)
+        }
+    };
     fields.name_ends();
-    string(rest, fields.buffer())
+    string(rest, fields.buffer())?;
+    Ok(named)
 }
 
 /// An integer with a prefix of so many bits (section 5.1). More than 2^28 is refused: nothing here is so large.

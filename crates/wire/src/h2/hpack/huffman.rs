@@ -89,60 +89,74 @@ const fn tables() -> Tables {
     t
 }
 
+/// Symbols that are decoded without a look at how many bits are left: a word brings at least 56.
+const BATCH: usize = 56 / SHORT as usize;
+
 /// Appends what `input` says. False: it is no Huffman code, or badly padded (RFC 7541 section 5.2).
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
-    // No code is shorter than 5 bits.
-    out.reserve(input.len() * 8 / 5 + 1);
+    let start = out.len();
+    // No code is shorter than 5 bits. A batch may write beyond.
+    out.resize(start + input.len() * 8 / 5 + BATCH, 0);
+    let symbols = decode_into(input, &mut out[start..]);
+    out.truncate(start + symbols.unwrap_or(0));
+    symbols.is_some()
+}
+
+/// The same into a slice that is long enough; says how many symbols there are.
+fn decode_into(input: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut rest = input;
-    // The next bits, left-aligned; `bits` of them are counted in.
+    // The next bits, left-aligned; `bits` of them are counted in, and those behind them are either 0 or right.
     let mut window: u64 = 0;
     let mut bits: u32 = 0;
-    loop {
-        if let Some((word, _)) = rest.split_first_chunk::<8>() {
-            // Bits beyond `bits` may be or-ed in twice, which changes nothing.
-            window |= u64::from_be_bytes(*word) >> bits;
-            let taken = (63 - bits) / 8;
-            rest = &rest[taken as usize..];
-            bits += taken * 8;
-        } else {
-            while bits <= 56
-                && let Some((&byte, after)) = rest.split_first()
-            {
-                window |= u64::from(byte) << (56 - bits);
-                bits += 8;
-                rest = after;
-            }
-            if rest.is_empty() && bits < 64 {
-                // As if the padding went on.
-                window |= u64::MAX >> bits;
-            }
-        }
-        let last = rest.is_empty();
-        loop {
+    let mut at = 0;
+    while let Some((word, _)) = rest.split_first_chunk::<8>() {
+        window |= u64::from_be_bytes(*word) >> bits;
+        let taken = (63 - bits) / 8;
+        rest = &rest[taken as usize..];
+        bits += taken * 8;
+        let batch: &mut [u8; BATCH] = out.get_mut(at..at + BATCH)?.try_into().ok()?;
+        let mut short = 0;
+        for place in batch {
             let (symbol, length) = TABLES.short[(window >> (64 - SHORT)) as usize];
-            let (symbol, length) = if length != 0 {
-                (symbol, u32::from(length))
-            } else {
-                match long(window) {
-                    Some(found) => found,
-                    // End-of-string: only ones are left. As padding it is shorter than 8 bits.
-                    None => return last && bits < 8,
-                }
-            };
-            if length > bits {
-                // Only padding is left, and it is made of ones.
-                return bits < 8 && (bits == 0 || window >> (64 - bits) == (1 << bits) - 1);
-            }
-            out.push(symbol);
-            window <<= length;
-            bits -= length;
-            if last {
-                // The shift brought zeros.
-                window |= if bits == 0 { u64::MAX } else { u64::MAX >> bits };
-            } else if bits < LONGEST as u32 {
+            if length == 0 {
                 break;
             }
+            *place = symbol;
+            short += 1;
+            window <<= length;
+            bits -= u32::from(length);
         }
+        at += short;
+        if short < BATCH && bits >= LONGEST as u32 {
+            let (symbol, length) = long(window)?;
+            *out.get_mut(at)? = symbol;
+            at += 1;
+            window <<= length;
+            bits -= length;
+        }
+    }
+    // At most 63 bits and 7 bytes are left. Ones follow them, as padding does.
+    let mut wide = u128::from(window) << 64;
+    for &byte in rest {
+        wide |= u128::from(byte) << (120 - bits);
+        bits += 8;
+    }
+    wide |= u128::MAX >> bits;
+    loop {
+        let window = (wide >> 64) as u64;
+        let (symbol, length) = match TABLES.short[(window >> (64 - SHORT)) as usize] {
+            (symbol, length @ 1..) => (symbol, u32::from(length)),
+            _ => match long(window) {
+                Some(found) => found,
+                // End-of-string: only ones are left. As padding it is shorter than 8 bits (section 5.2).
+                None => return (bits < 8).then_some(at),
+            },
+        };
+        // What is left is not all ones, and no code.
+        bits = bits.checked_sub(length)?;
+        *out.get_mut(at)? = symbol;
+        at += 1;
+        wide = wide << length | ((1 << length) - 1);
     }
 }
 

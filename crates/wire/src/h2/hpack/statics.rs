@@ -1,6 +1,7 @@
 //! The static table (RFC 7541 appendix A).
 
-use super::super::class::{Class, classify};
+use super::super::Fault;
+use super::super::class::Class;
 
 /// Entries of the static table; index 0 is none.
 pub(super) const COUNT: usize = 61;
@@ -33,8 +34,11 @@ pub(super) fn get(index: usize) -> Option<(&'static [u8], &'static [u8], Class)>
         4 | 5 => Class::Path,
         6 | 7 => Class::Scheme,
         8..=14 => Class::Status,
-        16 => Class::Plain,
-        _ => classify(name.as_bytes(), value.as_bytes()),
+        28 => Class::ContentLength,
+        35 => Class::Expect,
+        38 => Class::Host,
+        57 => Class::Bad(Fault::ConnectionHeader),
+        _ => Class::Plain,
     };
     Some((name.as_bytes(), value.as_bytes(), class))
 }
@@ -45,4 +49,19 @@ pub(super) fn find(name: &str, value: &str) -> (u8, u8) {
     let named = TABLE.iter().position(|entry| entry.0 == name).map_or(0, |at| at + 1);
     // Both are at most 61.
     (whole as u8, named as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::class::classify;
+    use super::*;
+
+    #[test]
+    fn classes_are_those_that_the_headers_would_get() {
+        for index in 1..=COUNT {
+            let (name, value, class) = get(index).unwrap();
+            assert_eq!(class, classify(name, value), "{index}");
+        }
+        assert!(get(0).is_none() && get(COUNT + 1).is_none());
+    }
 }
