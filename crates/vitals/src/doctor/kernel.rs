@@ -30,6 +30,13 @@ pub(super) fn judge_version(release: &str) -> Check {
     }
 }
 
+/// Whether the setting lets this process use io_uring.
+pub(super) fn io_uring_allowed() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    let disabled = sysctl("kernel.io_uring_disabled").and_then(|mode| mode.parse().ok());
+    judge_io_uring(disabled, root).status == Status::Ok
+}
+
 /// The setting exists since 6.6: 0 allows all, 1 only privileged processes, 2 nobody.
 pub(super) fn judge_io_uring(disabled: Option<u64>, root: bool) -> Check {
     let name = "io-uring";

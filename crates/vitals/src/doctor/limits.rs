@@ -6,24 +6,42 @@ use weir_model::units::human_bytes;
 
 use super::{Check, Status};
 use crate::environment::most_descriptors;
-use crate::sys::limits;
+use crate::sys::{limits, text};
 
 pub(super) fn checks() -> Vec<Check> {
-    vec![
-        judge_descriptors(limits(Resource::Nofile).1.min(most_descriptors().unwrap_or(u64::MAX))),
-        judge_memlock(limits(Resource::Memlock).0),
-    ]
+    let now = limits(Resource::Nofile).0;
+    vec![judge_descriptors(now, most_a_process(), may_raise()), judge_memlock(limits(Resource::Memlock).0)]
+}
+
+/// Descriptors that one process may have: the hard limit, and what the kernel gives anybody.
+pub(super) fn most_a_process() -> u64 {
+    limits(Resource::Nofile).1.min(most_descriptors().unwrap_or(u64::MAX))
+}
+
+/// Whether this process may raise its hard limit: it has `CAP_SYS_RESOURCE`, which root lacks in many containers.
+fn may_raise() -> bool {
+    const CAP_SYS_RESOURCE: u64 = 24;
+    let effective = text("/proc/self/status").and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:").map(str::trim).map(str::to_owned))?;
+        u64::from_str_radix(&line, 16).ok()
+    });
+    effective.is_some_and(|set| set >> CAP_SYS_RESOURCE & 1 == 1)
 }
 
 /// A proxy needs two descriptors a connection, and some of its own. The published suites go to 10,000 connections.
-pub(super) fn judge_descriptors(hard: u64) -> Check {
+pub(super) fn judge_descriptors(now: u64, hard: u64, may_raise: bool) -> Check {
     let connections = hard.saturating_sub(256) / 2;
-    let seen = format!("at most {hard} a process, which allows {connections} proxied connections");
+    let seen = format!("{now} a process, at most {hard}, which allows {connections} proxied connections");
     if connections >= 10_000 {
         return Check::new("descriptors", Status::Ok, seen, "weir raises the soft limit itself.");
     }
-    let why = "A proxy takes two a connection. Beyond that connections fail, and look like the product's errors.";
-    Check::new("descriptors", Status::Warn, seen, why).mend("ulimit -Hn 1048576")
+    if may_raise {
+        let why = "A proxy takes two a connection. Beyond that connections fail, and look like the product's errors.";
+        return Check::new("descriptors", Status::Warn, seen, why).mend("ulimit -Hn 1048576");
+    }
+    let why = "A proxy takes two a connection. Beyond that connections fail, and look like the product's errors. It \
+               cannot be raised from here: whoever starts this shell, service or container sets it (nofile).";
+    Check::new("descriptors", Status::Warn, seen, why)
 }
 
 /// Noted only: since Linux 5.12 rings are charged to the memory cgroup, and only registered buffers to this limit.

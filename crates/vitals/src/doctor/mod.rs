@@ -6,6 +6,7 @@
 //! Does not know suites, products or loads: a check says what it would spoil, and the lab decides.
 
 mod busy;
+mod connections;
 mod cpu;
 mod kernel;
 mod limits;
@@ -106,6 +107,7 @@ pub fn examine(home: &Path) -> Vec<Check> {
     checks.extend(busy::checks());
     checks.extend(memory::checks());
     checks.extend(limits::checks());
+    checks.extend(connections::checks());
     checks.extend(net::checks());
     checks.extend(kernel::checks());
     checks.extend(place::checks(home));

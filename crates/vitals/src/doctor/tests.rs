@@ -7,6 +7,24 @@ fn some(names: &[(&str, f64)]) -> Vec<(String, f64)> {
     names.iter().map(|(name, cores)| ((*name).to_owned(), *cores)).collect()
 }
 
+/// Enough of all, and each in turn too little.
+fn rooms() -> [connections::Room; 6] {
+    let enough = connections::Room {
+        descriptors: 20_000,
+        tables: true,
+        memory: Some(24 << 30),
+        files: connections::files("1472 0 2466177"),
+    };
+    [
+        enough,
+        connections::Room { tables: false, ..enough },
+        connections::Room { tables: false, descriptors: 1024, ..enough },
+        connections::Room { memory: Some(100 << 20), ..enough },
+        connections::Room { files: connections::files("1472 0 10000"), ..enough },
+        connections::Room { memory: None, files: connections::files("0"), ..enough },
+    ]
+}
+
 /// All outcomes of all judges.
 fn outcomes() -> Vec<Check> {
     let governors = |list: &[&str]| cpu::judge_governor(&list.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>());
@@ -30,8 +48,13 @@ fn outcomes() -> Vec<Check> {
         [None, Some("[always] madvise never"), Some("always [madvise] never"), Some("always madvise [never]")]
             .map(memory::judge_hugepages),
     );
-    all.extend([1024, 1_048_576].map(limits::judge_descriptors));
+    all.extend(
+        [(1024, 1024, true), (1024, 20_000, false), (20_000, 1_048_576, false)]
+            .map(|(now, hard, may)| limits::judge_descriptors(now, hard, may)),
+    );
     all.extend([8 << 20, u64::MAX].map(limits::judge_memlock));
+    all.extend(rooms().map(|room| connections::judge_connections(&room, Some((32_768, 60_999)))));
+    all.extend(["", "1 100 200", "287901 383868 575802"].map(|t| connections::judge_tcp_memory(connections::pages(t))));
     all.extend([None, Some((32_768, 60_999)), Some((50_000, 50_999))].map(net::judge_ports));
     all.extend([None, Some(128), Some(4096)].map(net::judge_somaxconn));
     all.extend([None, Some(128), Some(1024)].map(net::judge_syn_backlog));
@@ -97,7 +120,7 @@ fn examines_this_machine() {
     names.sort_unstable();
     let all = names.len();
     names.dedup();
-    assert_eq!((all, names.len()), (27, 27), "{names:?}");
+    assert_eq!((all, names.len()), (29, 29), "{names:?}");
     let disk = checks.iter().find(|check| check.name == "disk").expect("is one of them");
     assert_ne!(disk.status, Status::Unknown, "the nearest folder that exists is taken");
 }
