@@ -2,6 +2,7 @@
 
 pub mod echo;
 pub mod ends;
+pub mod hostile;
 pub mod send;
 pub mod unix;
 pub mod waits;
