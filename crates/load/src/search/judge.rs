@@ -87,8 +87,8 @@ fn late_by_itself(result: &LoadResult, lanes: u64) -> bool {
     late && in_flight(result) < lanes as f64 / 2.0
 }
 
-/// How many requests a trial needs for its values to be worth something: five beyond each percentile, and ten for each
-/// share of errors that may be.
+/// How many requests a trial needs for its values to be worth something: five beyond each percentile, and four errors
+/// where their share is at its bound.
 pub(super) fn samples(conditions: &[Condition]) -> f64 {
     let of = |condition: &Condition| match condition.metric {
         Metric::Time(_, statistic) => match statistic {
@@ -97,7 +97,7 @@ pub(super) fn samples(conditions: &[Condition]) -> f64 {
             Statistic::P99 | Statistic::Max => 500.0,
             _ => 200.0,
         },
-        Metric::Share(_) if condition.bound > 0.0 => (1_000.0 / condition.bound).min(50_000.0),
+        Metric::Share(_) if condition.bound > 0.0 => (400.0 / condition.bound).min(50_000.0),
         Metric::Rate | Metric::Count(_) | Metric::Share(_) => 200.0,
     };
     conditions.iter().map(of).fold(200.0, f64::max)
@@ -210,7 +210,7 @@ mod tests {
             ("mean<1s", 200.0),
             ("p99<1s", 500.0),
             ("p99<1s, p99.9<2s", 5_000.0),
-            ("errors<0.1%", 10_000.0),
+            ("errors<0.1%", 4_000.0),
             ("errors<=0%", 200.0),
         ] {
             assert_eq!(samples(&Condition::list(conditions).unwrap()), needed, "{conditions}");
