@@ -89,7 +89,7 @@ const fn tables() -> Tables {
     t
 }
 
-/// Symbols that are decoded without a look at how many bits are left: a word brings at least 56.
+/// Symbols that are decoded without a look at how many bits are left: a refill brings at least 56.
 const BATCH: usize = 56 / SHORT as usize;
 
 /// Appends what `input` says. False: it is no Huffman code, or badly padded (RFC 7541 section 5.2).
@@ -104,60 +104,63 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
 
 /// The same into a slice that is long enough; says how many symbols there are.
 fn decode_into(input: &[u8], out: &mut [u8]) -> Option<usize> {
-    let mut rest = input;
     // The next bits, left-aligned; `bits` of them are counted in, and those behind them are either 0 or right.
     let mut window: u64 = 0;
     let mut bits: u32 = 0;
+    let mut next = 0;
+    // Bits of the input that are not decoded. Behind them ones follow without end, as if the padding went on.
+    let mut left = input.len() * 8;
     let mut at = 0;
-    while let Some((word, _)) = rest.split_first_chunk::<8>() {
-        window |= u64::from_be_bytes(*word) >> bits;
+    loop {
+        let word = match input.get(next..next + 8) {
+            Some(word) => word.try_into().ok()?,
+            None => padded(input.get(next..).unwrap_or_default()),
+        };
+        window |= u64::from_be_bytes(word) >> bits;
         let taken = (63 - bits) / 8;
-        rest = &rest[taken as usize..];
+        next += taken as usize;
         bits += taken * 8;
-        let batch: &mut [u8; BATCH] = out.get_mut(at..at + BATCH)?.try_into().ok()?;
-        let mut short = 0;
-        for place in batch {
-            let (symbol, length) = TABLES.short[(window >> (64 - SHORT)) as usize];
-            if length == 0 {
-                break;
+        if left >= 56 {
+            let batch: &mut [u8; BATCH] = out.get_mut(at..at + BATCH)?.try_into().ok()?;
+            let before = bits;
+            for place in batch {
+                let (symbol, length) = TABLES.short[(window >> (64 - SHORT)) as usize];
+                if length == 0 {
+                    break;
+                }
+                *place = symbol;
+                at += 1;
+                window <<= length;
+                bits -= u32::from(length);
             }
-            *place = symbol;
-            short += 1;
-            window <<= length;
-            bits -= u32::from(length);
+            left -= (before - bits) as usize;
         }
-        at += short;
-        if short < BATCH && bits >= LONGEST as u32 {
-            let (symbol, length) = long(window)?;
+        while bits >= LONGEST as u32 {
+            if left < 8 && window.leading_ones() as usize >= left {
+                // No code is all ones but end-of-string, so this is padding.
+                return Some(at);
+            }
+            let (symbol, length) = match TABLES.short[(window >> (64 - SHORT)) as usize] {
+                (symbol, length @ 1..) => (symbol, u32::from(length)),
+                _ => long(window)?,
+            };
+            left = left.checked_sub(length as usize)?;
             *out.get_mut(at)? = symbol;
             at += 1;
             window <<= length;
             bits -= length;
         }
     }
-    // At most 63 bits and 7 bytes are left. Ones follow them, as padding does.
-    let mut wide = u128::from(window) << 64;
-    for &byte in rest {
-        wide |= u128::from(byte) << (120 - bits);
-        bits += 8;
+}
+
+/// The last bytes, and ones.
+#[inline]
+fn padded(rest: &[u8]) -> [u8; 8] {
+    let mut word = [0xff; 8];
+    for (place, byte) in word.iter_mut().zip(rest) {
+        *place = *byte;
     }
-    wide |= u128::MAX >> bits;
-    loop {
-        let window = (wide >> 64) as u64;
-        let (symbol, length) = match TABLES.short[(window >> (64 - SHORT)) as usize] {
-            (symbol, length @ 1..) => (symbol, u32::from(length)),
-            _ => match long(window) {
-                Some(found) => found,
-                // End-of-string: only ones are left. As padding it is shorter than 8 bits (section 5.2).
-                None => return (bits < 8).then_some(at),
-            },
-        };
-        // What is left is not all ones, and no code.
-        bits = bits.checked_sub(length)?;
-        *out.get_mut(at)? = symbol;
-        at += 1;
-        wide = wide << length | ((1 << length) - 1);
-    }
+    word
 }
 
 /// The symbol of a code longer than [`SHORT`] and its length; `None` for end-of-string.
