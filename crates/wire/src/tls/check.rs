@@ -136,7 +136,7 @@ impl ServerCertVerifier for From {
 }
 
 /// Whether a certificate is refused because it is an authority's. rustls hands on webpki's reason as text only.
-fn is_authority(why: &CertificateError) -> bool {
+pub(super) fn is_authority(why: &CertificateError) -> bool {
     matches!(why, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
 }
 

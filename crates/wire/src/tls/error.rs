@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use rustls::{Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
+use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
 
-use super::alert;
+use super::{alert, check};
 
 /// What kind of failure it was, for books that count by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +53,9 @@ impl TlsError {
             Error::AlertReceived(alert) => {
                 (Kind::Handshake, format!("the peer ended the TLS handshake: {}", alert::text(u8::from(*alert))))
             }
-            Error::InvalidCertificate(why) => (Kind::Certificate, format!("the peer's certificate is refused: {why}")),
+            Error::InvalidCertificate(why) => {
+                (Kind::Certificate, format!("the peer's certificate is refused: {}", refusal(why)))
+            }
             Error::NoCertificatesPresented => (Kind::Certificate, "the peer sent no certificate, and must".to_owned()),
             Error::NoApplicationProtocol => {
                 (Kind::Handshake, "the two sides have no protocol in common (ALPN)".to_owned())
@@ -82,6 +84,19 @@ impl TlsError {
             other => format!("{what}: {other}"),
         };
         TlsError::new(TlsErrorKind::Options, text)
+    }
+}
+
+/// Why a certificate is refused. rustls has words for the rarer reasons only.
+fn refusal(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => "it comes from none of the authorities given".to_owned(),
+        CertificateError::BadSignature => "its signature is wrong".to_owned(),
+        CertificateError::BadEncoding => "it cannot be read".to_owned(),
+        other if check::is_authority(other) => {
+            "it is an authority's own certificate, and none of the authorities given".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 

@@ -214,7 +214,9 @@ impl Traffic {
                 // No renegotiation: it is refused, which the peer may live with (RFC 5246, section 7.2.2).
                 (Version::Tls12, HELLO_REQUEST, Kernel::Client { .. })
                 | (Version::Tls12, CLIENT_HELLO, Kernel::Server(_)) => {
-                    self.seal(ALERT, &[WARNING, alert::NO_RENEGOTIATION], out)?;
+                    if !self.closed {
+                        self.seal(ALERT, &[WARNING, alert::NO_RENEGOTIATION], out)?;
+                    }
                 }
                 _ => return Err(Fail::unexpected(format!("a TLS message of type {kind} came after the handshake"))),
             }

@@ -157,7 +157,8 @@ impl Session {
         }
     }
 
-    /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`].
+    /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`]. A key update, which
+    /// goes ahead of one record in eight million, is not among them.
     pub fn written_len(&self, plain: usize) -> usize {
         match &self.0 {
             State::Traffic(traffic) => traffic.written_len(plain),

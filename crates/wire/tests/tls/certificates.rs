@@ -1,6 +1,6 @@
 //! Whose certificate is taken, on either side.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use weir_wire::tls::{
     ClientConfig, ClientOptions, ClientsMust, Identity, ServerConfig, ServerOptions, TlsErrorKind, Version,
 };
@@ -11,8 +11,9 @@ use crate::pair::{Pair, client, p256, rsa, server};
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Authority {
+    fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
@@ -34,7 +35,7 @@ const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
 
 #[test]
 fn a_servers_certificate_must_come_from_the_authorities_given() {
-    let authority = Authority::new();
+    let authority = Authority::new("ours");
     for version in VERSIONS {
         let trusting = |authorities: Vec<u8>| {
             client(|o| {
@@ -54,11 +55,13 @@ fn a_servers_certificate_must_come_from_the_authorities_given() {
             let error = pair.server.take(&alert).unwrap_err().to_string();
             assert!(error.contains("bad_certificate (42)"), "{error}");
             // Another authority.
-            let error = Pair::named(&trusting(Authority::new().pem()), &server, name).settle().unwrap_err();
-            assert_eq!(error.kind(), TlsErrorKind::Certificate, "{error}");
+            let error = Pair::named(&trusting(Authority::new("another").pem()), &server, name).settle().unwrap_err();
+            assert_eq!(error.kind(), TlsErrorKind::Certificate);
+            let text = "the peer's certificate is refused: it comes from none of the authorities given";
+            assert_eq!(error.to_string(), text);
         }
         // Two files in one.
-        let both = [Authority::new().pem(), authority.pem()].concat();
+        let both = [Authority::new("another").pem(), authority.pem()].concat();
         let server = server(|o| o.identities = vec![authority.issue("localhost", |_| ())]);
         Pair::new(&trusting(both), &server).settle().unwrap();
         // One that is over.
@@ -100,14 +103,17 @@ fn an_authority_given_may_itself_be_the_server() {
     let error = Pair::named(&trusting, &server, "other.test").settle().unwrap_err();
     assert_eq!(error.kind(), TlsErrorKind::Certificate, "{error}");
     let error = Pair::new(&client(|o| o.authorities = Some(p256().chain)), &server).settle().unwrap_err();
-    assert_eq!(error.kind(), TlsErrorKind::Certificate, "{error}");
+    assert_eq!(error.kind(), TlsErrorKind::Certificate);
+    let text =
+        "the peer's certificate is refused: it is an authority's own certificate, and none of the authorities given";
+    assert_eq!(error.to_string(), text);
 }
 
 #[test]
 fn a_client_can_be_asked_for_a_certificate() {
-    let authority = Authority::new();
+    let authority = Authority::new("ours");
     let good = authority.issue("client", |_| ());
-    let bad = Authority::new().issue("client", |_| ());
+    let bad = Authority::new("another").issue("client", |_| ());
     for version in VERSIONS {
         let with = |identity: Option<&Identity>| {
             client(|o| {
