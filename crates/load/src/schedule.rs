@@ -44,7 +44,7 @@ pub(crate) enum Timetable {
 }
 
 impl Timetable {
-    /// The timetable of a shape that [`check`] found right; `None` for loads that are not open. The warm-up is in
+    /// The timetable of a shape that [`check()`] found right; `None` for loads that are not open. The warm-up is in
     /// nanoseconds.
     pub(crate) fn new(shape: &Shape, warmup: u64, duration: u64) -> Option<Timetable> {
         match shape {

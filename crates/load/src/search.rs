@@ -1,7 +1,7 @@
 //! The highest open rate that meets conditions: `--find-max 'p99<5ms, errors<0.1%'`.
 //!
 //! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is told which rates
-//! met the conditions and names the next one. [`judge`] says what a load's result means.
+//! met the conditions and names the next one. [`mod@judge`] says what a load's result means.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ pub enum SearchProgress {
 /// the spacing of arrivals if its shape is open with one rate; else they are evenly spaced. Think times are left out.
 ///
 /// # Errors
-/// As for [`crate::run`], of the first trial that could not be run; and an order or options that make no search. A stop
+/// As for [`crate::run()`], of the first trial that could not be run; and an order or options that make no search. A stop
 /// is no error: the result has what was found until then.
 pub fn find_max(
     spec: &LoadSpec,
