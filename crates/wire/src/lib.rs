@@ -5,6 +5,8 @@
 //! for a head that came in pieces, from the parser's own bounded buffer); nothing is copied and nothing is
 //! allocated for a message that comes in one piece.
 //!
+//! [`h2`] has HTTP/2's ([`h2::Client`], [`h2::Server`]), with header compression and flow control inside, pulled alike.
+//!
 //! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, to go between the socket and either.
 //!
 //! This crate does not know sockets, clocks or threads.

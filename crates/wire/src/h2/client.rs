@@ -1,7 +1,7 @@
 //! The client half of a connection.
 
 use super::conn::{Conn, Event, Own};
-use super::hpack::{put_digits, put_name, put_text};
+use super::hpack::{put_content_length, put_path_name, put_text};
 use super::streams::{ANY, is};
 use super::{Body, Cause, Code, H2Error, Headers, Limits, Output, Prepared, Refused};
 
@@ -186,14 +186,13 @@ impl Client {
         conn.put_block(id, ends, out.buffer(), |encoder, out| {
             encoder.head(request, out, |out| {
                 if request.path_changes() {
-                    put_name(out, ":path");
+                    put_path_name(out);
                     put_text(out, path);
                 }
             });
             request.put_changing(values, out);
             if !ends || request.says_empty() {
-                put_name(out, "content-length");
-                put_digits(out, body.len() as u64);
+                put_content_length(out, body.len() as u64);
             }
         });
         let state = if request.bodiless() { is::BODILESS } else { 0 } | if ends { is::SENT } else { 0 };

@@ -2,7 +2,7 @@
 
 use super::class::is_value;
 use super::conn::{Conn, Event, Own};
-use super::hpack::{put_digits, put_name, put_text};
+use super::hpack::{put_content_length, put_digits, put_name, put_text};
 use super::prepared::check_header;
 use super::streams::{ANY, is};
 use super::{Body, Cause, Code, Fault, H2Error, Headers, Limits, Output, PREFACE, Prepared, Refused, Violation};
@@ -290,8 +290,7 @@ impl Server {
                 put_text(out, value);
             }
             if status != 204 {
-                put_name(out, "content-length");
-                put_digits(out, if status == 205 { 0 } else { body.len() as u64 });
+                put_content_length(out, if status == 205 { 0 } else { body.len() as u64 });
             }
         });
         self.conn.streams.at(slot).state |= is::ANSWERING;

@@ -230,6 +230,20 @@ pub(in crate::h2) fn put_name(out: &mut Vec<u8>, name: &str) {
     }
 }
 
+/// Appends the beginning of a literal `:path` header.
+#[inline]
+pub(in crate::h2) fn put_path_name(out: &mut Vec<u8>) {
+    // Index 4 of the static table, in a prefix of 4 bits.
+    out.push(0x04);
+}
+
+/// Appends a literal `content-length` header.
+pub(in crate::h2) fn put_content_length(out: &mut Vec<u8>, length: u64) {
+    // Index 28 of the static table, in a prefix of 4 bits.
+    out.extend_from_slice(&[0x0f, 28 - 15]);
+    put_digits(out, length);
+}
+
 /// Appends a number as a string literal.
 pub(in crate::h2) fn put_digits(out: &mut Vec<u8>, mut number: u64) {
     // 2^64 has 20 digits.

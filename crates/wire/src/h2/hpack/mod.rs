@@ -10,7 +10,7 @@ mod statics;
 mod table;
 
 pub(super) use decode::{Reader, decode};
-pub(super) use encode::{Encoder, Field, put_digits, put_name, put_text};
+pub(super) use encode::{Encoder, Field, put_content_length, put_digits, put_name, put_path_name, put_text};
 pub(super) use table::Table;
 
 /// SETTINGS_HEADER_TABLE_SIZE before anything is said (RFC 9113 section 6.5.2); also the largest table made use of.
