@@ -268,3 +268,92 @@ fn what_cannot_be_sent_is_refused_with_its_name() {
     }
     assert!(matches!(Prepared::answer(101, &[], None), Err(EncodeError::BadStatus(101))));
 }
+
+#[test]
+fn a_request_cancelled_in_the_middle_of_a_frame() {
+    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    pipe.start();
+    for tag in 0..2 {
+        pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
+    }
+    let streams = pipe.run();
+    for stream in streams {
+        pipe.server.answer(stream, &ok(1000), Body::Copied(&[b'x'; 1000]), &mut pipe.to_client).unwrap();
+    }
+    pipe.take();
+    let bytes = std::mem::take(&mut pipe.to_client);
+    let (first, second) = bytes.split_at(500);
+    pipe.feed_client(first);
+    pipe.client.cancel(0, &mut pipe.to_server);
+    pipe.feed_client(second);
+    let seen = pipe.take();
+    assert!(matches!(&seen[..2], [Seen::Head(0, _), Seen::Data(0, _)]));
+    let rest: Vec<_> = seen[2..].iter().map(|seen| seen.to_string()[..2].to_owned()).collect();
+    assert_eq!(rest, ["1:", "1:", "1:"]);
+    assert_eq!(pipe.client.open(), 0);
+    // Nor does the server hear of it as an error.
+    assert!(pipe.run().is_empty());
+    assert_eq!((pipe.take(), pipe.server.open()), (vec![], 0));
+}
+
+#[test]
+fn an_answer_may_come_before_the_request_is_complete() {
+    let server = ServerOptions { stream_window: 10, ..ServerOptions::default() };
+    let mut pipe = Pipe::new(&ClientOptions::default(), &server);
+    pipe.start();
+    pipe.client.request(0, &with_method("POST"), Body::Copied(&[0; 1000]), &mut pipe.to_server).unwrap();
+    let bytes = std::mem::take(&mut pipe.to_server);
+    let stream = pipe.feed_server(&bytes).pop().unwrap();
+    // The window that the server gives is still on its way.
+    let late = std::mem::take(&mut pipe.to_client);
+    pipe.server.answer(stream, &ok(2), Body::Static(b"no"), &mut pipe.to_client).unwrap();
+    assert_eq!(pipe.server.open(), 1, "the request is not complete");
+    let answer = std::mem::take(&mut pipe.to_client);
+    pipe.take();
+    pipe.feed_client(&answer);
+    let seen: Vec<_> = pipe.take().iter().map(|seen| seen.to_string()).collect();
+    assert_eq!(seen[1..], ["0: \"no\"", "0: end"]);
+    assert_eq!(pipe.client.open(), 0);
+    pipe.feed_client(&late);
+    pipe.run();
+    assert_eq!(pipe.take(), [Seen::RequestReset(Cause::Peer(Code::CANCEL))]);
+    assert_eq!(pipe.server.open(), 0);
+}
+
+#[test]
+fn a_window_may_shrink_below_nothing_and_grow_again() {
+    let settings = |window: u32| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &window.to_be_bytes()].concat();
+    let options = ClientOptions { stream_window: 100, ..ClientOptions::default() };
+    let mut pipe = Pipe::new(&options, &ServerOptions::default());
+    pipe.start();
+    pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
+    let stream = pipe.run().pop().unwrap();
+    assert_eq!(pipe.server.answer(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client), Ok(Sent::Waiting));
+    let data = |out: &mut Vec<u8>| {
+        let bytes = std::mem::take(out);
+        let mut rest = &bytes[..];
+        let mut sizes = Vec::new();
+        while !rest.is_empty() {
+            let length = usize::from(rest[2]) | usize::from(rest[1]) << 8;
+            if rest[3] == 0 {
+                sizes.push(length);
+            }
+            rest = &rest[9 + length..];
+        }
+        sizes
+    };
+    assert_eq!(data(&mut pipe.to_client), [100]);
+    pipe.feed_server(&settings(30));
+    assert_eq!(data(&mut pipe.to_client), [0; 0], "70 below nothing");
+    pipe.feed_server(&settings(100));
+    assert_eq!(data(&mut pipe.to_client), [0; 0], "nothing");
+    pipe.feed_server(&settings(130));
+    assert_eq!(data(&mut pipe.to_client), [30]);
+    pipe.feed_server(&settings(0));
+    pipe.feed_server(&[0, 0, 4, 8, 0, 0, 0, 0, 1, 0, 0, 0, 130 + 10]);
+    assert_eq!(data(&mut pipe.to_client), [10]);
+    pipe.feed_server(&settings(1000));
+    assert_eq!(data(&mut pipe.to_client), [60]);
+    assert!(pipe.take().contains(&Seen::Sent));
+    assert_eq!(pipe.server.open(), 0);
+}
