@@ -437,6 +437,17 @@ fn goaway_tells_what_was_not_processed() {
 }
 
 #[test]
+fn a_later_goaway_does_not_say_more() {
+    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    pipe.feed_server(&[&weir_wire::h2::PREFACE[..], &settings(&[]), &get(1)].concat());
+    pipe.server.goodbye(&mut pipe.to_client);
+    pipe.server.goodbye(&mut pipe.to_client);
+    pipe.feed_server(&[get(3), frame(PING, 0, 0, b"")].concat());
+    assert_eq!(frames(&pipe.to_client)[1..], ["goaway 1 NO_ERROR", "goaway 1 FRAME_SIZE_ERROR"]);
+    assert_eq!(line(&pipe.take()), "settings | request GET http a / | request ends | error FrameSize");
+}
+
+#[test]
 fn pings_are_answered_and_settings_acknowledged() {
     let frames = [frame(PING, 0, 0, b"12345678"), settings(&[(3, 7)])];
     assert_eq!(client_sees(&ClientOptions::default(), &[], &frames).1, ["ping ack 12345678", "settings ack"]);

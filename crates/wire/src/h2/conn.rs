@@ -122,6 +122,8 @@ pub(super) struct Conn {
     pub(super) settings_acked: bool,
     /// GOAWAY was sent.
     pub(super) leaving: bool,
+    /// The last stream that it let go on: a later one must not say more (section 6.8).
+    promised: u32,
     pub(super) failed: Option<H2Error>,
 }
 
@@ -160,6 +162,7 @@ impl Conn {
             settings_seen: false,
             settings_acked: false,
             leaving: false,
+            promised: u32::MAX,
             failed: None,
             own,
         }
@@ -169,6 +172,7 @@ impl Conn {
     pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
         if !self.leaving && self.failed.is_none() {
             self.leaving = true;
+            self.promised = self.last;
             self.put_goaway(Code::NO_ERROR, out);
         }
     }
@@ -179,7 +183,7 @@ impl Conn {
     }
 
     fn put_goaway(&self, code: Code, out: &mut Vec<u8>) {
-        let last = if self.own.server { self.last } else { 0 };
+        let last = if self.own.server { self.last.min(self.promised) } else { 0 };
         let mut payload = [0; 8];
         payload[..4].copy_from_slice(&last.to_be_bytes());
         payload[4..].copy_from_slice(&code.0.to_be_bytes());

@@ -78,7 +78,7 @@ pub enum ServerEvent<'a> {
         /// Which request.
         stream: Stream,
     },
-    /// The answer whose [`Server::answer`] said [`Sent::Waiting`] has been written to the end.
+    /// What [`Server::answer`] or [`Server::data`] left [`Sent::Waiting`] has been written.
     Sent {
         /// Which.
         stream: Stream,
