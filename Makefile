@@ -11,7 +11,7 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench bench-many bench-instructions
+.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the table (about 4 minutes)"
@@ -20,6 +20,7 @@ help:
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
 	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
+	@echo "make bench-profile  say where the CPU of clients and origins goes, with perf (2 minutes)"
 	@echo "make bench-instructions  count instructions a request and compare them with bench/INSTRUCTIONS.csv"
 	@echo "make schema      write the JSON schemas of suite.toml and product.toml anew"
 
@@ -69,6 +70,13 @@ bench-many:
 	@scripts/apt-packages openssl
 	cargo build --release --locked -p weir -p weir-bench
 	target/release/peers many $(BENCH)
+
+# perf is the only way to see what the kernel does. Flame graphs are drawn when inferno-flamegraph is in PATH or PEERS_PATH.
+bench-profile:
+	@scripts/apt-packages nginx-light wrk openssl linux-perf
+	cargo build --release --locked -p weir -p weir-bench
+	PEERS_PATH="$${WEIR_HOME:-$${XDG_DATA_HOME:-$$HOME/.local/share}/weir}/peers/bin:$(PEERS_PATH)" \
+		target/release/peers profile --flames docs/flames $(BENCH)
 
 bench-instructions:
 	bench/instructions compare

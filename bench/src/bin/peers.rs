@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use weir_bench::peers::cases::{self, GROUPS, Group};
-use weir_bench::peers::many;
 use weir_bench::peers::record::{Record, Run};
 use weir_bench::peers::run::{self, Plan, Sample};
 use weir_bench::peers::server::Programs;
 use weir_bench::peers::tool::{self, Kind, Tool};
 use weir_bench::peers::{busy, certificate, facts, results};
+use weir_bench::peers::{many, profile};
 
 #[derive(Parser)]
 #[command(about = "Compares what load generators and origins cost, weir's among them")]
@@ -26,6 +26,8 @@ struct Args {
 enum Verb {
     /// Holds very many connections, and says what each costs
     Many(many::Args),
+    /// Tells where the CPU of clients and origins goes
+    Profile(profile::Args),
     /// Writes RESULTS.md anew from RESULTS.csv and RESULTS.json
     Write {
         /// The file to write
@@ -82,6 +84,7 @@ fn main() -> anyhow::Result<()> {
     match args.verb {
         None => compare(&args.compare),
         Some(Verb::Many(args)) => many::main(&args),
+        Some(Verb::Profile(args)) => profile::main(&args),
         Some(Verb::Write { out }) => {
             let record = Record::read(&out.with_extension("csv"))?;
             std::fs::write(&out, results::markdown(&record)).with_context(|| out.display().to_string())

@@ -13,6 +13,7 @@ pub mod facts;
 pub mod many;
 pub mod output;
 pub mod process;
+pub mod profile;
 pub mod ratio;
 pub mod record;
 pub mod results;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,30 +42,63 @@ pub fn spawn_on(cpu: usize, command: &mut Command) -> anyhow::Result<Child> {
 /// # Errors
 /// When it cannot be started, takes longer than `most`, or ends with a status other than 0.
 pub fn run_on(cpu: usize, command: &mut Command, folder: &Path, most: Duration) -> anyhow::Result<Ended> {
+    start_on(cpu, command, folder)?.end(most)
+}
+
+/// Starts a program on one CPU; `folder` takes what it prints.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start_on(cpu: usize, command: &mut Command, folder: &Path) -> anyhow::Result<Running> {
     let (out, err) = (folder.join("stdout"), folder.join("stderr"));
     command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let start = Instant::now();
-    let mut child = spawn_on(cpu, command)?;
-    let name = command.get_program().display();
-    let (status, cpu_us) = loop {
-        if let Some(ended) = try_wait4(child.id())? {
-            break ended;
-        }
-        if start.elapsed() > most {
-            child.kill()?;
-            child.wait()?;
-            bail!("{name} did not end within {} s", most.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let wall = start.elapsed();
-    let text = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let (stdout, stderr) = (text(&out)?, text(&err)?);
-    if status != 0 {
-        let why = stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty()).unwrap_or_default();
-        bail!("{name} ended with wait status {status}: {why}");
+    let child = spawn_on(cpu, command)?;
+    Ok(Running { child, start, name: command.get_program().display().to_string(), out, err })
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    start: Instant,
+    name: String,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Running {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
-    Ok(Ended { cpu_us, wall, stdout, stderr })
+
+    /// Waits for its end, at most so long since its start.
+    ///
+    /// # Errors
+    /// When it takes longer, or ends with a status other than 0.
+    pub fn end(mut self, most: Duration) -> anyhow::Result<Ended> {
+        let name = &self.name;
+        let (status, cpu_us) = loop {
+            if let Some(ended) = try_wait4(self.child.id())? {
+                break ended;
+            }
+            if self.start.elapsed() > most {
+                self.child.kill()?;
+                self.child.wait()?;
+                bail!("{name} did not end within {} s", most.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let wall = self.start.elapsed();
+        let text = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let (stdout, stderr) = (text(&self.out)?, text(&self.err)?);
+        if status != 0 {
+            let why = stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty()).unwrap_or_default();
+            bail!("{name} ended with wait status {status}: {why}");
+        }
+        Ok(Ended { cpu_us, wall, stdout, stderr })
+    }
 }
 
 /// The wait status and CPU (us) of a child that has ended.
@@ -103,6 +136,30 @@ pub fn cpu_so_far_us(pid: u32) -> io::Result<f64> {
                 sum += cpu_so_far_us(child)?;
             }
         }
+    }
+    Ok(sum)
+}
+
+/// The process among `pid` and its children that has used most CPU so far.
+///
+/// # Errors
+/// When the process is gone.
+pub fn busiest(pid: u32) -> io::Result<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+    let mut found = (pid, own_us(pid)?);
+    for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+        let us = own_us(child)?;
+        if us > found.1 {
+            found = (child, us);
+        }
+    }
+    Ok(found.0)
+}
+
+fn own_us(pid: u32) -> io::Result<f64> {
+    let mut sum = 0.0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        sum += on_cpu_us(&fs::read_to_string(thread?.path().join("schedstat"))?)?;
     }
     Ok(sum)
 }
@@ -145,6 +202,7 @@ mod tests {
             x = std::hint::black_box(x.wrapping_mul(i | 1));
         }
         assert!(cpu_so_far_us(std::process::id()).unwrap() > before);
+        assert!(busiest(std::process::id()).unwrap() > 0);
         assert_eq!(on_cpu_us("41422 141904 3\n").unwrap(), 41.422);
         assert!(on_cpu_us("\n").is_err());
     }

@@ -155,6 +155,11 @@ impl Server {
         format!("{scheme}://127.0.0.1:{}/bytes/{}", self.port, self.size)
     }
 
+    /// Its process; nginx's work is done by a child of it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU it has used so far, us.
     ///
     /// # Errors

@@ -1,0 +1,58 @@
+//! HTTP/1.1: both halves, with what weir sends itself.
+
+use std::hint::black_box;
+
+use anyhow::bail;
+use weir_wire::h1::{AnswerEvent, Answers, Limits, RequestEvent, Requests, encode};
+
+pub const ANSWER_HEAD: &str =
+    "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nContent-Type: application/octet-stream\r\nContent-Length: 128\r\n\r\n";
+pub const REQUEST: &[u8] = b"GET /bytes/128 HTTP/1.1\r\nHost: 127.0.0.1:9000\r\n\r\n";
+
+/// An answer of 128 bytes that comes in one piece, from the connection's point of view.
+pub fn parse_answer(count: u64) -> anyhow::Result<()> {
+    let mut bytes = ANSWER_HEAD.as_bytes().to_vec();
+    bytes.resize(bytes.len() + 128, b'x');
+    let mut answers = Answers::new(Limits::default());
+    for _ in 0..count {
+        answers.request_sent(false);
+        let mut input = black_box(&bytes[..]);
+        let mut ended = false;
+        while let Some(event) = answers.next(&mut input)? {
+            ended = matches!(event, AnswerEvent::End { .. });
+            black_box(&event);
+        }
+        if !ended {
+            bail!("the answer did not end");
+        }
+    }
+    Ok(())
+}
+
+/// The request that weir sends, as the origin reads it.
+pub fn parse_request(count: u64) -> anyhow::Result<()> {
+    let mut requests = Requests::new(Limits::default());
+    for _ in 0..count {
+        let mut input = black_box(REQUEST);
+        let mut ended = false;
+        while let Some(event) = requests.next(&mut input)? {
+            ended = matches!(event, RequestEvent::End { .. });
+            black_box(&event);
+        }
+        if !ended {
+            bail!("the request did not end");
+        }
+    }
+    Ok(())
+}
+
+/// A GET with one header. The engine does this once a load and then copies the bytes.
+pub fn encode_request(count: u64) -> anyhow::Result<()> {
+    let mut out = Vec::with_capacity(256);
+    for _ in 0..count {
+        out.clear();
+        encode::request(&mut out, black_box("GET"), black_box("/bytes/128"), &[("Host", "127.0.0.1:9000")], b"")?;
+        black_box(&out);
+    }
+    Ok(())
+}
