@@ -59,7 +59,7 @@ fn requests() -> Vec<Prepared> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn what_one_half_says_the_other_hears(
