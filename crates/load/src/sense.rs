@@ -13,8 +13,8 @@ pub(crate) const LONGEST_S: f64 = 86_400.0;
 /// More requests in flight on one connection are no order but a slip.
 const MOST_LANES: u32 = 65_535;
 
-/// More lanes in all than a worker could number.
-const MOST_LANES_IN_ALL: u64 = 1 << 30;
+/// More lanes in all would want gigabytes.
+const MOST_LANES_IN_ALL: u64 = 1 << 24;
 
 /// Checks an order.
 ///

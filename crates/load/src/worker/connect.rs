@@ -56,6 +56,9 @@ impl Worker {
         let number = self.share.number(id);
         let source = self.plan.source(number, self.made);
         self.made += 1;
+        if self.plan.connect_gap.is_some() && self.made <= u64::from(self.share.connections) {
+            self.last_up = now;
+        }
         match io.connect(&self.plan.goal(number).address, source) {
             Ok(conn) => {
                 let slot = conn.slot();
@@ -95,6 +98,7 @@ impl Worker {
     pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         self.connecting -= 1;
         self.up += 1;
+        self.last_up = now;
         let room = self.plan.room;
         let seat = self.pool.seat(id);
         seat.state = State::Up;

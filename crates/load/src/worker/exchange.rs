@@ -68,6 +68,9 @@ impl Worker {
         } else if !self.send_two(io, id, lane_id) {
             self.give_back(due);
             self.pool.lane(lane_id).does = Does::Nothing;
+            if self.pool.seat(id).room == 0 {
+                self.close_used_up(io, id, now);
+            }
             return;
         }
         let seat = &mut self.pool.seats[id as usize];

@@ -125,6 +125,8 @@ pub(crate) struct Worker {
 
     /// Attempts to connect so far.
     made: u64,
+    /// When a connection came up last, or was first tried, if they are made at a rate.
+    last_up: u64,
     /// Connections that brought an answer.
     used: u64,
 
@@ -204,6 +206,7 @@ impl Worker {
             busy: 0,
             wanting: 0,
             made: 0,
+            last_up: 0,
             used: 0,
             window: NEVER,
             end: NEVER,
@@ -282,8 +285,10 @@ impl Worker {
     /// All connections are up, or no more can be hoped for.
     fn is_ready(&self, now: u64, begun: u64) -> bool {
         let tried = now - begun;
+        // As long as some come up others may.
+        let in_vain = now.saturating_sub(begun.max(self.last_up));
         self.up == self.pool.len()
-            || tried >= self.plan.timeout
+            || in_vain >= self.plan.timeout
             || (self.up == 0 && self.hopeless && tried >= REFUSED_FOR && self.failed_once())
     }
 

@@ -53,7 +53,12 @@ impl Worker {
                 }
             }
         }
-        self.flush(io, id);
+        if self.pool.seats[id as usize].conn == conn {
+            self.flush(io, id);
+        } else {
+            // They were for the connection that is gone; there may be a new one already.
+            self.frames.clear();
+        }
         self.held = before;
     }
 
@@ -145,7 +150,7 @@ impl Worker {
     }
 
     /// A connection that takes no more requests is closed with its last answer.
-    fn close_used_up<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    pub(super) fn close_used_up<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         let seat = self.pool.seat(id);
         if seat.state != State::Up {
             // It goes away before it was of use.
