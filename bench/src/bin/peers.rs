@@ -9,7 +9,7 @@ use weir_bench::peers::record::{Record, Run};
 use weir_bench::peers::run::{self, Plan, Sample};
 use weir_bench::peers::server::Programs;
 use weir_bench::peers::tool::{self, Kind, Tool};
-use weir_bench::peers::{busy, certificate, facts, results};
+use weir_bench::peers::{busy, certificate, facts, fill, results};
 use weir_bench::peers::{many, profile};
 
 #[derive(Parser)]
@@ -87,7 +87,7 @@ fn main() -> anyhow::Result<()> {
         Some(Verb::Profile(args)) => profile::main(&args),
         Some(Verb::Write { out }) => {
             let record = Record::read(&out.with_extension("csv"))?;
-            std::fs::write(&out, results::markdown(&record)).with_context(|| out.display().to_string())
+            write(&record, &out)
         }
     }
 }
@@ -124,9 +124,20 @@ fn compare(args: &Compare) -> anyhow::Result<()> {
     let mut record = Record::read(&csv)?;
     record.replace(measured);
     record.write(&csv)?;
-    std::fs::write(&args.out, results::markdown(&record)).with_context(|| args.out.display().to_string())?;
+    write(&record, &args.out)?;
     println!("{}, .csv and .json written", args.out.display());
     Ok(())
+}
+
+/// The results, and beside them what was to be reached on the page of the engine.
+fn write(record: &Record, out: &std::path::Path) -> anyhow::Result<()> {
+    std::fs::write(out, results::markdown(record)).with_context(|| out.display().to_string())?;
+    match out.parent().filter(|folder| folder.ends_with("bench")) {
+        Some(bench) => {
+            fill::fill(&bench.with_file_name("docs").join("engine.md"), "targets", &results::targets(record))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The groups that patterns name; all without any.

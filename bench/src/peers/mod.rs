@@ -10,6 +10,7 @@ pub mod capture;
 pub mod cases;
 pub mod certificate;
 pub mod facts;
+pub mod fill;
 pub mod many;
 pub mod output;
 pub mod process;

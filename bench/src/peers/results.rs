@@ -18,7 +18,8 @@ pub fn markdown(record: &Record) -> String {
         "# What weir costs beside its peers\n\nWritten by `make bench`; `README.md` says how it measures, `docs/engine.md` why the numbers are what they are.\n",
     );
     out.push_str(READING);
-    summary(&mut out, record);
+    out.push_str("\n## What was to be reached\n\n");
+    out.push_str(&targets(record));
     for group in GROUPS {
         for cell in cells(record, group) {
             let of_cell = OfCell::new(record, cell);
@@ -55,9 +56,9 @@ fn cells(record: &Record, group: Group) -> BTreeSet<Cell> {
     record.samples.iter().map(|sample| sample.cell).filter(|cell| cell.group == group).collect()
 }
 
-/// Every ratio of which a target is set, in one table.
-fn summary(out: &mut String, record: &Record) {
-    out.push_str("\n## What was to be reached\n\n| what | beside | weir / it | target | |\n|---|---|---|---|---|\n");
+/// Everything of which a target is set, in one table.
+pub fn targets(record: &Record) -> String {
+    let mut out = String::from("| what | beside | weir / it | target | |\n|---|---|---|---|---|\n");
     for cell in GROUPS.into_iter().flat_map(|group| cells(record, group)) {
         let of_cell = OfCell::new(record, cell);
         if cell.group.part() == Part::Open {
@@ -74,6 +75,7 @@ fn summary(out: &mut String, record: &Record) {
             let _ = writeln!(out, "| {} | {} | {shown} | <= {most:.2} | {judged} |", cell.title(), subject.name());
         }
     }
+    out
 }
 
 fn target(cell: &Cell, subject: Subject) -> Option<f64> {

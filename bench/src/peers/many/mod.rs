@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::{busy, certificate, facts, process, tool};
+use super::{busy, certificate, facts, fill, process, tool};
 use certificate::Certificate;
 use memory::Memory;
 
@@ -52,6 +52,9 @@ pub struct Args {
     /// Where to write
     #[arg(long, default_value = "bench/MANY.md")]
     out: PathBuf,
+    /// The page on the engine, in which what was to be reached is filled in
+    #[arg(long, default_value = "docs/engine.md")]
+    engine: PathBuf,
     #[command(flatten)]
     quiet: busy::Args,
 }
@@ -105,6 +108,7 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
     }
     let text = page::markdown(&facts, &reasons, &parts);
     std::fs::write(&args.out, &text).with_context(|| args.out.display().to_string())?;
+    fill::fill(&args.engine, "many", &page::targets(&parts))?;
     print!("{text}");
     Ok(())
 }
@@ -170,7 +174,6 @@ fn client(args: &Args, spoken: Spoken, connections: u32, seconds: u32, port: u16
     if let Some(threads) = args.threads {
         command.args(["-t", &threads.to_string()]);
     }
-    command.args(["--source", &sources(connections, memory::ports())]);
     let scheme = match spoken {
         Spoken::Plain => "http",
         Spoken::Tls => {
@@ -180,14 +183,6 @@ fn client(args: &Args, spoken: Spoken, connections: u32, seconds: u32, port: u16
     };
     command.arg(format!("{scheme}://127.0.0.1:{port}/bytes/128"));
     command
-}
-
-/// As many loopback addresses as it takes for each to connect from a third of its ports. The kernel gives out every second
-/// port first, and when those are used looks at all of them again for each further connection, which takes a millisecond.
-fn sources(connections: u32, ports: u32) -> String {
-    let names: Vec<String> =
-        (0..connections.div_ceil((ports / 3).max(1))).map(|at| format!("127.0.1.{}", at + 1)).collect();
-    names.join(",")
 }
 
 fn listening(child: &mut Child) -> anyhow::Result<u16> {
@@ -223,13 +218,6 @@ impl Drop for Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sources_are_enough() {
-        assert_eq!(sources(64, 28_000), "127.0.1.1");
-        assert_eq!(sources(200_000, 28_232).split(',').count(), 22);
-        assert_eq!(sources(3, 1).split(',').count(), 3);
-    }
 
     #[test]
     fn a_command_is_shown_without_folders() {

@@ -45,11 +45,58 @@ pub fn markdown(facts: &[(String, String)], busy: &[String], parts: &[Part]) -> 
     out
 }
 
+/// What was to be reached, of all protocols, as one table.
+pub fn targets(parts: &[Part]) -> String {
+    let mut out = String::from("| what | | to reach | |\n|---|---|---|---|\n");
+    for part in parts {
+        for row in rows(part).iter().filter(|row| row.reached.is_some()) {
+            let _ =
+                writeln!(out, "| {}, {} | {} | {} | {} |", part.name(), row.what, row.value, row.target, row.judged());
+        }
+    }
+    out
+}
+
+/// A line of the table.
+struct Row {
+    what: String,
+    value: String,
+    target: String,
+    reached: Option<bool>,
+}
+
+impl Row {
+    fn judged(&self) -> &'static str {
+        self.reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" })
+    }
+}
+
+impl Part {
+    fn name(&self) -> &'static str {
+        match self.spoken {
+            Spoken::Plain => "HTTP/1.1",
+            Spoken::Tls => "HTTP/1.1 over TLS 1.3",
+        }
+    }
+}
+
 fn one(out: &mut String, part: &Part) {
-    let name = match part.spoken {
-        Spoken::Plain => "HTTP/1.1",
-        Spoken::Tls => "HTTP/1.1 over TLS 1.3",
-    };
+    let _ = write!(
+        out,
+        "\n## {}: {} connections, {} requests/s\n\n| what | | to reach | |\n|---|---|---|---|\n",
+        part.name(),
+        grouped(part.connections.into()),
+        grouped(part.rate.into())
+    );
+    for row in rows(part) {
+        let _ = writeln!(out, "| {} | {} | {} | {} |", row.what, row.value, row.target, row.judged());
+    }
+    over_time(out, &part.many.samples);
+    let [client, origin] = &part.many.commands;
+    let _ = write!(out, "\n`{origin}`\n\n`{client}`\n");
+}
+
+fn rows(part: &Part) -> Vec<Row> {
     let (few, many) = (highest(&part.few.samples), highest(&part.many.samples));
     let more = f64::from(part.connections.saturating_sub(FEW).max(1));
     let of_each = |many: u64, few: u64| many.saturating_sub(few) as f64 / more;
@@ -61,15 +108,9 @@ fn one(out: &mut String, part: &Part) {
     let number = |of: &str| told[of].as_u64().unwrap_or(0);
     let total = |of: &str| told["total"][of].as_u64().unwrap_or(0);
     let all = u64::from(part.connections);
-    let _ = write!(
-        out,
-        "\n## {name}: {} connections, {} requests/s\n\n| what | | to reach | |\n|---|---|---|---|\n",
-        grouped(all),
-        grouped(part.rate.into())
-    );
-    let mut row = |what: &str, value: String, target: &str, reached: Option<bool>| {
-        let judged = reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" });
-        let _ = writeln!(out, "| {what} | {value} | {target} | {judged} |");
+    let mut rows = Vec::new();
+    let mut row = |what: &str, value: String, target: &str, reached| {
+        rows.push(Row { what: what.to_owned(), value, target: target.to_owned(), reached });
     };
     let (used, open) = (number("connections_used"), number("most_open"));
     row("open at a time", grouped(open), &grouped(all), Some(open == all));
@@ -77,13 +118,8 @@ fn one(out: &mut String, part: &Part) {
     row("set up in", format!("{:.1} s", part.many.set_up_s), "< 60 s", Some(part.many.set_up_s < 60.0));
     for (at, who) in ["client", "origin"].into_iter().enumerate() {
         let bytes = of_each(many.private[at], few.private[at]);
-        let target = format!("<= {most_bytes:.0} B");
-        row(
-            &format!("user memory of a connection, {who}"),
-            format!("{bytes:.0} B"),
-            &target,
-            Some(bytes <= most_bytes),
-        );
+        let (value, target) = (format!("{bytes:.0} B"), format!("<= {most_bytes:.0} B"));
+        row(&format!("user memory of a connection, {who}"), value, &target, Some(bytes <= most_bytes));
     }
     row("kernel memory of a connection, both ends", format!("{:.0} B", of_each(many.kernel, few.kernel)), "", None);
     row("buffers of TCP at most", format!("{:.1} MiB", mib(many.tcp)), "", None);
@@ -91,12 +127,8 @@ fn one(out: &mut String, part: &Part) {
     let carried = rate >= 0.99 * f64::from(part.rate);
     row("right answers a second", grouped(rate as u64), &grouped(part.rate.into()), Some(carried));
     let wrong: u64 = told["total"]["errors"].as_object().map_or(0, |all| all.values().filter_map(Value::as_u64).sum());
-    row(
-        "right, wrong, unsent",
-        format!("{}, {}, {}", grouped(total("right")), wrong, total("unsent")),
-        "all right",
-        Some(wrong + total("unsent") == 0),
-    );
+    let counts = format!("{}, {wrong}, {}", grouped(total("right")), total("unsent"));
+    row("right, wrong, unsent", counts, "all right", Some(wrong + total("unsent") == 0));
     for (of, name) in [("latency", "latency"), ("lag", "lag"), ("connect", "connecting"), ("handshake", "handshake")] {
         let us = |quantile: &str| told[of][quantile].as_f64().unwrap_or(0.0);
         if us("max_us") > 0.0 {
@@ -104,9 +136,7 @@ fn one(out: &mut String, part: &Part) {
             row(&format!("{name}: p50, p99, p99.9"), text, "", None);
         }
     }
-    over_time(out, &part.many.samples);
-    let [client, origin] = &part.many.commands;
-    let _ = write!(out, "\n`{origin}`\n\n`{client}`\n");
+    rows
 }
 
 fn over_time(out: &mut String, samples: &[Memory]) {

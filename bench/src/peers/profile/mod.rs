@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use super::cases::Wire;
 use super::server::{self, Programs, Server};
 use super::tool::{self, Kind, Load, Tool};
-use super::{busy, certificate, facts, process};
+use super::{busy, certificate, facts, fill, process};
 use place::{PLACES, Place, Shares};
 
 /// Seconds of a load, and of the part of it that is looked at.
@@ -37,6 +37,9 @@ pub struct Args {
     /// A folder that takes flame graphs of weir's client and origin, made with inferno if that is there
     #[arg(long)]
     flames: Option<PathBuf>,
+    /// The page on the engine, in which the tables are filled in
+    #[arg(long, default_value = "docs/engine.md")]
+    engine: PathBuf,
     #[command(flatten)]
     quiet: busy::Args,
 }
@@ -118,6 +121,11 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
     }
     let text = markdown(&facts, &reasons, &clients, &servers);
     std::fs::write(&args.out, &text).with_context(|| args.out.display().to_string())?;
+    let mut tables = String::new();
+    table(&mut tables, &clients);
+    tables.push('\n');
+    table(&mut tables, &servers);
+    fill::fill(&args.engine, "profile", &tables)?;
     print!("{text}");
     Ok(())
 }
