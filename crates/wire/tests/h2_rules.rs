@@ -173,6 +173,15 @@ fn what_is_odd_and_allowed() {
             vec![head(END_STREAM, &[(":status", "304"), ("content-length", "7")])],
             "0: 304 length 7 content-length: 7 | 0: end",
         ),
+        (
+            vec![
+                ok(),
+                frame(DATA, PADDED, 1, b"\x03appp"),
+                frame(DATA, PADDED | END_STREAM, 1, b"\x02bpp"),
+                settings(&[]),
+            ],
+            "0: 200 | 0: \"ab\" | 0: end | settings",
+        ),
         // Frames that may cross the end of the stream (section 5.1).
         (
             vec![head(END_STREAM, &[(":status", "200")]), frame(RST_STREAM, 0, 1, &[0; 4]), update(1, 1)],
@@ -374,6 +383,68 @@ fn windows_are_kept_and_refreshed() {
     // Before the client has acknowledged our SETTINGS it cannot know.
     let (seen, _) = server_sees(&small, &[post(1, &[]), frame(DATA, PADDED, 1, b"\x08xxpppppppp")]);
     assert_eq!(seen, "request GET http a / | request \"xx\"");
+}
+
+#[test]
+fn the_window_of_the_connection_is_kept() {
+    let options = ServerOptions { stream_window: 1 << 20, connection_window: 0, ..ServerOptions::default() };
+    // Padding counts against it, and so does what nobody wants. Refreshed when half is used, it is never full but by
+    // frames that are larger than half of it.
+    let options = ServerOptions { max_frame: 70_000, ..options };
+    let (seen, sent) = server_sees(&options, &[post(1, &[]), frame(DATA, 0, 1, &[0; 65_536])]);
+    assert_eq!(seen, "request GET http a / | error WindowExceeded");
+    assert_eq!(sent, ["goaway 1 FLOW_CONTROL_ERROR"]);
+    let (seen, sent) = server_sees(&options, &[post(1, &[]), frame(DATA, 0, 1, &[0; 65_535])]);
+    assert!(seen.starts_with("request GET http a / | request \""));
+    assert_eq!(sent, ["window 0 65535"]);
+}
+
+#[test]
+fn a_block_that_changes_the_table_is_read_each_time() {
+    let insert = |stream| frame(HEADERS, ENDS, stream, b"\x88\x40\x01a\x01b");
+    let frames = [insert(1), insert(3), frame(HEADERS, ENDS, 5, b"\x88\xbe\xbf")];
+    let want = "0: 200 a: b | 0: end | 1: 200 a: b | 1: end | 2: 200 a: b, a: b | 2: end";
+    assert_eq!(client_sees(&ClientOptions::default(), &["GET"; 3], &frames).0, want);
+}
+
+#[test]
+fn a_name_from_a_table_says_nothing_about_the_value() {
+    // `server` from the static table; `te` from the dynamic one, where its value was right.
+    for (block, want) in [
+        (&b"\x88\x0f\x27\x03a\nb"[..], "0: reset: Malformed(BadValue)"),
+        (b"\x88\x0f\x27\x02 b", "0: reset: Malformed(BadValue)"),
+        (b"\x88\x40\x02te\x08trailers\x7e\x04gzip", "0: reset: Malformed(ConnectionHeader)"),
+        (b"\x88\x40\x02te\x08trailers\x0f\x2f\x08trailers", "0: 200 te: trailers, te: trailers | 0: end"),
+        (b"\x88\x40\x01a\x02b\n\x0f\x2f\x01c", "0: reset: Malformed(BadValue)"),
+    ] {
+        assert_eq!(client(&[frame(HEADERS, ENDS, 1, block)]), want);
+    }
+}
+
+#[test]
+fn what_brings_something_forward_is_no_flood() {
+    let limits = Limits { idle_frames: 10, resets: 5, ..Limits::default() };
+    let server = ServerOptions { limits, ..ServerOptions::default() };
+    // As many streams that end well as are reset.
+    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &server);
+    pipe.start();
+    let answer = weir_wire::h2::Prepared::answer(200, &[], Some(30)).unwrap();
+    for n in 0..20 {
+        let stream = pipe.feed_server(&get(4 * n + 1)).pop().unwrap();
+        pipe.server.answer(stream, &answer, weir_wire::h2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+        pipe.feed_server(&[get(4 * n + 3), frame(RST_STREAM, 0, 4 * n + 3, &[0; 4])].concat());
+    }
+    assert_eq!(pipe.server.open(), 0);
+    // Windows by the byte, as long as each lets something go.
+    pipe.feed_server(&settings(&[(4, 0)]));
+    let stream = pipe.feed_server(&get(101)).pop().unwrap();
+    pipe.server.answer(stream, &answer, weir_wire::h2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+    for _ in 0..30 {
+        pipe.feed_server(&update(101, 1));
+    }
+    assert_eq!(pipe.server.open(), 0);
+    let seen = line(&pipe.take());
+    assert!(seen.ends_with("sent") && !seen.contains("error"), "{seen}");
 }
 
 #[test]

@@ -262,6 +262,21 @@ fn a_changed_limit_is_told_and_nothing_is_ever_wrong() {
 }
 
 #[test]
+fn a_limit_is_told_also_where_nothing_has_to_leave_the_table() {
+    let request = request("/", &[("x-one", "1")]);
+    let want = [(":path", "/"), ("x-one", "1")];
+    let (mut encoder, mut table) = (Encoder::new(), Table::new(4096));
+    for _ in 0..3 {
+        round(&mut encoder, &mut table, &request, &want);
+    }
+    let quiet = round(&mut encoder, &mut table, &request, &want);
+    encoder.set_peer_limit(1000);
+    // The update is three bytes.
+    assert_eq!(round(&mut encoder, &mut table, &request, &want), quiet + 3);
+    assert_eq!(round(&mut encoder, &mut table, &request, &want), quiet);
+}
+
+#[test]
 fn what_finds_no_place_is_sent_as_it_is() {
     let long = "v".repeat(3000);
     let (mut encoder, mut table) = (Encoder::new(), Table::new(4096));
