@@ -121,7 +121,10 @@ fn rows(part: &Part) -> Vec<Row> {
         let (value, target) = (format!("{bytes:.0} B"), format!("<= {most_bytes:.0} B"));
         row(&format!("user memory of a connection, {who}"), value, &target, Some(bytes <= most_bytes));
     }
-    row("kernel memory of a connection, both ends", format!("{:.0} B", of_each(many.kernel, few.kernel)), "", None);
+    // Not the highest with few: sockets of a run before may still have been closing then.
+    let samples = part.few.samples.iter().chain(&part.many.samples);
+    let least = samples.map(|sample| sample.kernel).min().unwrap_or(0);
+    row("kernel memory of a connection, both ends", format!("{:.0} B", of_each(many.kernel, least)), "", None);
     row("buffers of TCP at most", format!("{:.1} MiB", mib(many.tcp)), "", None);
     let rate = told["rate"].as_f64().unwrap_or(f64::NAN);
     let carried = rate >= 0.99 * f64::from(part.rate);
