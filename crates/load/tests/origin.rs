@@ -144,7 +144,7 @@ fn by_http_2_with_and_without_tls() {
 #[test]
 fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
     for tls in [false, true] {
-        for size in [10, 200_000] {
+        for size in [10, 300_000] {
             let origin = origin(DriverChoice::Auto, tls);
             let mut spec = LoadSpec {
                 tls: tls.then(TlsSpec::default),

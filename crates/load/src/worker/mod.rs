@@ -260,6 +260,7 @@ impl Worker {
             }
             let now = self.clock.now();
             self.sweep(driver, now);
+            self.connect_some(driver);
             if !reported && self.is_ready(now, begun) {
                 reported = true;
                 let ready = Ready {
