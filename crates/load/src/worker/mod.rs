@@ -11,9 +11,11 @@
 //! - [`timeline`]: phases, seconds, due times.
 //! - [`patience`]: who has waited too long.
 //! - [`think`]: think times.
+//! - [`ending`]: what is given up, closed and said at the end.
 //! - [`vigil`]: being awake when a request falls due.
 
 mod connect;
+mod ending;
 mod exchange;
 mod one;
 mod patience;
@@ -42,10 +44,10 @@ use crate::cpu::CpuTime;
 use crate::mix::Mix;
 use crate::plan::{Plan, Share};
 use crate::recorder::{Histo, Phase, Slab, histo};
-use crate::shared::{Message, Outcome, Ready, Shared};
+use crate::shared::{Message, Ready, Shared};
 use crate::tally::Tally;
 use patience::Patience;
-use seat::{Does, Pool, State};
+use seat::{Pool, State};
 use secure::Secure;
 pub(crate) use secure::TlsBooks;
 use two::NOBODY;
@@ -56,9 +58,6 @@ const SWEEP: u64 = 10 * MILLI;
 
 /// When nobody listens at all, trying goes on for no longer than this.
 const REFUSED_FOR: u64 = 2 * SECOND;
-
-/// How long the connections may take to close at the end.
-const CLOSING: u64 = 200 * MILLI;
 
 /// Where the next request of a free connection comes from.
 #[derive(Debug)]
@@ -303,36 +302,6 @@ impl Worker {
         self.connect_failure.is_some()
     }
 
-    /// What will not be answered any more is counted.
-    fn give_up<D: Driver>(&mut self, driver: &mut D) {
-        let now = self.clock.now();
-        for id in 0..self.pool.len() {
-            let seat = self.pool.seat(id);
-            if seat.busy > 0
-                && let Some(conn) = seat.conn.take()
-            {
-                driver.abort(conn);
-            }
-            self.fail_lanes(id, ErrorKind::Timeout, now);
-            if self.pool.seat(id).wants == 0 {
-                continue;
-            }
-            for lane in self.pool.lanes_of(id) {
-                if self.pool.lane(lane).does == Does::Want {
-                    let due = self.wanted(id, lane);
-                    self.never_sent(due, now);
-                }
-            }
-        }
-        while let Some(due) = self.oldest_waiting() {
-            self.never_sent(due, now);
-        }
-        self.say_goodbye(driver);
-        self.slab.end = now.max(self.slab.start);
-        let slab = std::mem::replace(&mut self.slab, Slab::new());
-        self.send(Message::Slab(self.share.thread, slab));
-    }
-
     /// Takes the oldest request that is due and has no lane.
     fn oldest_waiting(&mut self) -> Option<u64> {
         match &mut self.pace {
@@ -357,59 +326,6 @@ impl Worker {
         self.patience.grow(self.plan.lanes);
         self.connect_patience.grow(1);
         self.pool.grow(number % self.plan.targets.len() as u32)
-    }
-
-    fn never_sent(&mut self, due: u64, now: u64) {
-        self.sample_unsent(due, now);
-        self.tally(due).unsent += 1;
-    }
-
-    /// Closes what is open.
-    fn say_goodbye<D: Driver>(&mut self, driver: &mut D) {
-        for id in 0..self.pool.len() {
-            let seat = self.pool.seat(id);
-            if seat.state == State::Up {
-                self.close(driver, id);
-            } else if let Some(conn) = seat.conn.take() {
-                driver.abort(conn);
-            }
-        }
-    }
-
-    /// Closes what is open and gives the driver time to do it.
-    fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
-        self.say_goodbye(driver);
-        let until = self.clock.now() + CLOSING;
-        while driver.open() > 0 && self.clock.now() < until {
-            driver.turn(self, Some(self.clock.instant(until)))?;
-        }
-        Ok(())
-    }
-
-    fn report(self) {
-        let (cpu_us, vigil_us, busy) = match self.cpu {
-            [Some((from, start, awake)), Some((to, end, awake_after))] if end > start => {
-                let used = to.since(from);
-                let vigil_us = ((awake_after - awake) / 1_000).min(used.total_us());
-                let busy = (used.total_us() - vigil_us) as f64 * 1e3 / (end - start) as f64;
-                ((used.user_us, used.system_us), vigil_us, busy)
-            }
-            _ => ((0, 0), 0, 0.0),
-        };
-        let outcome = Outcome {
-            thread: self.share.thread,
-            before: self.before,
-            window: self.inside,
-            connect: self.connect_times,
-            used: self.used,
-            least_lanes: self.least_lanes,
-            tls: self.secure.map(|secure| secure.books),
-            cpu_us,
-            vigil_us,
-            busy,
-        };
-        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
-        let _ = self.messages.send(Message::Done(Box::new(outcome)));
     }
 
     fn send(&self, message: Message) {

@@ -1,0 +1,101 @@
+//! The end of a load: what is still in flight is given up and counted, connections are closed, and the worker says what it
+//! knows.
+
+use std::io;
+
+use weir_model::load::ErrorKind;
+use weir_net::Driver;
+
+use super::Worker;
+use super::seat::{Does, State};
+use crate::clock::MILLI;
+use crate::recorder::Slab;
+use crate::shared::{Message, Outcome};
+
+/// How long the connections may take to close.
+const CLOSING: u64 = 200 * MILLI;
+
+impl Worker {
+    /// What will not be answered any more is counted.
+    pub(super) fn give_up<D: Driver>(&mut self, driver: &mut D) {
+        let now = self.clock.now();
+        for id in 0..self.pool.len() {
+            let seat = self.pool.seat(id);
+            if seat.busy > 0
+                && let Some(conn) = seat.conn.take()
+            {
+                driver.abort(conn);
+            }
+            self.fail_lanes(id, ErrorKind::Timeout, now);
+            if self.pool.seat(id).wants == 0 {
+                continue;
+            }
+            for lane in self.pool.lanes_of(id) {
+                if self.pool.lane(lane).does == Does::Want {
+                    let due = self.wanted(id, lane);
+                    self.never_sent(due, now);
+                }
+            }
+        }
+        while let Some(due) = self.oldest_waiting() {
+            self.never_sent(due, now);
+        }
+        self.say_goodbye(driver);
+        self.slab.end = now.max(self.slab.start);
+        let slab = std::mem::replace(&mut self.slab, Slab::new());
+        self.send(Message::Slab(self.share.thread, slab));
+    }
+
+    fn never_sent(&mut self, due: u64, now: u64) {
+        self.sample_unsent(due, now);
+        self.tally(due).unsent += 1;
+    }
+
+    /// Closes what is open.
+    fn say_goodbye<D: Driver>(&mut self, driver: &mut D) {
+        for id in 0..self.pool.len() {
+            let seat = self.pool.seat(id);
+            if seat.state == State::Up {
+                self.close(driver, id);
+            } else if let Some(conn) = seat.conn.take() {
+                driver.abort(conn);
+            }
+        }
+    }
+
+    /// Closes what is open and gives the driver time to do it.
+    pub(super) fn hang_up<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+        self.say_goodbye(driver);
+        let until = self.clock.now() + CLOSING;
+        while driver.open() > 0 && self.clock.now() < until {
+            driver.turn(self, Some(self.clock.instant(until)))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(self) {
+        let (cpu_us, vigil_us, busy) = match self.cpu {
+            [Some((from, start, awake)), Some((to, end, awake_after))] if end > start => {
+                let used = to.since(from);
+                let vigil_us = ((awake_after - awake) / 1_000).min(used.total_us());
+                let busy = (used.total_us() - vigil_us) as f64 * 1e3 / (end - start) as f64;
+                ((used.user_us, used.system_us), vigil_us, busy)
+            }
+            _ => ((0, 0), 0, 0.0),
+        };
+        let outcome = Outcome {
+            thread: self.share.thread,
+            before: self.before,
+            window: self.inside,
+            connect: self.connect_times,
+            used: self.used,
+            least_lanes: self.least_lanes,
+            tls: self.secure.map(|secure| secure.books),
+            cpu_us,
+            vigil_us,
+            busy,
+        };
+        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
+        let _ = self.messages.send(Message::Done(Box::new(outcome)));
+    }
+}
