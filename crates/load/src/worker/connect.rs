@@ -98,7 +98,10 @@ impl Worker {
     pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
         self.connecting -= 1;
         self.up += 1;
-        self.last_up = now;
+        if self.up > self.most_up {
+            self.most_up = self.up;
+            self.last_up = now;
+        }
         let room = self.plan.room;
         let seat = self.pool.seat(id);
         seat.state = State::Up;

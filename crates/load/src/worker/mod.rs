@@ -124,7 +124,9 @@ pub(crate) struct Worker {
 
     /// Attempts to connect so far.
     made: u64,
-    /// When a connection came up last, or was first tried, if they are made at a rate.
+    /// Most connections up at a time so far, and when the last of them came up, or was first tried, if they are made at a
+    /// rate. A peer that ends connections as fast as they are made gets nowhere.
+    most_up: u32,
     last_up: u64,
     /// Connections that brought an answer.
     used: u64,
@@ -205,6 +207,7 @@ impl Worker {
             busy: 0,
             wanting: 0,
             made: 0,
+            most_up: 0,
             last_up: 0,
             used: 0,
             window: NEVER,
@@ -285,7 +288,7 @@ impl Worker {
     /// All connections are up, or no more can be hoped for.
     fn is_ready(&self, now: u64, begun: u64) -> bool {
         let tried = now - begun;
-        // As long as some come up others may.
+        // As long as more come up others may.
         let in_vain = now.saturating_sub(begun.max(self.last_up));
         self.up == self.pool.len()
             || in_vain >= self.plan.timeout
