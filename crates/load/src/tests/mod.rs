@@ -3,6 +3,7 @@
 mod counts;
 mod failures;
 mod freeze;
+mod hostile;
 mod lanes;
 mod orders;
 mod secure;
