@@ -138,7 +138,7 @@ fn suffer_one(case: &Case, shape: Shape, change: impl FnOnce(&mut LoadSpec)) {
         Err(other) => panic!("{name}: {other}"),
     }
     let made = villain.made.load(Ordering::SeqCst);
-    assert!(made >= 1 && made <= MOST_CONNECTIONS, "{name}: {made} connections");
+    assert!((1..=MOST_CONNECTIONS).contains(&made), "{name}: {made} connections");
     let gone_by = Instant::now() + Duration::from_secs(10);
     while villain.open.load(Ordering::SeqCst) > 0 {
         assert!(Instant::now() < gone_by, "{name}: a connection outlives the load");
