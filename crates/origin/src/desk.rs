@@ -90,10 +90,15 @@ impl Desk {
 
     /// When the answer to a request that is now complete is due, and what goes wrong with it. The clock is read for
     /// delays only.
+    #[inline]
     pub(crate) fn fate(&mut self, resolved: &Resolved, role: Role) -> (Option<Instant>, Option<Fault>) {
         if role != Role::Counted || !(self.special || resolved.special) {
             return (None, None);
         }
+        self.drawn(resolved)
+    }
+
+    fn drawn(&mut self, resolved: &Resolved) -> (Option<Instant>, Option<Fault>) {
         let delay = match resolved.plan.delay.or(self.manner.delay) {
             Some(delay) => value::delay_at(delay, self.chance.unit()),
             None => Duration::ZERO,

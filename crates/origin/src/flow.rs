@@ -135,12 +135,14 @@ impl Flow {
     }
 
     /// The kernel may have taken more since the last event: brings the books up to date.
+    #[inline]
     pub(crate) fn settle<L: Line>(&mut self, line: &L, desk: &Desk) {
         if !self.handed.is_empty() {
             self.settle_at(line.unsent(), desk);
         }
     }
 
+    #[inline]
     fn settle_at(&mut self, unsent: usize, desk: &Desk) {
         let progress = self.handed.settle(unsent);
         self.in_flight -= progress.answered;
@@ -151,6 +153,7 @@ impl Flow {
     }
 
     /// So many bytes were read, in the middle of whatever is being read.
+    #[inline]
     pub(crate) fn read(&mut self, bytes: usize, desk: &Desk) {
         match &self.current {
             None if self.reads() => self.unattributed += bytes as u64,
@@ -187,6 +190,7 @@ impl Flow {
         }
     }
 
+    #[inline]
     fn count(&mut self, desk: &Desk, role: Role, head: &RequestHead<'_>, read: u64) {
         let counters = desk.counters();
         if role == Role::Own {

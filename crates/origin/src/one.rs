@@ -51,7 +51,7 @@ impl One {
 
     /// Feeds what came to the parser, and what the parser says to the flow.
     #[inline]
-    fn on_data(&mut self, line: &mut impl Line, desk: &mut Desk, bytes: &[u8]) {
+    pub(crate) fn on_data(&mut self, line: &mut impl Line, desk: &mut Desk, bytes: &[u8]) {
         let One { parser, flow } = self;
         flow.settle(line, desk);
         let mut input = bytes;

@@ -78,6 +78,12 @@ impl Talk {
         self.two = Some(Box::new(Two::new(conn)));
     }
 
+    /// The connection as one that speaks HTTP/1, if it is known to.
+    #[inline]
+    pub(crate) fn as_one(&mut self) -> Option<&mut One> {
+        (self.tongue == Tongue::One).then_some(&mut self.one)
+    }
+
     /// Whether the connection is no longer ours.
     pub(crate) fn is_over(&self) -> bool {
         match self.tongue {

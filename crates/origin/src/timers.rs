@@ -39,11 +39,13 @@ impl Timers {
     }
 
     /// Whether nobody waits.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.wheel.is_empty()
     }
 
     /// When to look next.
+    #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         self.wheel.next().map(|at| self.start + Duration::from_nanos(at))
     }

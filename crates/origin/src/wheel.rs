@@ -111,7 +111,12 @@ impl<T: Copy> Wheel<T> {
 
     /// When to look next: never after a timer's time (but for the tick that a long list waits for), and sometimes
     /// before anything is due.
+    #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
+        if self.is_empty() { None } else { self.next_look() }
+    }
+
+    fn next_look(&self) -> Option<u64> {
         let place = self.first()?;
         let list = self.levels[place.level].lists[place.list];
         let (first, short) = self.first_of(list);

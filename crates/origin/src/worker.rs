@@ -11,6 +11,7 @@ use weir_wire::tls::{ServerConfig, Session};
 
 use crate::desk::Desk;
 use crate::line::Plain;
+use crate::one::One;
 use crate::secure;
 use crate::talk::{Heard, Talk};
 
@@ -42,7 +43,6 @@ impl Connection {
         Connection { conn: None, talk: Talk::new(), session: None }
     }
 
-    #[inline]
     fn hear<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, heard: Heard<'_>) {
         match &mut self.session {
             None => self.talk.hear(&mut Plain { io, conn }, desk, heard),
@@ -91,15 +91,34 @@ impl Worker {
         }
     }
 
-    #[inline]
     fn tell<I: Io>(&mut self, io: &mut I, conn: Conn, heard: Heard<'_>) {
-        let (page, place) = (conn.slot() / PAGE, conn.slot() % PAGE);
-        if let Some(page) = self.connections.get_mut(page)
-            && let connection = &mut page[place]
-            && connection.conn == Some(conn)
-        {
+        if let Some(connection) = find(&mut self.connections, conn) {
             connection.hear(io, conn, &mut self.desk, heard);
         }
+    }
+
+    /// The short way for what happens all the time: bytes, and the end of sending, of HTTP/1 without TLS.
+    #[inline]
+    fn usual<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        deal: impl FnOnce(&mut One, &mut Plain<'_, I>, &mut Desk),
+    ) -> bool {
+        let Some(connection) = find(&mut self.connections, conn) else {
+            return true;
+        };
+        if connection.session.is_some() {
+            return false;
+        }
+        let Some(one) = connection.talk.as_one() else {
+            return false;
+        };
+        deal(one, &mut Plain { io, conn }, &mut self.desk);
+        if one.flow.is_gone() {
+            connection.conn = None;
+        }
+        true
     }
 
     fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
@@ -148,8 +167,18 @@ impl Worker {
 impl Handler for Worker {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         let heard = match event {
-            Event::Data(bytes) => Heard::Data(bytes),
-            Event::Sent => Heard::Sent,
+            Event::Data(bytes) => {
+                if self.usual(io, conn, |one, line, desk| one.on_data(line, desk, bytes)) {
+                    return;
+                }
+                Heard::Data(bytes)
+            }
+            Event::Sent => {
+                if self.usual(io, conn, |one, line, desk| one.flow.on_sent(line, desk)) {
+                    return;
+                }
+                Heard::Sent
+            }
             Event::Accepted => return self.accepted(io, conn),
             Event::Eof => Heard::Eof,
             Event::Failed { error, unsent } => Heard::Failed(unsent, is_reset(&error)),
@@ -158,6 +187,13 @@ impl Handler for Worker {
         };
         self.tell(io, conn, heard);
     }
+}
+
+/// A connection by its name, while it is open.
+#[inline]
+fn find(connections: &mut [Box<[Connection]>], conn: Conn) -> Option<&mut Connection> {
+    let connection = connections.get_mut(conn.slot() / PAGE)?.get_mut(conn.slot() % PAGE)?;
+    (connection.conn == Some(conn)).then_some(connection)
 }
 
 fn is_reset(error: &io::Error) -> bool {
