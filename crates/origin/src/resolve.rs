@@ -19,7 +19,7 @@ use crate::route::{self, Plan, Subject};
 pub(crate) const SMALL: usize = 4096;
 
 /// Bodies over this size, in bytes, are not copied whole by a line that copies.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 64 << 10;
 
 /// What answers call their server.
 pub(crate) const SERVER: &str = "weir-origin";

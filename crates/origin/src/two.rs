@@ -213,7 +213,7 @@ impl Two {
                     }
                 }
                 ServerEvent::End { stream } => self.on_end(out, desk, stream),
-                ServerEvent::Sent { stream } => self.on_written(desk, stream),
+                ServerEvent::Sent { stream } => self.on_written(out, desk, stream),
                 ServerEvent::Reset { stream, cause } => {
                     if matches!(cause, h2::Cause::Malformed(_)) {
                         desk.counters().malformed.add(1);
@@ -347,9 +347,12 @@ impl Two {
         desk.give_back(request.given.into_buffer());
     }
 
-    /// An answer that the peer's window held up has been written to the end.
-    fn on_written(&mut self, desk: &mut Desk, stream: Stream) {
-        if let Some(pending) = self.take(stream) {
+    /// What the peer's window held up has been written: an answer to its end, or a piece of one.
+    fn on_written<L: Line>(&mut self, out: &mut Out<'_, L>, desk: &mut Desk, stream: Stream) {
+        let piece = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Slow(_)));
+        if piece {
+            self.resume(out, desk, stream);
+        } else if let Some(pending) = self.take(stream) {
             self.wrote(desk, pending.request);
         }
     }
@@ -381,11 +384,12 @@ impl Two {
             let Some(pending) = &self.streams[slot] else {
                 continue;
             };
-            let hopeless = match pending.phase {
+            let hopeless = match &pending.phase {
                 Phase::Reading | Phase::Stalled => true,
                 // Its window may still open, unless the peer has gone.
                 Phase::Blocked => !says_so,
-                Phase::Waiting(_) | Phase::Slow(_) => false,
+                Phase::Slow(slow) => slow.is_held() && !says_so,
+                Phase::Waiting(_) => false,
             };
             if hopeless {
                 self.drop_stream(desk, pending.request.stream);

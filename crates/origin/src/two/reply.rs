@@ -38,6 +38,20 @@ pub(super) struct Slow {
     step: usize,
     /// By the clock, or as room comes.
     pace: Option<Pace>,
+    /// The peer has no window for the last piece.
+    held: bool,
+}
+
+impl Slow {
+    fn new(body: Bytes, pace: Option<Pace>) -> Slow {
+        let step = pace.as_ref().map_or(POUR, Pace::step);
+        Slow { body, at: 0, step, pace, held: false }
+    }
+
+    /// Whether it waits for the peer's window.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
+    }
 }
 
 /// A body.
@@ -199,14 +213,13 @@ impl Two {
             None | Some(Fault::Status(_)) if closes && self.state == State::Open => {
                 self.server.goodbye(out);
                 self.state = State::Leaving;
-                self.begin(out, desk, request, &head, Slow { body, at: 0, step: POUR, pace: None });
+                self.begin(out, desk, request, &head, Slow::new(body, None));
             }
             None | Some(Fault::Status(_)) | Some(Fault::Length { .. }) => {
-                self.begin(out, desk, request, &head, Slow { body, at: 0, step: POUR, pace: None });
+                self.begin(out, desk, request, &head, Slow::new(body, None));
             }
             Some(Fault::Drip(rate)) => {
-                let pace = Pace::new(rate);
-                self.begin(out, desk, request, &head, Slow { body, at: 0, step: pace.step(), pace: Some(pace) });
+                self.begin(out, desk, request, &head, Slow::new(body, Some(Pace::new(rate))));
             }
             Some(Fault::Reset { middle }) => {
                 if middle == Some(true) && self.server.head(stream, &head, false, out).is_ok() {
@@ -262,6 +275,7 @@ impl Two {
     ) {
         let stream = request.stream;
         let now = slow.pace.as_ref().map(|_| Instant::now());
+        slow.held = false;
         loop {
             if let (Some(pace), Some(now)) = (&slow.pace, now)
                 && pace.next() > now
@@ -285,7 +299,12 @@ impl Two {
                 Ok(Sent::Waiting) if ends => {
                     return self.keep(Pending { request, phase: Phase::Blocked, timer: None });
                 }
-                Ok(_) => {}
+                Ok(Sent::Waiting) => {
+                    // Goes on when that has left: what waits inside is one piece, and not all of a body.
+                    slow.held = true;
+                    return self.keep(Pending { request, phase: Phase::Slow(slow), timer: None });
+                }
+                Ok(Sent::All) => {}
                 Err(_) => return self.lost(&request),
             }
         }
