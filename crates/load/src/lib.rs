@@ -49,7 +49,8 @@
 //!   Nothing due is ever an absence.
 //! - What ends a connection ends all that is in flight on it, by the same kind; with pipelining so does a timeout, since
 //!   nothing behind it can be answered either. HTTP/2 gives up the stream and keeps the connection. A stream that the peer
-//!   resets is `stream_reset`; one that its GOAWAY turns away is `closed_early`.
+//!   resets is `stream_reset`. One that its GOAWAY turns away was certainly not looked at: it counts as not sent and is
+//!   made elsewhere, unless the connection was of no use at all, when it is `closed_early`.
 //! - `connections` counts those made, before TLS and HTTP/2; one on which these two fail is also among `connect_failures`.
 //!   `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended by saying so
 //!   in its answer or by GOAWAY. Nothing is sent twice: a request sent into a connection that the peer was just closing

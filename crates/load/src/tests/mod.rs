@@ -3,7 +3,6 @@
 mod counts;
 mod failures;
 mod freeze;
-mod hostile;
 mod lanes;
 mod orders;
 mod secure;

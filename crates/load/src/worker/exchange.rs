@@ -189,6 +189,22 @@ impl Worker {
         }
     }
 
+    /// What a lane sent was certainly not looked at: it counts as not sent, and waits for another connection. (The second in
+    /// which it left keeps it: then it was sent.)
+    pub(super) fn unsend(&mut self, id: SeatId, lane: LaneId) {
+        self.pool.seat(id).busy -= 1;
+        self.busy -= 1;
+        let lane = self.pool.lane(lane);
+        lane.does = Does::Nothing;
+        let (due, ask) = (lane.due, lane.ask);
+        let tally = self.tally(due);
+        tally.sent -= 1;
+        if let Some(of_ask) = tally.of_ask(ask) {
+            of_ask.sent -= 1;
+        }
+        self.give_back(due);
+    }
+
     /// The request of a lane ended without a right answer. The lane then has nothing to do.
     pub(super) fn fail(&mut self, id: SeatId, lane: LaneId, kind: ErrorKind, now: u64) {
         self.pool.seat(id).busy -= 1;

@@ -19,6 +19,7 @@ enum Then {
     Settings,
     End(u32),
     Reset(u32, ErrorKind),
+    TurnedAway(u32),
     GoAway,
 }
 
@@ -100,6 +101,7 @@ impl Worker {
                 Then::Nothing
             }
             ClientEvent::End { tag } => Then::End(tag),
+            ClientEvent::Reset { tag, cause: Cause::GoneAway } => Then::TurnedAway(tag),
             ClientEvent::Reset { tag, cause } => Then::Reset(tag, kind_of(cause)),
             ClientEvent::Settings => Then::Settings,
             ClientEvent::GoAway { .. } => Then::GoAway,
@@ -116,6 +118,16 @@ impl Worker {
             }
             Then::Reset(tag, kind) => {
                 self.fail(id, first + tag, kind, now);
+                self.free_stream(io, id, first + tag, false, now);
+            }
+            // The peer says that it never looked at it, so that it can be made elsewhere (RFC 9113 section 8.7). A peer of
+            // which no connection is of any use would be asked for ever.
+            Then::TurnedAway(tag) => {
+                if self.pool.seat(id).used {
+                    self.unsend(id, first + tag);
+                } else {
+                    self.fail(id, first + tag, ErrorKind::ClosedEarly, now);
+                }
                 self.free_stream(io, id, first + tag, false, now);
             }
             Then::Settings => self.on_settings(io, id, now),

@@ -1,5 +1,5 @@
 //! Servers that mean harm: the client neither crashes nor hangs nor keeps what they send, its books balance, and no connection
-//! outlives the load. One case is one way to misbehave.
+//! outlives the load. One case is one way to misbehave. (In a program of its own: floods take the CPU from tests beside them.)
 
 mod http1;
 mod http2;
@@ -11,11 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{ErrorKind, LoadSpec, Shape, Target};
-use weir_model::suite::{Expect, Request};
+use weir_load::{LoadError, Outputs, StopFlag, run};
+use weir_model::load::{DriverChoice, ErrorKind, LoadResult, LoadSpec, Shape, Target};
+use weir_model::suite::{Arrivals, Expect, Request};
 
-use super::{DRIVERS, constant, load};
-use crate::LoadError;
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
+
+fn constant(rate: f64) -> Shape {
+    Shape::Open { rate, arrivals: Arrivals::Constant }
+}
+
+/// Runs it, and sees that every due request ended as exactly one thing.
+fn load(spec: &LoadSpec) -> Result<LoadResult, LoadError> {
+    let result = run(spec, &Outputs::default(), &StopFlag::new(), &mut |_| {})?;
+    for counts in [&result.window, &result.total] {
+        assert_eq!(counts.due, counts.right + counts.error_count() + counts.unsent, "{counts:?}");
+    }
+    assert_eq!(result.latency.count, result.window.due, "nothing due is an absence");
+    Ok(result)
+}
 
 /// A connection as the server has it.
 type Line<'a> = &'a mut TcpStream;
