@@ -414,9 +414,11 @@ impl Two {
         let line = out.line();
         if bytes > 0 {
             self.handed.push(bytes, mem::take(&mut self.written));
-            if !mem::replace(&mut self.asked, true) {
-                line.want_sent();
-            }
+        }
+        // Also when nothing was written now: a `Sent` may be of before the queue filled again, and without another one
+        // those that wait for room would wait for ever.
+        if !self.handed.marks.is_empty() && !mem::replace(&mut self.asked, true) {
+            line.want_sent();
         }
         if self.state == State::Leaving && self.pending == 0 && self.handed.marks.is_empty() {
             line.close();
