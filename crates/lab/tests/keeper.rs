@@ -281,3 +281,22 @@ fn what_cannot_be_started_says_why() {
         other => panic!("no keeper: {other:?}"),
     }
 }
+
+#[test]
+fn a_signal_reaches_the_process_and_no_other() {
+    let scratch = Scratch::new();
+    let mut kept = scratch.start(
+        "trap 'echo reloaded' HUP; trap 'echo graceful; exit 7' QUIT
+         (trap 'echo wrong' HUP QUIT; echo child; while :; do sleep 0.1; done) &
+         echo ready; while :; do sleep 0.1; done",
+    );
+    scratch.lines(2);
+    kept.signal(Signal::HUP).expect("the keeper listens");
+    until("the first signal", || scratch.output().contains("reloaded"));
+    assert_eq!(kept.ended(), None);
+    kept.signal(Signal::QUIT).expect("the keeper listens");
+    let ended = kept.wait(LONG).expect("it ended");
+    assert_eq!((ended.code, ended.forced), (Some(7), false));
+    let output = scratch.output();
+    assert!(output.contains("graceful") && !output.contains("wrong"), "{output}");
+}

@@ -122,11 +122,12 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
             drain(children_end);
         }
         if told {
-            match read_grace() {
-                Some(grace) => {
+            match read_told() {
+                Some(Told::Stop(grace)) => {
                     deadline = Some(Instant::now() + grace);
                     tree.signal_main(Signal::TERM);
                 }
+                Some(Told::Signal(signal)) => tree.signal_main(signal),
                 // weir is gone, or wants it gone now. The closed pipe stays readable: it is not looked at again.
                 None => {
                     listening = false;
@@ -189,19 +190,34 @@ impl Tree {
     }
 }
 
-/// A line with milliseconds, or `None` at end of file. Read byte by byte: nothing of the pipe may get stuck in a
-/// buffer that `poll` does not see.
-fn read_grace() -> Option<Duration> {
+/// What weir asks of a keeper.
+enum Told {
+    /// To end the process, within so long.
+    Stop(Duration),
+    /// To send it a signal.
+    Signal(Signal),
+}
+
+/// A line with milliseconds or with the word `signal` and its number; `None` at end of file. Read byte by byte: nothing of
+/// the pipe may get stuck in a buffer that `poll` does not see.
+fn read_told() -> Option<Told> {
     let mut text = String::new();
     let mut byte = [0u8; 1];
     loop {
         match rustix::io::read(std::io::stdin().as_fd(), &mut byte) {
             Ok(0) => return None,
-            Ok(_) if byte[0] == b'\n' => return text.trim().parse().ok().map(Duration::from_millis),
+            Ok(_) if byte[0] == b'\n' => return told(text.trim()),
             Ok(_) => text.push(byte[0] as char),
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
         }
+    }
+}
+
+fn told(line: &str) -> Option<Told> {
+    match line.strip_prefix("signal ") {
+        Some(number) => Signal::from_named_raw(number.parse().ok()?).map(Told::Signal),
+        None => line.parse().ok().map(Duration::from_millis).map(Told::Stop),
     }
 }
 

@@ -192,6 +192,17 @@ impl Kept {
         self.ended
     }
 
+    /// Sends it a signal. By way of the keeper, which alone knows that the pid still means this process.
+    ///
+    /// # Errors
+    /// When the keeper is gone, and the process with it.
+    pub fn signal(&mut self, signal: rustix::process::Signal) -> std::io::Result<()> {
+        match self.control.as_mut() {
+            Some(control) => writeln!(control, "signal {}", signal.as_raw()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
     /// Ends it: SIGTERM, then SIGKILL for whatever of its tree is still there after `grace`.
     pub fn stop(mut self, grace: Duration) -> Ended {
         if self.ended().is_none() {
