@@ -48,13 +48,11 @@ fn built_in() -> Result<Catalogue, CatalogueError> {
     let mut products = BTreeMap::new();
     for folder in PRODUCTS.dirs() {
         let name = folder.path().display().to_string();
-        let mut templates: BTreeMap<String, String> = folder
-            .files()
-            .filter_map(|file| Some((file.path().file_name()?.to_str()?.to_owned(), file.contents_utf8()?.to_owned())))
-            .collect();
-        if let Some(toml) = templates.remove("product.toml") {
-            let source = format!("products/{name}/product.toml");
-            products.insert(name, ProductText { source, toml, templates });
+        let mut files = BTreeMap::new();
+        collect(folder, folder.path(), &mut files);
+        let text = ProductText::sort(&format!("products/{name}"), files);
+        if let Some(text) = text.map_err(|error| CatalogueError::Input(vec![error]))? {
+            products.insert(name, text);
         }
     }
     let suites = SUITES
@@ -67,6 +65,18 @@ fn built_in() -> Result<Catalogue, CatalogueError> {
         })
         .collect();
     Catalogue::new(products, suites)
+}
+
+/// Every file of a folder and below, by its path relative to `root`.
+fn collect(folder: &Dir<'_>, root: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for file in folder.files() {
+        if let Ok(path) = file.path().strip_prefix(root) {
+            files.insert(path.display().to_string(), file.contents().to_vec());
+        }
+    }
+    for below in folder.dirs() {
+        collect(below, root, files);
+    }
 }
 
 #[cfg(test)]

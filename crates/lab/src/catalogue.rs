@@ -19,6 +19,50 @@ pub struct ProductText {
     pub toml: String,
     /// Every other file of the folder, by name.
     pub templates: BTreeMap<String, String>,
+    /// Every file in the folders below it, by path relative to it.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Name of the file that makes a folder a product's.
+const PRODUCT: &str = "product.toml";
+
+/// Folders that builders leave in a project; they are no part of it.
+const LEFTOVERS: [&str; 2] = ["target", "node_modules"];
+
+impl ProductText {
+    /// Sorts the files of one product's folder, given by their paths relative to it (`/` between the parts). `folder` is
+    /// how it is named in messages. `None` when there is no product in it.
+    ///
+    /// # Errors
+    /// A file beside `product.toml` that is no text, and so no template.
+    pub fn sort(folder: &str, all: BTreeMap<String, Vec<u8>>) -> Result<Option<ProductText>, InputError> {
+        if !all.contains_key(PRODUCT) {
+            return Ok(None);
+        }
+        let (mut templates, mut files) = (BTreeMap::new(), BTreeMap::new());
+        for (path, bytes) in all {
+            let Some((folders, _)) = path.rsplit_once('/') else {
+                let text = String::from_utf8(bytes).map_err(|_| not_text(folder, &path))?;
+                templates.insert(path, text);
+                continue;
+            };
+            if !folders.split('/').any(|part| LEFTOVERS.contains(&part)) {
+                files.insert(path, bytes);
+            }
+        }
+        let toml = templates.remove(PRODUCT).unwrap_or_default();
+        Ok(Some(ProductText { source: format!("{folder}/{PRODUCT}"), toml, templates, files }))
+    }
+}
+
+fn not_text(folder: &str, name: &str) -> InputError {
+    InputError {
+        source: format!("{folder}/{name}"),
+        line: None,
+        key: None,
+        found: "it is not UTF-8, and so no template".to_owned(),
+        wanted: "text; what a build needs belongs into a folder of its own, as a project".to_owned(),
+    }
 }
 
 /// Text of one suite.
@@ -85,7 +129,7 @@ impl Catalogue {
     fn add_products(&mut self, texts: BTreeMap<String, ProductText>) -> Result<(), CatalogueError> {
         let mut errors = Vec::new();
         for (name, text) in texts {
-            match Product::parse(&name, &text.source, &text.toml, text.templates) {
+            match Product::parse(&name, &text.source, &text.toml, text.templates, text.files) {
                 Ok(product) => {
                     self.products.insert(name, product);
                 }
@@ -168,18 +212,28 @@ fn unknown<'a>(source: &str, what: &str, name: &str, known: impl Iterator<Item =
 fn read_products(dir: &Path) -> Result<BTreeMap<String, ProductText>, CatalogueError> {
     let mut products = BTreeMap::new();
     for folder in entries(dir)?.into_iter().filter(|p| p.is_dir()) {
-        let mut templates = BTreeMap::new();
-        for file in entries(&folder)?.into_iter().filter(|p| p.is_file()) {
-            let text =
-                std::fs::read_to_string(&file).map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
-            templates.insert(file_name(&file), text);
-        }
-        if let Some(toml) = templates.remove("product.toml") {
-            let source = folder.join("product.toml").display().to_string();
-            products.insert(file_name(&folder), ProductText { source, toml, templates });
+        let mut files = BTreeMap::new();
+        read_folder(&folder, "", &mut files)?;
+        let text = ProductText::sort(&folder.display().to_string(), files);
+        if let Some(text) = text.map_err(|error| CatalogueError::Input(vec![error]))? {
+            products.insert(file_name(&folder), text);
         }
     }
     Ok(products)
+}
+
+/// Every file in `folder` and below, by path with `prefix` before it.
+fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Result<(), CatalogueError> {
+    for path in entries(folder)? {
+        let name = file_name(&path);
+        if path.is_file() {
+            let bytes = std::fs::read(&path).map_err(|error| CatalogueError::Io { path: path.clone(), error })?;
+            files.insert(format!("{prefix}{name}"), bytes);
+        } else if path.is_dir() && !LEFTOVERS.contains(&name.as_str()) {
+            read_folder(&path, &format!("{prefix}{name}/"), files)?;
+        }
+    }
+    Ok(())
 }
 
 fn read_suites(dir: &Path) -> Result<BTreeMap<String, SuiteText>, CatalogueError> {
@@ -209,4 +263,60 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> BTreeMap<String, Vec<u8>> {
+        files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect()
+    }
+
+    #[test]
+    fn files_are_templates_and_folders_are_projects() {
+        let all = folder(&[
+            ("product.toml", b"x"),
+            ("a.j2", b"y"),
+            ("program/Cargo.toml", b"z"),
+            ("program/src/main.rs", &[0xff]),
+            ("program/target/release/program", b"built"),
+            ("other/node_modules/a/package.json", b"got"),
+        ]);
+        let text = ProductText::sort("products/thing", all).expect("sorted").expect("a product");
+        assert_eq!((text.source.as_str(), text.toml.as_str()), ("products/thing/product.toml", "x"));
+        assert!(text.templates.keys().eq(["a.j2"]));
+        assert!(text.files.keys().eq(["program/Cargo.toml", "program/src/main.rs"]));
+    }
+
+    #[test]
+    fn a_folder_without_a_product_is_none_and_a_template_is_text() {
+        assert!(ProductText::sort("x", folder(&[("README", b"y")])).expect("sorted").is_none());
+        let error = ProductText::sort("x", folder(&[("product.toml", b""), ("a.j2", &[0xff])])).expect_err("no text");
+        assert!(error.to_string().starts_with("x/a.j2: it is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_of_the_users_is_read_to_its_ground() {
+        let library = tempfile::tempdir().expect("a temporary folder");
+        let product = library.path().join("products/thing");
+        std::fs::create_dir_all(product.join("program/src")).expect("made");
+        std::fs::create_dir_all(product.join("program/target")).expect("made");
+        let toml = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x/\"\nspeaks = [\"http/1.1\"]\n\
+                    [[install]]\nmethod = \"crate\"\nproject = \"program\"\nbinary = \"target/release/x\"\n\
+                    [version]\ncommand = [\"x\"]\npattern = '(x)'\n[process]\ncommand = [\"x\"]\n[profile.stock]\nabout = \"x\"\n";
+        for (name, text) in [
+            ("product.toml", toml),
+            ("program/Cargo.toml", "a"),
+            ("program/Cargo.lock", "b"),
+            ("program/src/main.rs", "c"),
+            ("program/target/junk", "d"),
+        ] {
+            std::fs::write(product.join(name), text).expect("written");
+        }
+        let mut catalogue = Catalogue::default();
+        catalogue.overlay(library.path()).unwrap_or_else(|error| panic!("{error}"));
+        let files = &catalogue.products()["thing"].files;
+        assert!(files.keys().eq(["program/Cargo.lock", "program/Cargo.toml", "program/src/main.rs"]), "{files:?}");
+    }
 }

@@ -13,12 +13,15 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
-use weir_model::product::{Product, ProductKind, Profile, Program};
+use weir_model::product::{Product, ProductKind, Profile, Program, Reload};
+use weir_model::suite::{Protocol, Tls};
 
 pub use error::{Place, RenderError, Whereabouts};
 
-/// What the templates of a product may say, apart from `dir`.
+/// What the templates of a product may say, apart from `dir` and what is in it. Every name is always there, so that a
+/// template can ask: `cert` names no file when no TLS is spoken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vars {
     /// `binary`: the product's program.
@@ -35,7 +38,22 @@ pub struct Vars {
     pub cores: u32,
     /// `connections`: how many connections the load opens to the product.
     pub connections: u32,
+    /// `protocol`: what clients speak; `tls` and `h2` follow from it.
+    pub protocol: Protocol,
+    /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
+    pub streams: u32,
+    /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`.
+    pub tls: Tls,
 }
+
+/// Name, in the folder that is rendered into, of the certificate (`cert`): a PEM file that is there when TLS is spoken.
+pub const CERT: &str = "cert.pem";
+
+/// Of its key (`key`).
+pub const KEY: &str = "key.pem";
+
+/// Of both in one file, the certificate first (`cert_and_key`).
+pub const CERT_AND_KEY: &str = "cert-and-key.pem";
 
 /// A profile as one trial runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +66,8 @@ pub struct Rendered {
     pub check: Option<Vec<String>>,
     /// Environment variables on top of the inherited ones.
     pub env: BTreeMap<String, String>,
+    /// How it reads its configuration anew, if it can.
+    pub reload: Option<Reload>,
 }
 
 /// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
@@ -77,6 +97,11 @@ pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Resu
         env.insert(name.clone(), scope.text(Place::Key(format!("process.env.{name}")), template)?);
     }
 
+    let reload = match &program.process.reload {
+        Some(Reload::Command(command)) => Some(Reload::Command(scope.vector("process.reload.command", command)?)),
+        other => other.clone(),
+    };
+
     let mut files = Vec::with_capacity(texts.len());
     std::fs::create_dir_all(dir).map_err(|error| RenderError::Io { path: dir.to_owned(), error })?;
     for (name, text) in texts {
@@ -84,7 +109,7 @@ pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Resu
         write_file(&path, &text)?;
         files.push(path);
     }
-    Ok(Rendered { files, command, check, env })
+    Ok(Rendered { files, command, check, env, reload })
 }
 
 /// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.
@@ -137,15 +162,32 @@ fn write_file(path: &Path, text: &str) -> Result<(), RenderError> {
 }
 
 fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
+    let dir = quotable(dir)?;
+    let below = |name: &str| Value::from(format!("{dir}/{name}"));
+    let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
+    let (oldest, newest) = vars.tls.versions;
     Ok(BTreeMap::from([
         ("binary", Value::from(utf8(&vars.binary)?)),
-        ("dir", Value::from(quotable(dir)?)),
+        ("dir", Value::from(dir)),
         ("listen_host", Value::from(vars.listen_host.as_str())),
         ("listen_port", Value::from(vars.listen_port)),
         ("origin_host", Value::from(vars.origin_host.as_str())),
         ("origin_port", Value::from(vars.origin_port)),
         ("cores", Value::from(vars.cores)),
         ("connections", Value::from(vars.connections)),
+        ("protocol", Value::from(vars.protocol.as_str())),
+        ("tls", Value::from(vars.protocol.is_tls())),
+        ("h2", Value::from(vars.protocol.is_two())),
+        ("streams", Value::from(vars.streams)),
+        ("cert", below(CERT)),
+        ("key", below(KEY)),
+        ("cert_and_key", below(CERT_AND_KEY)),
+        ("tls_min", Value::from(oldest.as_str())),
+        ("tls_max", Value::from(newest.as_str())),
+        ("tls12_suites", list(vars.tls.suites12())),
+        ("tls13_suites", list(vars.tls.suites13())),
+        ("resumption", Value::from(vars.tls.resumption)),
+        ("key_type", Value::from(vars.tls.key.as_str())),
     ]))
 }
 
@@ -180,6 +222,11 @@ impl<'a> Scope<'a> {
         let mut templates = Environment::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        // The engine writes True and False, as Python does and no configuration language.
+        templates.set_formatter(|out, state, value| match bool::try_from(value.clone()) {
+            Ok(flag) if value.kind() == ValueKind::Bool => Ok(write!(out, "{flag}")?),
+            _ => minijinja::escape_formatter(out, state, value),
+        });
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
         // Only delimiters can clash, and these are the default ones.
         templates.set_syntax(syntax.expect("the default delimiters differ"));

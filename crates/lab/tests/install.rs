@@ -3,24 +3,19 @@
 //! These tests change the machine as `weir products install` does: missing packages are installed with apt, as root or
 //! through `sudo -n`. The wheel comes from the index that pip is set up for, into a folder that is removed again.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::install::{Found, Installed, Step, carry_out, find, plan};
 use weir_model::product::{Install, Product, ProductKind};
 
 /// A product of this repository.
 fn product(name: &str) -> Product {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products").join(name);
-    let mut texts = BTreeMap::new();
-    for file in std::fs::read_dir(&folder).unwrap() {
-        let file = file.unwrap();
-        texts.insert(file.file_name().into_string().unwrap(), std::fs::read_to_string(file.path()).unwrap());
-    }
-    let toml = texts.remove("product.toml").expect("every product has one");
-    let source = format!("products/{name}/product.toml");
-    Product::parse(name, &source, &toml, texts).unwrap_or_else(|errors| panic!("{errors:?}"))
+    let mut catalogue = Catalogue::default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
+    catalogue.products()[name].clone()
 }
 
 /// Does all that is planned, saying so.

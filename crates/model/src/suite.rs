@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::TlsVersion;
+
 /// A suite: the questions, and everything needed to ask them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
@@ -95,19 +97,104 @@ pub struct Workload {
     pub expect: Expect,
 }
 
-/// Protocol spoken by the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+/// Protocol spoken between client and product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Protocol {
     /// HTTP/1.1 over plain TCP.
     #[serde(rename = "http/1.1")]
     Http11,
+    /// HTTP/1.1 over TLS.
+    #[serde(rename = "https/1.1")]
+    Https11,
+    /// HTTP/2 over plain TCP, with prior knowledge.
+    #[serde(rename = "h2c")]
+    H2c,
+    /// HTTP/2 over TLS, agreed on by ALPN.
+    #[serde(rename = "h2")]
+    H2,
+    /// HTTP/3. A product may have it; weir does not measure it.
+    #[serde(rename = "h3")]
+    H3,
 }
 
 impl Protocol {
+    /// Those that weir measures.
+    pub const MEASURED: [Protocol; 4] = [Protocol::Http11, Protocol::Https11, Protocol::H2c, Protocol::H2];
+
     /// The name used in files and tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::Http11 => "http/1.1",
+            Protocol::Https11 => "https/1.1",
+            Protocol::H2c => "h2c",
+            Protocol::H2 => "h2",
+            Protocol::H3 => "h3",
+        }
+    }
+
+    /// Whether it is spoken over TLS on TCP.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Protocol::Https11 | Protocol::H2)
+    }
+
+    /// Whether it is HTTP/2.
+    pub fn is_two(self) -> bool {
+        matches!(self, Protocol::H2c | Protocol::H2)
+    }
+}
+
+/// How TLS is spoken between clients and products, by all of a suite alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tls {
+    /// Kind of the certificate's key.
+    pub key: KeyType,
+    /// Oldest and newest version.
+    pub versions: (TlsVersion, TlsVersion),
+    /// Whether sessions may be resumed.
+    pub resumption: bool,
+}
+
+impl Default for Tls {
+    /// P-256, TLS 1.2 and 1.3, no resumption.
+    fn default() -> Tls {
+        Tls { key: KeyType::P256, versions: (TlsVersion::Tls12, TlsVersion::Tls13), resumption: false }
+    }
+}
+
+impl Tls {
+    /// The cipher suites of TLS 1.2 that products are to allow, by OpenSSL's names. One, so that all do the same work:
+    /// AES-128-GCM, which every product and every CPU of the last ten years has.
+    pub fn suites12(&self) -> &'static [&'static str] {
+        match self.key {
+            KeyType::P256 => &["ECDHE-ECDSA-AES128-GCM-SHA256"],
+            KeyType::Rsa2048 => &["ECDHE-RSA-AES128-GCM-SHA256"],
+        }
+    }
+
+    /// Those of TLS 1.3, whose names are the same everywhere.
+    pub fn suites13(&self) -> &'static [&'static str] {
+        &["TLS_AES_128_GCM_SHA256"]
+    }
+}
+
+/// Kind of a certificate's key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum KeyType {
+    /// ECDSA over secp256r1.
+    #[default]
+    #[serde(rename = "p256")]
+    P256,
+    /// RSA of 2048 bits.
+    #[serde(rename = "rsa2048")]
+    Rsa2048,
+}
+
+impl KeyType {
+    /// The name used in files and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            KeyType::P256 => "p256",
+            KeyType::Rsa2048 => "rsa2048",
         }
     }
 }

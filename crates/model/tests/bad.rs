@@ -21,10 +21,16 @@ fn templates() -> BTreeMap<String, String> {
     ["stock.conf.j2", "tuned.conf.j2"].map(|name| (name.to_owned(), "listen {{ port }};".to_owned())).into()
 }
 
+/// What lies in the folders below the product's.
+fn projects() -> BTreeMap<String, Vec<u8>> {
+    ["program/Cargo.toml", "program/src/main.rs"].map(|path| (path.to_owned(), Vec::new())).into()
+}
+
 fn parse(name: &str, text: &str) -> Result<(), Vec<InputError>> {
     let source = format!("{name}.toml");
     if name.starts_with("product-") {
-        Product::parse("nginx", &source, text, templates()).map(drop)
+        let projects = if name.contains("project") { projects() } else { BTreeMap::new() };
+        Product::parse("nginx", &source, text, templates(), projects).map(drop)
     } else {
         Suite::parse(&source, text, &catalogue()).map(drop)
     }
@@ -76,6 +82,7 @@ fn every_mistake_inside_a_file_has_a_line() {
             // What is missing altogether, and what the folder has and the file does not name, stands on no line.
             let nowhere = error.found.starts_with("missing")
                 || error.found.starts_with("the template")
+                || error.found.starts_with("the folder")
                 || error.found.starts_with("the file's name");
             assert!(error.line.is_some() || nowhere, "{error}");
         }
@@ -86,9 +93,9 @@ fn every_mistake_inside_a_file_has_a_line() {
 fn a_products_folder_name_is_checked() {
     let text = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x/\"\nspeaks = [\"http/1.1\"]\n\
                 kind = \"direct\"\n[profile.stock]\nabout = \"x\"\n";
-    assert!(Product::parse("nginx-1", "product.toml", text, BTreeMap::new()).is_ok());
+    assert!(Product::parse("nginx-1", "product.toml", text, BTreeMap::new(), BTreeMap::new()).is_ok());
     for name in ["Nginx", "a/b", "..", "", "-x", "a b"] {
-        let errors = Product::parse(name, "product.toml", text, BTreeMap::new()).expect_err(name);
+        let errors = Product::parse(name, "product.toml", text, BTreeMap::new(), BTreeMap::new()).expect_err(name);
         assert_eq!(
             errors[0].to_string(),
             format!(
@@ -105,12 +112,13 @@ fn a_template_that_another_includes_is_used() {
         .expect("the good product is there");
     let mut templates = templates();
     templates.insert("common.j2".to_owned(), "x".to_owned());
-    let errors = Product::parse("nginx", "product.toml", &text, templates.clone()).expect_err("unused");
+    let errors =
+        Product::parse("nginx", "product.toml", &text, templates.clone(), BTreeMap::new()).expect_err("unused");
     assert_eq!(
         errors[0].to_string(),
         "product.toml: the template \"common.j2\" is used by no profile\n  would be right: [profile.<name>] with \
          files = { \"<file>\" = \"<template>\" }, or no such template"
     );
     templates.insert("tuned.conf.j2".to_owned(), "{% include 'common.j2' %}".to_owned());
-    assert!(Product::parse("nginx", "product.toml", &text, templates).is_ok());
+    assert!(Product::parse("nginx", "product.toml", &text, templates, BTreeMap::new()).is_ok());
 }

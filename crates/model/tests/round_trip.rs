@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
-use weir_model::product::{Install, Product, ProductKind};
+use weir_model::product::{Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::suite::{
     Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride, Suite,
     Workload,
@@ -202,7 +202,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_parser_panic(text: String) {
         let _ = Suite::parse("x.toml", &text, &Everything);
-        let _ = Product::parse("x", "x.toml", &text, BTreeMap::new());
+        let _ = Product::parse("x", "x.toml", &text, BTreeMap::new(), BTreeMap::new());
     }
 
     #[test]
@@ -216,7 +216,7 @@ proptest! {
             let end = file.floor_char_boundary_at((start + length).min(file.len()));
             let text = format!("{}{with}{}", &file[..start], &file[end..]);
             let _ = Suite::parse("x.toml", &text, &Everything);
-            let _ = Product::parse("x", "x.toml", &text, BTreeMap::new());
+            let _ = Product::parse("x", "x.toml", &text, BTreeMap::new(), BTreeMap::new());
         }
     }
 }
@@ -255,7 +255,7 @@ fn the_quick_suite_is_as_the_readme_says() {
 #[test]
 fn direct_is_no_program_and_has_both_profiles() {
     let text = shipped("products/direct/product.toml");
-    let direct = Product::parse("direct", "product.toml", &text, BTreeMap::new()).expect("valid");
+    let direct = Product::parse("direct", "product.toml", &text, BTreeMap::new(), BTreeMap::new()).expect("valid");
     assert_eq!(direct.kind, ProductKind::Direct);
     assert_eq!(direct.profiles.keys().collect::<Vec<_>>(), ["stock", "tuned"]);
 }
@@ -264,7 +264,8 @@ fn direct_is_no_program_and_has_both_profiles() {
 fn a_product_is_read_whole() {
     let templates: BTreeMap<_, _> =
         ["stock.conf.j2", "tuned.conf.j2"].map(|name| (name.to_owned(), String::new())).into();
-    let product = Product::parse("nginx", "product.toml", include_str!("product.toml"), templates).expect("valid");
+    let product = Product::parse("nginx", "product.toml", include_str!("product.toml"), templates, BTreeMap::new())
+        .expect("valid");
     let ProductKind::Proxy(program) = &product.kind else { panic!("a proxy") };
     assert_eq!(program.installs.len(), 3);
     assert!(matches!(&program.installs[2], Install::Wheel { sha256, .. } if sha256.keys().eq(["x86_64"])));
@@ -272,8 +273,81 @@ fn a_product_is_read_whole() {
     assert_eq!(program.process.env["GOMAXPROCS"], "{{ cores }}");
     assert_eq!(program.process.ready_within, Duration::from_secs(10));
     assert_eq!(program.process.stop_within, Duration::from_secs(2));
+    assert_eq!((program.process.graceful, &program.process.reload), (Signal::Term, &None));
+    assert_eq!((product.caches, product.notes.len()), (false, 0));
     // (template, file name)
     assert_eq!(product.profiles["tuned"].files, [("tuned.conf.j2".to_owned(), "nginx.conf".to_owned())]);
     assert_eq!(product.profiles["tuned"].reasons.len(), 1);
     assert_eq!(product.profiles["stock"].name, "stock");
+    assert_eq!(product.spoken_under("tuned"), [Protocol::Http11]);
+    assert_eq!(product.spoken_under("none"), []);
+}
+
+#[test]
+fn every_way_to_get_a_product_is_read() {
+    let files: BTreeMap<String, Vec<u8>> = [
+        "rust/Cargo.toml",
+        "rust/Cargo.lock",
+        "go/go.mod",
+        "java/pom.xml",
+        "java/src/main/java/Main.java",
+        "js/package.json",
+        "js/package-lock.json",
+    ]
+    .map(|path| (path.to_owned(), path.as_bytes().to_vec()))
+    .into();
+    let text = include_str!("every-way.toml");
+    let product = Product::parse("thing", "product.toml", text, BTreeMap::new(), files.clone())
+        .unwrap_or_else(|errors| panic!("{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>()));
+    let ProductKind::Proxy(program) = &product.kind else { panic!("a proxy") };
+    let package = |package: &str, version: &str| Source::Package { package: package.into(), version: version.into() };
+    let project = |name: &str| Source::Project(name.into());
+    let need = |program: &str, package: Option<&str>, at_least: Option<&str>| Need {
+        program: program.into(),
+        package: package.map(str::to_owned),
+        at_least: at_least.map(str::to_owned),
+    };
+    let hash = "0123456789abcdef".repeat(4);
+    let crate_way = |source, binary: &str, features: &[&str], needs| Install::Crate {
+        source,
+        binary: binary.into(),
+        features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+        needs,
+    };
+    assert_eq!(
+        program.installs,
+        [
+            crate_way(
+                package("sozu", "2.3.3"),
+                "bin/sozu",
+                &["splice"],
+                vec![need("protoc", Some("protobuf-compiler"), None)]
+            ),
+            crate_way(project("rust"), "target/release/thing", &[], vec![]),
+            Install::Go {
+                source: package("example.com/thing/v2/cmd/thing", "v2.11.4"),
+                binary: "bin/thing".into(),
+                needs: vec![need("go", None, Some("1.22"))],
+            },
+            Install::Go { source: project("go"), binary: "thing".into(), needs: vec![] },
+            Install::Maven { project: "java".into(), binary: "target/thing.jar".into(), needs: vec![] },
+            Install::Npm { project: "js".into(), binary: "server.js".into(), needs: vec![] },
+            Install::Release {
+                version: "1.2.3".into(),
+                url: [("x86_64".to_owned(), "https://example.com/thing-1.2.3.tar.gz".to_owned())].into(),
+                binary: "thing-*/thing".into(),
+                sha256: [("x86_64".to_owned(), hash)].into(),
+            },
+            Install::Own { at: "https://example.com/releases".into(), about: "the archive for linux".into() },
+        ]
+    );
+    assert_eq!(program.process.graceful, Signal::Quit);
+    assert_eq!(program.process.reload, Some(Reload::Command(vec!["{{ binary }}".into(), "reload".into()])));
+    assert_eq!((product.caches, product.notes.as_slice()), (true, ["It bites.".to_owned()].as_slice()));
+    assert_eq!(
+        product.spoken_under("stock"),
+        [Protocol::Http11, Protocol::Https11, Protocol::H2c, Protocol::H2, Protocol::H3]
+    );
+    assert_eq!(product.spoken_under("as-published-thing"), [Protocol::Http11]);
+    assert_eq!(product.files, files);
 }

@@ -188,6 +188,12 @@ fn describe(way: &weir_model::product::Install) -> String {
         Install::System { binary } => format!("{binary} already on the machine"),
         Install::Apt { package, .. } => format!("apt package {package}"),
         Install::Wheel { package, version, .. } => format!("wheel {package} {version}, checked against its SHA-256"),
+        Install::Crate { .. } => "a crate, built by cargo".to_owned(),
+        Install::Go { .. } => "a Go program, built by go".to_owned(),
+        Install::Maven { .. } => "a Java program, built by Maven".to_owned(),
+        Install::Npm { .. } => "a JavaScript program, with its packages from npm".to_owned(),
+        Install::Release { version, .. } => format!("the vendor's release {version}, checked against its SHA-256"),
+        Install::Own { at, about } => format!("a binary that you bring, from {at}: {about}"),
     }
 }
 

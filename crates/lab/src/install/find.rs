@@ -39,6 +39,12 @@ pub(super) fn label(install: &Install) -> String {
         Install::System { binary } => format!("system ({binary})"),
         Install::Apt { package, .. } => format!("apt {package}"),
         Install::Wheel { package, version, .. } => format!("wheel {package} {version}"),
+        Install::Crate { .. } => "crate".to_owned(),
+        Install::Go { .. } => "go".to_owned(),
+        Install::Maven { project, .. } => format!("maven {project}"),
+        Install::Npm { project, .. } => format!("npm {project}"),
+        Install::Release { version, .. } => format!("release {version}"),
+        Install::Own { .. } => "own".to_owned(),
     }
 }
 
@@ -76,6 +82,12 @@ pub(super) fn locate(product: &Product, install: &Install, home: &Home) -> Resul
             let folder = home.product(&product.name).join(version);
             wheel::installed(&folder, binary, sha256)
         }
+        Install::Crate { .. }
+        | Install::Go { .. }
+        | Install::Maven { .. }
+        | Install::Npm { .. }
+        | Install::Release { .. }
+        | Install::Own { .. } => Err("this weir cannot do that yet".to_owned()),
     }
 }
 

@@ -83,6 +83,7 @@ fn choose(product: &Product, home: &Home, has_apt: bool) -> Result<Option<Way>, 
         Install::Wheel { .. } => WheelStep::new(&product.name, install, home)
             .filter(|_| locate(product, install, home).is_err())
             .map(Way::Wheel),
+        _ => None,
     });
     Ok(ways.into_iter().next())
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use tempfile::TempDir;
-use weir_model::product::{ProcessSpec, VersionProbe};
+use weir_model::load::TlsVersion;
+use weir_model::product::{ProcessSpec, Signal, VersionProbe};
+use weir_model::suite::KeyType;
 
 use super::*;
+use crate::catalogue::Catalogue;
 
 fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
@@ -21,6 +24,8 @@ fn program(command: &[&str]) -> Program {
             env: BTreeMap::new(),
             ready_within: Duration::from_secs(1),
             stop_within: Duration::from_secs(1),
+            graceful: Signal::Term,
+            reload: None,
         },
     }
 }
@@ -32,6 +37,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         about: String::new(),
         files: vec![("t.j2".to_owned(), file.to_owned())],
         reasons: Vec::new(),
+        speaks: None,
     };
     Product {
         name: "thing".to_owned(),
@@ -39,9 +45,12 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         about: String::new(),
         home: String::new(),
         speaks: Vec::new(),
+        caches: false,
+        notes: Vec::new(),
         kind: ProductKind::Proxy(Box::new(program(command))),
         profiles: BTreeMap::from([("p".to_owned(), profile)]),
         templates: BTreeMap::from([("t.j2".to_owned(), text.to_owned())]),
+        files: BTreeMap::new(),
     }
 }
 
@@ -54,6 +63,9 @@ fn vars() -> Vars {
         origin_port: 9002,
         cores: 2,
         connections: 64,
+        protocol: Protocol::Http11,
+        streams: 1,
+        tls: Tls::default(),
     }
 }
 
@@ -100,7 +112,8 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  would be right: \
-         binary, connections, cores, dir, listen_host, listen_port, origin_host, origin_port"
+         binary, cert, cert_and_key, connections, cores, dir, h2, key, key_type, listen_host, listen_port, \
+         origin_host, origin_port, protocol, resumption, streams, tls, tls12_suites, tls13_suites, tls_max, tls_min"
     );
 }
 
@@ -178,68 +191,67 @@ fn the_version_command_knows_the_binary_alone() {
     assert_eq!(message, "thing, product.toml: version.command[0]: unknown variable `dir`\n  would be right: binary");
 }
 
-/// Every product and profile of the repository, with fixed variables, against files that people review.
-/// `WEIR_BLESS=1` writes them anew.
 #[test]
-fn every_profile_renders_as_reviewed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let golden = root.join("tests/golden/render");
-    let mut seen = Vec::new();
-    for product in repository_products(&root.join("../../products")) {
-        if product.kind == ProductKind::Direct {
-            continue;
-        }
+fn what_is_spoken_can_be_asked_for() {
+    let text = "{{ protocol }} {{ tls }} {{ h2 }} {{ streams }} {{ tls_min }}-{{ tls_max }} {{ tls12_suites|join(':') }} \
+                {{ tls13_suites[0] }} {{ resumption }} {{ key_type }}\n{{ cert }} {{ key }} {{ cert_and_key }}";
+    let of = |vars: &Vars| {
+        let dir = TempDir::new().unwrap();
+        render(&product("a", text, &["{{ binary }}"]), "p", vars, dir.path()).unwrap();
+        std::fs::read_to_string(dir.path().join("a")).unwrap().replace(dir.path().to_str().unwrap(), "/trial")
+    };
+    let paths = "\n/trial/cert.pem /trial/key.pem /trial/cert-and-key.pem";
+    assert_eq!(
+        of(&vars()),
+        format!(
+            "http/1.1 false false 1 1.2-1.3 ECDHE-ECDSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 false p256{paths}"
+        )
+    );
+    let tls = Tls { key: KeyType::Rsa2048, versions: (TlsVersion::Tls13, TlsVersion::Tls13), resumption: true };
+    assert_eq!(
+        of(&Vars { protocol: Protocol::H2, streams: 8, tls, ..vars() }),
+        format!("h2 true true 8 1.3-1.3 ECDHE-RSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 true rsa2048{paths}")
+    );
+    assert!(of(&Vars { protocol: Protocol::H2c, ..vars() }).starts_with("h2c false true"));
+    assert!(of(&Vars { protocol: Protocol::Https11, ..vars() }).starts_with("https/1.1 true false"));
+}
+
+#[test]
+fn a_command_that_reloads_is_rendered() {
+    let mut product = product("a", "", &["{{ binary }}"]);
+    let mut reload = |reload: Option<Reload>| {
+        let ProductKind::Proxy(program) = &mut product.kind else { panic!("a proxy") };
+        program.process.reload = reload;
+        let dir = TempDir::new().unwrap();
+        render(&product, "p", &vars(), dir.path()).map(|rendered| rendered.reload)
+    };
+    let command = |text: &str| Some(Reload::Command(strings(&[text, "reload"])));
+    assert_eq!(reload(command("{{ binary }}")).unwrap(), command("/opt/the thing"));
+    assert_eq!(reload(Some(Reload::Signal(Signal::Hup))).unwrap(), Some(Reload::Signal(Signal::Hup)));
+    let message = reload(command("{{ program }}")).unwrap_err().to_string();
+    assert!(message.contains("product.toml: process.reload.command[0]: unknown variable `program`"), "{message}");
+}
+
+/// Every product and profile of the repository, in every protocol that it says it speaks, with every kind of key: no
+/// variable that weir does not give.
+#[test]
+fn every_profile_renders_in_every_protocol_it_speaks() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut catalogue = Catalogue::default();
+    catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
+    let mut rendered_files = 0;
+    for product in catalogue.products().values().filter(|product| product.kind != ProductKind::Direct) {
         for profile in product.profiles.keys() {
-            let dir = TempDir::new().unwrap();
-            let rendered = render(&product, profile, &vars(), dir.path()).unwrap();
-            let in_trial = |text: &str| text.replace(dir.path().to_str().unwrap(), "/trial");
-            let mut texts: Vec<(String, String)> = rendered
-                .files
-                .iter()
-                .map(|file| {
-                    let name = file.strip_prefix(dir.path()).unwrap().to_str().unwrap().replace('/', "_");
-                    (name, in_trial(&std::fs::read_to_string(file).unwrap()))
-                })
-                .collect();
-            let process =
-                format!("command {:#?}\ncheck {:#?}\nenv {:#?}\n", rendered.command, rendered.check, rendered.env);
-            texts.push(("process.txt".to_owned(), in_trial(&process)));
-            for (name, text) in texts {
-                let name = format!("{}-{profile}-{name}", product.name);
-                compare(&golden.join(&name), &text);
-                seen.push(name);
+            for &protocol in product.spoken_under(profile).iter().filter(|p| Protocol::MEASURED.contains(p)) {
+                for key in [KeyType::P256, KeyType::Rsa2048] {
+                    let vars = Vars { protocol, tls: Tls { key, ..Tls::default() }, ..vars() };
+                    let dir = TempDir::new().unwrap();
+                    let rendered = render(product, profile, &vars, dir.path())
+                        .unwrap_or_else(|error| panic!("{} over {}: {error}", product.name, protocol.as_str()));
+                    rendered_files += rendered.files.len();
+                }
             }
         }
     }
-    let mut kept: Vec<String> =
-        std::fs::read_dir(&golden).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    kept.sort();
-    seen.sort();
-    assert_eq!(kept, seen, "golden files of profiles that no longer exist");
-}
-
-fn compare(golden: &Path, text: &str) {
-    if std::env::var_os("WEIR_BLESS").is_some() {
-        std::fs::write(golden, text).unwrap();
-    }
-    let wanted = std::fs::read_to_string(golden).unwrap_or_default();
-    assert_eq!(wanted, text, "{} (WEIR_BLESS=1 writes it anew)", golden.display());
-}
-
-fn repository_products(folder: &Path) -> Vec<Product> {
-    let mut products = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        let mut texts: BTreeMap<String, String> = BTreeMap::new();
-        for file in std::fs::read_dir(entry.path()).unwrap() {
-            let file = file.unwrap();
-            texts.insert(file.file_name().into_string().unwrap(), std::fs::read_to_string(file.path()).unwrap());
-        }
-        let toml = texts.remove("product.toml").unwrap_or_else(|| panic!("{name} has no product.toml"));
-        let source = format!("products/{name}/product.toml");
-        products.push(Product::parse(&name, &source, &toml, texts).unwrap_or_else(|errors| panic!("{errors:?}")));
-    }
-    assert!(!products.is_empty());
-    products
+    assert!(rendered_files > 20, "{rendered_files}");
 }

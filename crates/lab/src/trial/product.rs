@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Severity};
+use weir_model::suite::{Protocol, Tls};
 
 use super::failure::Failure;
 use super::{Bench, Order};
@@ -102,6 +103,9 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
         origin_port: origin.port(),
         cores: cpus.len().max(1) as u32,
         connections,
+        protocol: Protocol::Http11,
+        streams: 1,
+        tls: Tls::default(),
     };
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error }))?;

@@ -17,6 +17,8 @@
 
 mod errors;
 mod http;
+mod install;
+mod install_wire;
 mod locate;
 mod product;
 mod product_wire;

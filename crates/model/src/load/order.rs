@@ -231,7 +231,7 @@ impl Default for TlsSpec {
 }
 
 /// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum TlsVersion {
     /// TLS 1.2
     #[serde(rename = "1.2")]
@@ -239,6 +239,16 @@ pub enum TlsVersion {
     /// TLS 1.3
     #[serde(rename = "1.3")]
     Tls13,
+}
+
+impl TlsVersion {
+    /// The name used in files: `1.2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TlsVersion::Tls12 => "1.2",
+            TlsVersion::Tls13 => "1.3",
+        }
+    }
 }
 
 /// How requests arrive.

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_model::product::{Install, ProcessSpec, Product, ProductKind, Program, VersionProbe};
+use weir_model::product::{Install, ProcessSpec, Product, ProductKind, Program, Signal, VersionProbe};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
@@ -27,6 +27,8 @@ fn product(installs: Vec<Install>) -> Product {
             env: BTreeMap::new(),
             ready_within: Duration::from_secs(1),
             stop_within: Duration::from_secs(1),
+            graceful: Signal::Term,
+            reload: None,
         },
     };
     Product {
@@ -35,9 +37,12 @@ fn product(installs: Vec<Install>) -> Product {
         about: String::new(),
         home: String::new(),
         speaks: Vec::new(),
+        caches: false,
+        notes: Vec::new(),
         kind: ProductKind::Proxy(Box::new(program)),
         profiles: BTreeMap::new(),
         templates: BTreeMap::new(),
+        files: BTreeMap::new(),
     }
 }
 
