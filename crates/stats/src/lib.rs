@@ -1,5 +1,7 @@
-//! Numbers that a reader can trust: medians with intervals, ratios within blocks, ranks that are shared when
-//! the data cannot tell two products apart, and what a run could have found at all.
+//! Numbers that a reader can trust: medians with intervals, ratios within blocks and between runs, ranks that are
+//! shared when the data cannot tell two products apart, how far two rankings agree, and what a run could have found
+//! at all. Beside them two questions about the shape of data: where a curve bends ([`knee`]), and from where on a
+//! series keeps its level ([`steady_part`]).
 //!
 //! The unit of every claim is the *block*: one trial of every case. Thousands of requests in one trial are not
 //! thousands of independent observations, so no function here takes requests. Everything is a pure function of
@@ -30,14 +32,22 @@
 //! This crate does not know files, the clock, or what the numbers measure.
 
 mod estimate;
+mod knee;
 mod noise;
 mod order;
 mod rank;
 mod ratio;
 mod resample;
+mod steady;
 mod student;
+mod tau;
+mod unpaired;
 
 pub use estimate::{Estimate, median, median_interval};
+pub use knee::{Bend, knee};
 pub use noise::{detectable_difference, paired_noise, relative_noise};
 pub use rank::{Ranked, shared_ranks};
 pub use ratio::paired_ratio;
+pub use steady::{SteadyPart, steady_part};
+pub use tau::{kendall_tau, opposite_pairs};
+pub use unpaired::unpaired_ratio;

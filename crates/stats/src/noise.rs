@@ -61,7 +61,7 @@ pub fn detectable_difference(noise: f64, blocks: usize, level: f64) -> f64 {
 }
 
 /// Standard deviation from the median absolute deviation; needs two values.
-fn robust_sigma(sorted: &[f64]) -> Option<f64> {
+pub(crate) fn robust_sigma(sorted: &[f64]) -> Option<f64> {
     let n = sorted.len();
     if n < 2 {
         return None;

@@ -1,18 +1,11 @@
 //! Simulations: do the intervals cover as often as they say? Seeded, so they give the same answer every time.
 
-use rand::{Rng, SeedableRng};
+mod common;
+
+use common::normals;
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use weir_stats::{detectable_difference, median, median_interval, paired_ratio, relative_noise};
-
-/// Standard normal by Box and Muller.
-fn normal(random: &mut ChaCha8Rng) -> f64 {
-    let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
-    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
-}
-
-fn normals(random: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
-    (0..n).map(|_| normal(random)).collect()
-}
 
 /// Share of `runs` samples of `n` normals whose interval holds the true median.
 fn median_coverage(n: usize, level: f64, runs: u32) -> f64 {
