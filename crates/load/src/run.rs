@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
 use weir_net::{Kind, pin_to_cpu};
@@ -28,6 +28,9 @@ const LOOK: u64 = 50 * MILLI;
 
 /// From telling the workers an important time until that time: longer than they ever look away.
 const NOTICE: u64 = 50 * MILLI;
+
+/// How long a caller waits for connections to be closed, once the result is known.
+const ENDING: Duration = Duration::from_millis(300);
 
 /// How a load goes on. The window's marks come at their times; the last row of warm-up or window may come some
 /// milliseconds after the mark that ends it.
@@ -99,7 +102,7 @@ pub(crate) fn run_with_ports(
     if outcome.is_err() {
         load.shared.abandon();
     }
-    load.join(outcome.is_ok())?;
+    load.let_end(outcome.is_ok())?;
     let span = outcome?;
     load.ledger.close(span.window, span.end);
 
@@ -320,6 +323,20 @@ impl Load {
             .zip(&self.threads)
             .find(|(thread, handle)| handle.is_finished() && !reported(*thread))
             .map(|(thread, _)| thread)
+    }
+
+    /// Gives the threads a moment to close their connections. Those that have told their result and need longer, because they
+    /// have very many, go on by themselves: nobody has to wait for that to read the result.
+    fn let_end(&mut self, told: bool) -> Result<(), LoadError> {
+        if told {
+            let until = Instant::now() + ENDING;
+            while Instant::now() < until && !self.threads.iter().all(JoinHandle::is_finished) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let (ended, _still_closing) = self.threads.drain(..).partition(JoinHandle::is_finished);
+            self.threads = ended;
+        }
+        self.join(told)
     }
 
     /// Waits for the threads; they have been told to end. `strict`: a panic is an error.

@@ -30,7 +30,7 @@ pub(crate) struct OfAsk {
 }
 
 /// Counts of requests, in plain arrays: adding is one instruction, and nothing is allocated.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tally {
     pub due: u64,
     pub sent: u64,

@@ -241,9 +241,8 @@ impl Worker {
             self.look(driver);
         }
         self.give_up(driver);
-        self.hang_up(driver)?;
         self.report();
-        Ok(())
+        self.hang_up(driver)
     }
 
     /// Makes the connections and waits for the start. False: there will be none.

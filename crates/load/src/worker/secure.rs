@@ -25,7 +25,7 @@ pub(super) struct Secure {
 }
 
 /// What TLS came to on one thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TlsBooks {
     pub handshakes: u64,
     pub resumed: u64,
