@@ -7,7 +7,8 @@ use std::path::Path;
 
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
-use weir_lab::install::{Found, Installed, Step, carry_out, find, plan};
+use weir_lab::install::{Found, Installed, Step, Workshop, carry_out, find, plan};
+use weir_lab::stop::Stop;
 use weir_model::product::{Install, Product, ProductKind};
 
 /// A product of this repository.
@@ -23,7 +24,9 @@ fn install(products: &[&Product], home: &Home) -> Vec<Step> {
     let steps = plan(products, home).unwrap_or_else(|error| panic!("{error}"));
     for step in &steps {
         eprintln!("{step}");
-        carry_out(step, home, &mut |line| eprintln!("  {line}")).unwrap_or_else(|error| panic!("{error}"));
+        // Packages and wheels need no keeper.
+        let shop = Workshop { home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+        carry_out(step, shop, &mut |progress| eprintln!("  {progress:?}")).unwrap_or_else(|error| panic!("{error}"));
     }
     steps
 }

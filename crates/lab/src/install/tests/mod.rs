@@ -1,7 +1,11 @@
-//! Looking and installing with made-up products: a shell script for a binary, a wheel made on the spot, no network.
+//! Looking and installing with made-up products: a shell script for a binary, wheels and releases made on the spot, no
+//! network. Building is tested from outside (tests/install_build.rs), where there is a keeper.
 
+mod choosing;
 mod finding;
 mod planning;
+mod releases;
+mod server;
 mod wheels;
 
 use std::collections::BTreeMap;
@@ -54,7 +58,7 @@ fn program_of(product: &mut Product) -> &mut Program {
 }
 
 /// An executable script.
-fn script(path: &Path, body: &str) {
+pub(super) fn script(path: &Path, body: &str) {
     fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

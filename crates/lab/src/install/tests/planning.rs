@@ -4,7 +4,8 @@ use std::env::consts::ARCH;
 
 use super::*;
 use crate::home::Home;
-use crate::install::{InstallError, Step, carry_out, plan};
+use crate::install::{InstallError, Step, Workshop, carry_out, plan};
+use crate::stop::Stop;
 
 fn wheel(name: &str) -> Install {
     Install::Wheel {
@@ -33,7 +34,7 @@ fn a_wheel_says_what_will_be_done() {
     let steps = plan(&[&missing], &home).unwrap();
     // Where pip is missing, a step that installs it comes first.
     let text = steps.last().unwrap().to_string();
-    let folder = "/nonexistent/home/products/thing/1.0";
+    let folder = "/nonexistent/home/products/thing/wheel-1.0";
     assert_eq!(text, format!("pip download thing-bin==1.0, check its SHA-256, unpack it into {folder}"));
 }
 
@@ -72,6 +73,7 @@ fn a_home_that_cannot_be_made_stops_a_step() {
     fs::write(&file, "").unwrap();
     let home = Home::at(file.join("home"));
     let steps = plan(&[&product(vec![wheel("thing-bin")])], &home).unwrap();
-    let error = carry_out(steps.last().unwrap(), &home, &mut |_| ()).unwrap_err();
+    let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+    let error = carry_out(steps.last().unwrap(), shop, &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("WEIR_HOME"), "{error}");
 }

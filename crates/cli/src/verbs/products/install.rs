@@ -1,0 +1,144 @@
+//! `weir products install`, and what other verbs do when a product is missing.
+
+use std::collections::BTreeMap;
+
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install::{self, Found, InstallError, Installed, Step, Workshop};
+use weir_lab::stop::Stop;
+use weir_model::product::{Product, ProductKind};
+
+use super::progress::Shown;
+use crate::args::stop_on_signal;
+use crate::exit::{Done, Failure};
+
+pub const HELP: &str = "\
+Versions are pinned in the products' files, and downloads are checked against the
+hashes there. Packages come by apt (as root, or by `sudo -n`); everything else goes
+to weir's own folder ($WEIR_HOME, else ~/.local/share/weir) and nowhere else.
+Proxies, registries and mirrors are those that pip, cargo, go, Maven and npm are
+set up for. Ctrl-C leaves nothing half-done.
+
+Examples:
+  weir products install nginx haproxy
+  weir products install --yes
+  weir products install caddy --latest     (undone by: use caddy --pinned)";
+
+/// Flags of `weir products install`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The products' names; all when none is given
+    #[arg(required_if_eq("latest", "true"))]
+    products: Vec<String>,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// The newest version instead of the pinned one, without a hash to check it against; runs say so.
+    #[arg(long)]
+    latest: bool,
+}
+
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+    let names: Vec<String> = match args.products.is_empty() {
+        true => catalogue.products().keys().cloned().collect(),
+        false => args.products.clone(),
+    };
+    let wanted = names
+        .iter()
+        .map(|name| catalogue.product(name, "weir products install").map_err(Failure::input))
+        .collect::<Result<Vec<_>, _>>()?;
+    match args.latest {
+        true => newest(&wanted, home, args.yes)?,
+        false => drop(ensure(&wanted, home, args.yes)?),
+    }
+    super::list::main(catalogue, home, json)
+}
+
+fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
+    let steps = install::plan_latest(products, home).map_err(failure)?;
+    remark!("weir will take the newest version instead of the pinned one:");
+    carry_out(&steps, home, yes)?;
+    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
+    for (product, found) in proxies.iter().zip(install::glance_all(&proxies, home)) {
+        usable(product, found.map_err(failure)?)?;
+    }
+    Ok(())
+}
+
+/// Sees to it that products are installed: says what is missing and what will be done, asks, does it. What was got, by
+/// product name; each product is looked for once, and once more when it had to be installed.
+///
+/// # Errors
+/// When something cannot be installed, is not found afterwards, or the user says no.
+pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<String, Installed>, Failure> {
+    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
+    let mut here = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (product, found) in proxies.iter().zip(install::find_all(&proxies, home)) {
+        match found.map_err(failure)? {
+            Found::Yes(installed) => drop(here.insert(product.name.clone(), installed)),
+            Found::No { .. } => missing.push(*product),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(here);
+    }
+    let steps = install::plan(&missing, home).map_err(failure)?;
+    let names: Vec<&str> = missing.iter().map(|p| p.title.as_str()).collect();
+    remark!("Not installed yet: {}. weir will:", names.join(", "));
+    carry_out(&steps, home, yes)?;
+    for (product, found) in missing.iter().zip(install::find_all(&missing, home)) {
+        here.insert(product.name.clone(), usable(product, found.map_err(failure)?)?);
+    }
+    Ok(here)
+}
+
+fn usable<T>(product: &Product, found: Found<T>) -> Result<T, Failure> {
+    match found {
+        Found::Yes(found) => Ok(found),
+        Found::No { tried } => {
+            let product = product.name.clone();
+            Err(Failure::missing(InstallError::Unusable { product, tried }))
+        }
+    }
+}
+
+/// Shows the steps, asks, and does them.
+fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
+    for step in steps {
+        remark!("  - {step}");
+    }
+    if !yes && !agreed()? {
+        return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
+    }
+    let stop = Stop::new();
+    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+    let weir = std::env::current_exe().map_err(Failure::missing)?;
+    let shop = Workshop { home, weir: &weir, stop: &stop };
+    for step in steps {
+        let mut shown = Shown::new();
+        install::carry_out(step, shop, &mut |progress| shown.see(progress)).map_err(failure)?;
+    }
+    Ok(())
+}
+
+fn failure(error: InstallError) -> Failure {
+    match error {
+        InstallError::Interrupted => Failure::interrupted(error),
+        other => Failure::missing(other),
+    }
+}
+
+fn agreed() -> Result<bool, Failure> {
+    use std::io::Write;
+    if !console::user_attended() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return Err(Failure::missing(
+            "something has to be installed, and nobody is there to be asked\n  to go on without asking: --yes",
+        ));
+    }
+    eprint!("Go on? [y/N] ");
+    std::io::stderr().flush().map_err(Failure::missing)?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,93 @@
+//! `weir products list`.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install::{self, Found, InstallError, Seen};
+use weir_model::product::{Product, ProductKind};
+
+use crate::exit::{Done, Exit, Failure};
+use crate::words::columns;
+
+pub const HELP: &str = "\
+With --json, a list of objects with the keys name, title, about, speaks (protocols),
+profiles (names), installed (the version, or null), from (such as \"apt nginx-light
+1.22.1-9\", or null), binary (its path, or null) and missing (why it is not
+installed, way by way; empty when it is).
+
+Examples:
+  weir products list
+  weir products list --json | jq -r '.[] | select(.installed == null) | .name'";
+
+/// One product as it is on this machine.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub title: String,
+    pub about: String,
+    pub speaks: Vec<String>,
+    pub profiles: Vec<String>,
+    pub installed: Option<String>,
+    pub from: Option<String>,
+    pub binary: Option<PathBuf>,
+    pub missing: Vec<String>,
+}
+
+impl Row {
+    pub fn of(product: &Product, found: Found<Seen>) -> Row {
+        let (seen, missing) = match found {
+            Found::Yes(seen) => (Some(seen), Vec::new()),
+            Found::No { tried } => (None, tried),
+        };
+        Row {
+            name: product.name.clone(),
+            title: product.title.clone(),
+            about: product.about.clone(),
+            speaks: product.speaks.iter().map(|protocol| protocol.as_str().to_owned()).collect(),
+            profiles: product.profiles.keys().cloned().collect(),
+            installed: seen.as_ref().map(|seen| seen.version.clone()),
+            from: seen.as_ref().map(|seen| seen.from.clone()),
+            binary: seen.map(|seen| seen.binary),
+            missing,
+        }
+    }
+}
+
+pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+    let rows = rows(catalogue, home).map_err(Failure::missing)?;
+    if json {
+        crate::verbs::print_json(&rows)?;
+        return Ok(Exit::Ok);
+    }
+    let mut cells = Vec::new();
+    for row in rows {
+        let state = match (&row.installed, &row.from) {
+            (Some(version), Some(from)) => format!("{version} ({from})"),
+            _ if row.missing.is_empty() => "needs nothing".to_owned(),
+            _ => "not installed".to_owned(),
+        };
+        cells.push(vec![row.name, state, row.about]);
+    }
+    for line in columns(&cells) {
+        say!("{line}");
+    }
+    Ok(Exit::Ok)
+}
+
+/// All of them; their binaries are asked several at once.
+fn rows(catalogue: &Catalogue, home: &Home) -> Result<Vec<Row>, InstallError> {
+    let products: Vec<&Product> = catalogue.products().values().collect();
+    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
+    let mut found = install::glance_all(&proxies, home).into_iter();
+    let mut rows = Vec::with_capacity(products.len());
+    for product in products {
+        let found = match product.kind {
+            ProductKind::Direct => None,
+            ProductKind::Proxy(_) => found.next().transpose()?,
+        };
+        rows.push(Row::of(product, found.unwrap_or(Found::No { tried: Vec::new() })));
+    }
+    Ok(rows)
+}

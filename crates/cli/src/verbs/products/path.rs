@@ -1,0 +1,28 @@
+//! `weir products path`.
+
+use weir_lab::catalogue::Catalogue;
+use weir_lab::home::Home;
+use weir_lab::install::{self, Found};
+
+use crate::exit::{Done, Exit, Failure};
+
+pub const HELP: &str = "Examples:\n  weir products path haproxy\n  $(weir products path haproxy) -vv";
+
+pub fn main(catalogue: &Catalogue, home: &Home, name: &str) -> Done {
+    let product = super::with_program(catalogue, name, "weir products path")?;
+    match install::glance(product, home).map_err(Failure::missing)? {
+        Found::Yes(seen) => say!("{}", seen.binary.display()),
+        Found::No { tried } => {
+            let mend = match super::release_elsewhere(product) {
+                Some(release) => format!("weir products install {name}, or {release}"),
+                None => format!("weir products install {name}"),
+            };
+            let tried = tried.join("\n  ");
+            return Err(Failure::missing(format!(
+                "{} is not installed:\n  {tried}\n  to mend it: {mend}",
+                product.title
+            )));
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,99 @@
+//! How an install is shown while it goes: on a terminal one line with the time it has taken and what is done just now,
+//! elsewhere a line every half minute, so that nobody takes a long build for a hang.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weir_lab::install::Progress;
+
+use crate::progress::minutes;
+
+/// Between two lines where it is no terminal.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Shows one step on standard error.
+#[derive(Debug)]
+pub struct Shown {
+    bar: ProgressBar,
+    live: bool,
+    began: Instant,
+    said: Instant,
+    now: String,
+}
+
+impl Shown {
+    pub fn new() -> Shown {
+        let live = console::user_attended_stderr();
+        let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("    {spinner} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        if live {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        let now = Instant::now();
+        Shown { bar, live, began: now, said: now, now: String::new() }
+    }
+
+    pub fn see(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Doing(line) => {
+                self.now = line.to_owned();
+                self.say(&format!("    {line}"));
+            }
+            Progress::Line(line) => line.trim().clone_into(&mut self.now),
+            Progress::Bytes { done, of } => self.now = bytes(done, of),
+            Progress::Still => {}
+        }
+        if self.live {
+            self.bar.set_message(plain(&self.now));
+        } else if self.said.elapsed() >= PAUSE {
+            let took = minutes(self.began.elapsed());
+            self.say(&format!("    {took}: {}", plain(&self.now)));
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        match self.live {
+            true => self.bar.println(line),
+            false => remark!("{line}"),
+        }
+        self.said = Instant::now();
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn bytes(done: u64, of: Option<u64>) -> String {
+    let mb = |bytes: u64| bytes as f64 / 1e6;
+    match of {
+        Some(of) => format!("{:.1} of {:.1} MB", mb(done), mb(of)),
+        None => format!("{:.1} MB", mb(done)),
+    }
+}
+
+/// Programs colour their lines; in a line that is drawn over, that would spill.
+fn plain(line: &str) -> String {
+    console::strip_ansi_codes(line).chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_with_what_is_known() {
+        assert_eq!(bytes(1_250_000, Some(50_000_000)), "1.2 of 50.0 MB");
+        assert_eq!(bytes(1_250_000, None), "1.2 MB");
+    }
+
+    #[test]
+    fn colours_and_control_characters_are_left_out() {
+        assert_eq!(plain("\u{1b}[32m   Compiling\u{1b}[0m x\u{7}"), "   Compiling x");
+    }
+}
