@@ -1,0 +1,182 @@
+//! Where one way to install puts a product, and how a folder there comes to be whole or not at all.
+//!
+//! `$WEIR_HOME/products/<name>/<way>-<version>/`, with a seal that is written last. Work is done beside it in a folder
+//! whose name says that it is in the making; a rename makes it the real one. Whatever cuts an install off leaves a
+//! folder in the making, which the next install sweeps away.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use weir_model::product::{Install, Product, Source};
+
+use super::{InstallError, lookup, project};
+use crate::home::Home;
+
+/// Written last, inside the folder: what is there is whole, and what it is.
+const SEAL: &str = ".weir-seal";
+/// Begins the names of folders in the making.
+const PARTIAL: &str = ".partial-";
+
+/// A folder for one way to install, and what its seal says when it is that and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    pub(super) seal: String,
+}
+
+/// The place of one way to install; `None` for ways whose binaries are elsewhere. The error says why there is none on
+/// this machine.
+pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Option<Place>, String> {
+    let place = |way: &str, version: &str, seal: String| {
+        let folder = home.product(&product.name).join(format!("{way}-{}", plain(version)));
+        Ok(Some(Place { folder, seal }))
+    };
+    let project = |way: &str, name: &str, more: &str| {
+        let digest =
+            project::digest(product, name).ok_or_else(|| format!("the product's folder has no files below {name}/"))?;
+        place(way, digest.get(..12).unwrap_or(&digest), format!("{way} project {name} {digest}{more}"))
+    };
+    match install {
+        Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => Ok(None),
+        Install::Wheel { version, sha256, .. } => place("wheel", version, for_here(sha256)?.clone()),
+        Install::Release { version, sha256, .. } => place("release", version, for_here(sha256)?.clone()),
+        Install::Crate { source, features, .. } => {
+            let features: String = features.iter().map(|feature| format!(" +{feature}")).collect();
+            match source {
+                Source::Package { package, version } => {
+                    place("crate", version, format!("crate {package} {version}{features}"))
+                }
+                Source::Project(name) => project("crate", name, &features),
+            }
+        }
+        Install::Go { source: Source::Package { package, version }, .. } => {
+            place("go", version, format!("go {package} {version}"))
+        }
+        Install::Go { source: Source::Project(name), .. } => project("go", name, ""),
+        Install::Maven { project: name, .. } => project("maven", name, ""),
+        Install::Npm { project: name, .. } => project("npm", name, ""),
+    }
+}
+
+/// What is stated by architecture, for this one.
+pub(super) fn for_here<T>(by_architecture: &std::collections::BTreeMap<String, T>) -> Result<&T, String> {
+    by_architecture.get(ARCH).ok_or_else(|| {
+        let known: Vec<&str> = by_architecture.keys().map(String::as_str).collect();
+        format!("none for {ARCH}, only for {}", known.join(", "))
+    })
+}
+
+/// A version as part of a folder's name. Product files can come from anybody.
+pub(super) fn plain(version: &str) -> String {
+    version.chars().map(|c| if c.is_ascii_alphanumeric() || ".+_-".contains(c) { c } else { '_' }).collect()
+}
+
+impl Place {
+    /// The binary in there, or why there is none.
+    pub(super) fn binary(&self, pattern: &str) -> Result<PathBuf, String> {
+        let Ok(seal) = fs::read_to_string(self.folder.join(SEAL)) else {
+            return Err(format!("not installed (nothing in {})", self.folder.display()));
+        };
+        if seal.trim() != self.seal {
+            return Err(format!("{} holds something else ({})", self.folder.display(), seal.trim()));
+        }
+        binary_in(&self.folder, pattern)
+    }
+}
+
+/// The one file below `folder` that fits.
+pub(super) fn binary_in(folder: &Path, pattern: &str) -> Result<PathBuf, String> {
+    let found = lookup::matching(folder, pattern);
+    match <[PathBuf; 1]>::try_from(found) {
+        Ok([binary]) => Ok(binary),
+        Err(found) => Err(format!("{} files in it fit `{pattern}`; one was wanted", found.len())),
+    }
+}
+
+/// Makes a product's folder. `fill` gets a folder to work in, of which nothing stays, and one whose content becomes the
+/// place that it returns. The caller holds the lock.
+pub(super) fn make(
+    parent: &Path,
+    fill: impl FnOnce(&Path, &Path) -> Result<Place, InstallError>,
+) -> Result<Place, InstallError> {
+    fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
+    let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent).map_err(InstallError::io(parent))?;
+    let [work, out] = ["work", "out"].map(|name| made.path().join(name));
+    for folder in [&work, &out] {
+        fs::create_dir(folder).map_err(InstallError::io(folder))?;
+    }
+    let place = fill(&work, &out)?;
+    let seal = out.join(SEAL);
+    fs::write(&seal, format!("{}\n", place.seal)).map_err(InstallError::io(&seal))?;
+    if place.folder.exists() {
+        // From something else of the same version, or broken by somebody.
+        fs::remove_dir_all(&place.folder).map_err(InstallError::io(&place.folder))?;
+    }
+    fs::rename(&out, &place.folder).map_err(InstallError::io(&place.folder))?;
+    Ok(place)
+}
+
+/// Removes what interrupted installs left, of any product. The caller holds the lock, so nobody works in there.
+pub(super) fn sweep(home: &Home) {
+    for product in entries(&home.path().join("products")) {
+        for folder in entries(&product) {
+            let name = folder.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| name.starts_with(PARTIAL)) {
+                // What cannot be removed is in nobody's way: the next name is another.
+                let _ = fs::remove_dir_all(folder);
+            }
+        }
+    }
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_stays_one_name() {
+        assert_eq!(plain("v2.11.4"), "v2.11.4");
+        assert_eq!(plain("1.2/../../x"), "1.2_.._.._x");
+    }
+
+    #[test]
+    fn a_fill_that_fails_leaves_nothing_and_one_that_works_a_sealed_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { folder: dir.path().join("way-1"), seal: "thing".to_owned() };
+        let fails = make(dir.path(), |work, out| {
+            fs::write(work.join("much"), "x").unwrap();
+            fs::write(out.join("half"), "x").unwrap();
+            Err(InstallError::Interrupted)
+        });
+        assert!(fails.is_err());
+        assert_eq!(entries(dir.path()), [PathBuf::new(); 0]);
+
+        make(dir.path(), |work, out| {
+            fs::write(work.join("much"), "x").unwrap();
+            fs::write(out.join("program"), "x").unwrap();
+            Ok(place.clone())
+        })
+        .unwrap();
+        assert_eq!(entries(dir.path()), [place.folder.clone()]);
+        assert_eq!(place.binary("program"), Ok(place.folder.join("program")));
+        let other = Place { seal: "another".to_owned(), ..place.clone() };
+        assert!(other.binary("program").unwrap_err().contains("something else (thing)"));
+    }
+
+    #[test]
+    fn only_what_is_in_the_making_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        for folder in ["a/.partial-x/out", "a/way-1", "b/.partial-y"] {
+            fs::create_dir_all(dir.path().join("products").join(folder)).unwrap();
+        }
+        sweep(&home);
+        assert_eq!(entries(&home.product("a")), [home.product("a").join("way-1")]);
+        assert!(entries(&home.product("b")).is_empty());
+    }
+}

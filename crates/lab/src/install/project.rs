@@ -1,0 +1,59 @@
+//! Programs of weir's own around a library, which come as a folder in a product's folder.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use sha2::{Digest, Sha256};
+use weir_model::product::Product;
+
+use super::InstallError;
+
+/// SHA-256 over names, lengths and contents of all files of a project, so that a changed one is built anew; `None` when
+/// there are none.
+pub(super) fn digest(product: &Product, project: &str) -> Option<String> {
+    let mut hasher = Sha256::new();
+    let mut any = false;
+    // In the order of their names.
+    for (name, bytes) in files(product, project) {
+        any = true;
+        for part in [name.as_bytes(), bytes] {
+            hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(part);
+        }
+    }
+    any.then(|| hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// How many packages a project's lock file names, if it has one in the format that `marker` begins each entry of.
+pub(super) fn locked(product: &Product, project: &str, file: &str, marker: &str) -> Option<usize> {
+    let (_, bytes) = files(product, project).find(|(name, _)| *name == file)?;
+    let text = std::str::from_utf8(bytes).ok()?;
+    // One of them is the project itself.
+    Some(text.lines().filter(|line| line.trim_start().starts_with(marker)).count().saturating_sub(1))
+}
+
+/// Writes a project's files into `folder`.
+pub(super) fn write(product: &Product, project: &str, folder: &Path) -> Result<(), InstallError> {
+    for (name, bytes) in files(product, project) {
+        if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(InstallError::Definition {
+                product: product.name.clone(),
+                key: "install.project".to_owned(),
+                message: format!("the file {project}/{name} leads out of the folder"),
+            });
+        }
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
+        }
+        fs::write(&path, bytes).map_err(InstallError::io(&path))?;
+    }
+    Ok(())
+}
+
+/// (name below the project's folder, content).
+fn files<'p>(product: &'p Product, project: &str) -> impl Iterator<Item = (&'p str, &'p [u8])> {
+    let prefix = format!("{}/", project.trim_end_matches('/'));
+    let below = move |(name, bytes): (&'p String, &'p Vec<u8>)| Some((name.strip_prefix(&prefix)?, bytes.as_slice()));
+    product.files.iter().filter_map(below)
+}

@@ -1,0 +1,174 @@
+//! The programs that building needs: whether they are here, new enough, and which package brings them.
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::Regex;
+use weir_model::product::{Install, Need};
+
+use super::{child, lookup, version};
+
+/// A JVM that starts on a busy machine.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What is wrong with one needed program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    program: String,
+    /// The version found, when it is here and too old.
+    found: Option<String>,
+    at_least: Option<String>,
+    /// The apt package that brings it, where one is known.
+    pub(super) package: Option<String>,
+    elsewhere: Option<&'static str>,
+}
+
+impl std::fmt::Display for Lack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Lack { program, found, at_least, package, elsewhere } = self;
+        match (found, at_least) {
+            (Some(found), Some(wanted)) => write!(f, "{program} is version {found}; at least {wanted} is wanted")?,
+            (None, Some(wanted)) => write!(f, "{program} is not in PATH; version {wanted} or later is wanted")?,
+            (_, None) => write!(f, "{program} is not in PATH")?,
+        }
+        let mut ways = Vec::new();
+        ways.extend(package.as_ref().map(|package| format!("sudo apt-get install {package}")));
+        ways.extend(elsewhere.map(str::to_owned));
+        match ways.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({})", ways.join(", or ")),
+        }
+    }
+}
+
+/// What a way to install needs: what its method always does, and what the product's file adds or says more exactly.
+pub(super) fn needs(install: &Install) -> Vec<Need> {
+    let need = |program: &str, package: &str| Need {
+        program: program.to_owned(),
+        package: Some(package.to_owned()),
+        at_least: None,
+    };
+    let (mut all, more) = match install {
+        // rustc links with the system's C compiler.
+        Install::Crate { needs, .. } => (vec![need("cargo", "cargo"), need("cc", "build-essential")], needs),
+        Install::Go { needs, .. } => (vec![need("go", "golang-go")], needs),
+        Install::Maven { needs, .. } => (vec![need("mvn", "maven"), need("javac", "default-jdk-headless")], needs),
+        Install::Npm { needs, .. } => (vec![need("npm", "npm"), need("node", "nodejs")], needs),
+        _ => return Vec::new(),
+    };
+    for need in more {
+        match all.iter_mut().find(|known| known.program == need.program) {
+            Some(known) => *known = Need { package: need.package.clone().or(known.package.take()), ..need.clone() },
+            None => all.push(need.clone()),
+        }
+    }
+    all
+}
+
+/// Those of `needs` that are missing or too old.
+pub(super) fn lacking(needs: &[Need]) -> Vec<Lack> {
+    needs.iter().filter_map(lack).collect()
+}
+
+fn lack(need: &Need) -> Option<Lack> {
+    let found = lookup::on_path(&need.program).map(|path| (need.at_least.as_ref(), path));
+    let found = match found {
+        None => None,
+        Some((None, _)) => return None,
+        Some((Some(wanted), path)) => match says(&path) {
+            Some(found) if !version::is_below(&found, wanted) => return None,
+            Some(found) => Some(found),
+            None => Some("unknown".to_owned()),
+        },
+    };
+    let elsewhere = match need.program.as_str() {
+        "cargo" => Some("rustup from https://rustup.rs"),
+        "go" => Some("the archive from https://go.dev/dl"),
+        "node" | "npm" => Some("the archive from https://nodejs.org"),
+        _ => None,
+    };
+    let Need { program, package, at_least } = need.clone();
+    Some(Lack { program, found, at_least, package, elsewhere })
+}
+
+/// The version that a program says by the first of the usual questions that it understands.
+fn says(path: &Path) -> Option<String> {
+    ["--version", "-version", "version"].into_iter().find_map(|question| {
+        let command = [path.display().to_string(), question.to_owned()];
+        first_version(&child::ask(&command, LIMIT).ok()?)
+    })
+}
+
+/// The first number, with what follows it after points, that stands where versions stand: `libprotoc 3.21.12`,
+/// `openjdk version "17.0.12"`, `go1.24.2` and `v18.19.0`, but not the 86 of `x86_64`.
+fn first_version(text: &str) -> Option<String> {
+    static VERSION: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?m)(?:^|[\s"'(/]|\bv|\bgo)(\d+(?:\.\d+)*)"#).ok());
+    Some(VERSION.as_ref()?.captures(text)?.get(1)?.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_programs_say() {
+        for (text, version) in [
+            ("libprotoc 3.21.12", "3.21.12"),
+            ("openjdk version \"17.0.12\" 2024-07-16", "17.0.12"),
+            ("openjdk 21 2023-09-19", "21"),
+            ("go version go1.24.2 linux/amd64", "1.24.2"),
+            ("v18.19.0", "18.19.0"),
+            ("x86_64-linux-gnu-gcc (Debian 12.2.0-14) 12.2.0", "12.2.0"),
+            ("Apache Maven 3.8.7", "3.8.7"),
+            ("cargo 1.90.0 (840b83a10 2025-07-30)", "1.90.0"),
+        ] {
+            assert_eq!(first_version(text).as_deref(), Some(version), "{text}");
+        }
+        assert_eq!(first_version("Unrecognized option: --version"), None);
+    }
+
+    #[test]
+    fn what_the_product_says_of_a_tool_counts() {
+        let more = Need { program: "cargo".into(), package: None, at_least: Some("1.85".into()) };
+        let protoc = Need { program: "protoc".into(), package: Some("protobuf-compiler".into()), at_least: None };
+        let install = Install::Crate {
+            source: weir_model::product::Source::Project("program".into()),
+            binary: "x".into(),
+            features: Vec::new(),
+            needs: vec![more, protoc.clone()],
+        };
+        let needs = needs(&install);
+        assert_eq!(needs.len(), 3);
+        assert_eq!((needs[0].package.as_deref(), needs[0].at_least.as_deref()), (Some("cargo"), Some("1.85")));
+        assert_eq!(needs[2], protoc);
+    }
+
+    #[test]
+    fn what_is_missing_or_old_says_found_and_wanted() {
+        let need = |program: &str, at_least: Option<&str>| Need {
+            program: program.into(),
+            package: Some("a-package".into()),
+            at_least: at_least.map(str::to_owned),
+        };
+        let lacks = lacking(&[need("sh", None), need("weir-no-such-tool", None), need("weir-no-such-tool", Some("3"))]);
+        assert_eq!(
+            lacks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "weir-no-such-tool is not in PATH (sudo apt-get install a-package)",
+                "weir-no-such-tool is not in PATH; version 3 or later is wanted (sudo apt-get install a-package)"
+            ]
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let tool = dir.path().join("tool");
+        super::super::tests::script(&tool, "[ \"$1\" = -version ] || exit 1; echo tool 2.9.1");
+        let tool = tool.to_str().unwrap();
+        assert_eq!(lacking(&[need(tool, Some("2.9"))]), []);
+        let [old] = &lacking(&[need(tool, Some("2.10"))])[..] else { panic!("it is too old") };
+        assert_eq!(
+            old.to_string(),
+            format!("{tool} is version 2.9.1; at least 2.10 is wanted (sudo apt-get install a-package)")
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! An archive onto the disk, trusting none of its names, links and sizes.
+//!
+//! Every name is looked at before the first byte is written. What leads outside of the folder, or is too large
+//! altogether, refuses the whole archive: no honest one has it.
+
+mod tar;
+mod zip;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Most that one archive may unpack to. The largest known today has 190 MB.
+const MOST_BYTES: u64 = 2 << 30;
+/// Most entries of one archive.
+const MOST_ENTRIES: usize = 200_000;
+
+/// What a file's name says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `.zip`, `.whl`
+    Zip,
+    /// `.tar.gz`, `.tgz`
+    TarGz,
+    /// No archive: the program itself.
+    Plain,
+}
+
+impl Kind {
+    pub(super) fn of(name: &str) -> Kind {
+        match name.to_ascii_lowercase() {
+            name if name.ends_with(".tar.gz") || name.ends_with(".tgz") => Kind::TarGz,
+            name if name.ends_with(".zip") || name.ends_with(".whl") => Kind::Zip,
+            _ => Kind::Plain,
+        }
+    }
+}
+
+/// The end of a name that is an archive's of a kind that weir cannot unpack: it must not pass for a program.
+pub(super) fn unknown_archive(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let ends = [".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tar.zst", ".xz", ".bz2", ".zst", ".gz", ".7z", ".deb"];
+    match Kind::of(&name) {
+        Kind::Plain => ends.into_iter().filter(|end| name.ends_with(end)).max_by_key(|end| end.len()),
+        _ => None,
+    }
+}
+
+/// Unpacks `archive` into the folder `into`, which is made if need be.
+pub(super) fn unpack(archive: &Path, kind: Kind, into: &Path) -> Result<(), Refused> {
+    match kind {
+        Kind::Zip => zip::unpack(archive, into),
+        Kind::TarGz => tar::unpack(archive, into),
+        Kind::Plain => Err(Refused::Wrong("it is no archive".to_owned())),
+    }
+}
+
+/// Why an archive was not unpacked.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The archive is at fault.
+    Wrong(String),
+    /// The disk is.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        // Decompression reports broken data as an I/O error too.
+        match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+                Refused::Wrong(error.to_string())
+            }
+            // What the libraries say of their own, without an error of the system.
+            io::ErrorKind::Other if error.raw_os_error().is_none() => Refused::Wrong(error.to_string()),
+            _ => Refused::Io(error),
+        }
+    }
+}
+
+/// Counts what an archive says it holds.
+#[derive(Debug, Default)]
+struct Budget {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Budget {
+    fn take(&mut self, bytes: u64) -> Result<(), Refused> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.entries += 1;
+        match () {
+            () if self.bytes > MOST_BYTES => {
+                Err(Refused::Wrong(format!("unpacks to more than {MOST_BYTES} bytes, which no release has")))
+            }
+            () if self.entries > MOST_ENTRIES => Err(Refused::Wrong(format!("has more than {MOST_ENTRIES} entries"))),
+            () => Ok(()),
+        }
+    }
+}
+
+/// A name inside an archive as a path below the folder; empty for the folder itself.
+fn safe_name(name: &str) -> Result<PathBuf, Refused> {
+    let refuse = |why| Err(Refused::Wrong(format!("`{}` {why}", name.escape_debug())));
+    if name.chars().any(char::is_control) {
+        return refuse("has a control character in its name");
+    }
+    // Stricter than making absolute names relative: no honest archive has them, nor backslashes.
+    let plain = |part: &str| !part.is_empty() && part != ".." && !part.contains('\\');
+    let parts: Vec<&str> = name.strip_suffix('/').unwrap_or(name).split('/').filter(|part| *part != ".").collect();
+    match parts.iter().all(|part| plain(part)) {
+        true => Ok(parts.iter().collect()),
+        false => refuse("leads outside of the folder"),
+    }
+}
+
+/// Copies one file of exactly `size` bytes; the size that an archive states need not be the one it has.
+fn write_file(from: &mut impl io::Read, size: u64, to: &Path, executable: bool) -> Result<(), Refused> {
+    use std::os::unix::fs::OpenOptionsExt;
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mode = if executable { 0o755 } else { 0o644 };
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(to)?;
+    let written = io::copy(&mut io::Read::take(from, size.saturating_add(1)), &mut file)?;
+    match written == size {
+        true => Ok(()),
+        false => Err(Refused::Wrong(format!("{} is not of the size stated", to.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_a_file_is() {
+        assert_eq!(
+            [Kind::of("a.tar.gz"), Kind::of("A.TGZ"), Kind::of("a-1.whl")],
+            [Kind::TarGz, Kind::TarGz, Kind::Zip]
+        );
+        assert_eq!([Kind::of("linkerd-1.7.5-exec"), Kind::of("")], [Kind::Plain; 2]);
+        assert_eq!(unknown_archive("x-1.tar.xz"), Some(".tar.xz"));
+        assert_eq!([unknown_archive("x-1.tar.gz"), unknown_archive("x-1.jar"), unknown_archive("x-1.2")], [None; 3]);
+    }
+
+    #[test]
+    fn names_stay_below_the_folder() {
+        for (name, path) in
+            [("a/b", "a/b"), ("./a/b/", "a/b"), ("./", ""), (".", ""), ("a/./b", "a/b"), ("..a/b..", "..a/b..")]
+        {
+            assert_eq!(safe_name(name).unwrap(), Path::new(path), "{name}");
+        }
+        for name in ["/a", "../a", "a/../b", "a/..", "a//b", "..\\a", "a\0b", "", "a\nb"] {
+            assert!(safe_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_seen_before_it_goes_off() {
+        let mut budget = Budget::default();
+        budget.take(MOST_BYTES).unwrap();
+        assert!(budget.take(1).is_err());
+        assert!(Budget::default().take(u64::MAX).is_err());
+        let mut budget = Budget::default();
+        for _ in 0..MOST_ENTRIES {
+            budget.take(0).unwrap();
+        }
+        assert!(matches!(budget.take(0), Err(Refused::Wrong(why)) if why.contains("entries")));
+    }
+}

@@ -1,0 +1,274 @@
+//! What the user chose instead of a product's own ways: a binary of theirs, or the newest version.
+//!
+//! Kept in `$WEIR_HOME/products/<name>/use.toml`. A choice that cannot be used is an error and never passed over: what
+//! would be measured instead is not what the user asked for.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weir_model::product::{Install, Product, Source};
+
+use super::find::program_of;
+use super::{InstallError, Installed, Seen, digest, lookup, place, version};
+use crate::home::Home;
+
+/// The file.
+const FILE: &str = "use.toml";
+const HEAD: &str = "# Which program weir takes for this product, instead of what the product's file says.\n\
+                    # Written by `weir products use` and `weir products install --latest`.\n\n";
+
+/// What the user chose for one product; `own` counts before `latest`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Using {
+    /// `weir products use <name> --binary <path>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Own>,
+    /// `weir products install <name> --latest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Latest>,
+}
+
+/// A binary of the user's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Own {
+    /// Where it is.
+    pub binary: PathBuf,
+    /// The version it said when it was chosen.
+    pub version: String,
+    /// SHA-256 of the file when it was chosen, lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// The newest version there was, installed without a hash to check it against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latest {
+    /// `wheel`, `crate` or `go`.
+    pub way: String,
+    /// Name of the package.
+    pub package: String,
+    /// Its version, as the package's own world writes it.
+    pub version: String,
+    /// Name of the folder beside the file.
+    pub folder: String,
+}
+
+impl Latest {
+    /// The product's entry that it is the newest version of.
+    fn entry<'p>(&self, installs: &'p [Install]) -> Option<&'p Install> {
+        installs.iter().find(|install| package_of(install) == Some((self.way.as_str(), self.package.as_str())))
+    }
+
+    fn seal(&self) -> String {
+        format!("latest {} {} {}", self.way, self.package, self.version)
+    }
+
+    /// Where it is kept.
+    pub(super) fn place(&self, product: &str, home: &Home) -> place::Place {
+        place::Place { folder: home.product(product).join(&self.folder), seal: self.seal() }
+    }
+}
+
+/// (way, package) of the ways that have packages with a newest version.
+pub(super) fn package_of(install: &Install) -> Option<(&'static str, &str)> {
+    match install {
+        Install::Wheel { package, .. } => Some(("wheel", package)),
+        Install::Crate { source: Source::Package { package, .. }, .. } => Some(("crate", package)),
+        Install::Go { source: Source::Package { package, .. }, .. } => Some(("go", package)),
+        _ => None,
+    }
+}
+
+/// What the user chose for `product`.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn using(product: &str, home: &Home) -> Result<Using, InstallError> {
+    let path = home.product(product).join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(Using::default());
+        }
+        Err(error) => return Err(InstallError::Io { path, error }),
+    };
+    toml::from_str(&text).map_err(|error| InstallError::Using { path, message: error.message().to_owned() })
+}
+
+/// Takes the user's binary for `product` from now on; it must run and say an acceptable version.
+///
+/// # Errors
+/// When it does not, or the choice cannot be written down.
+pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Installed, InstallError> {
+    let program = program_of(product)?;
+    let refuse = |why: String, wanted: &str| InstallError::Own {
+        product: product.name.clone(),
+        path: binary.to_owned(),
+        why,
+        wanted: wanted.to_owned(),
+    };
+    let binary = std::path::absolute(binary).map_err(InstallError::io(binary))?;
+    if !binary.is_file() {
+        let what = if binary.is_dir() { "is a folder" } else { "there is no such file" };
+        return Err(refuse(what.to_owned(), "the path of the program itself"));
+    }
+    let runs_itself = program.version.command.first().is_some_and(|word| word.contains("binary"));
+    if runs_itself && !lookup::is_executable(&binary) {
+        return Err(refuse("it is not executable".to_owned(), &format!("chmod +x {}", binary.display())));
+    }
+    let version = version::read(product, &program.version, &binary, version::LIMIT)?.map_err(|why| {
+        let wanted = match &program.version.at_least {
+            Some(lowest) => format!("a binary of {} that says version {lowest} or later", product.title),
+            None => format!("a binary of {} that says its version", product.title),
+        };
+        refuse(why, &wanted)
+    })?;
+    let sha256 = digest::read(&binary).map_err(InstallError::io(&binary))?;
+    let mut chosen = using(&product.name, home)?;
+    chosen.own = Some(Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() });
+    write(&product.name, &chosen, home)?;
+    let from = format!("own {}", binary.display());
+    Ok(Installed { binary, version, sha256, from })
+}
+
+/// Takes the user's binary no longer; whether there was one.
+///
+/// # Errors
+/// When the choice cannot be read or written.
+pub fn use_no_binary(product: &str, home: &Home) -> Result<bool, InstallError> {
+    let mut chosen = using(product, home)?;
+    let was = chosen.own.take().is_some();
+    write(product, &chosen, home)?;
+    Ok(was)
+}
+
+/// Takes the pinned version again; whether it was another. What was installed stays on the disk.
+///
+/// # Errors
+/// When the choice cannot be read or written.
+pub fn use_pinned(product: &str, home: &Home) -> Result<bool, InstallError> {
+    let mut chosen = using(product, home)?;
+    let was = chosen.latest.take().is_some();
+    write(product, &chosen, home)?;
+    Ok(was)
+}
+
+pub(super) fn use_latest(product: &str, latest: Latest, home: &Home) -> Result<(), InstallError> {
+    let mut chosen = using(product, home)?;
+    chosen.latest = Some(latest);
+    write(product, &chosen, home)
+}
+
+/// By a rename, so that it is whole however this ends; an empty choice is no file.
+fn write(product: &str, chosen: &Using, home: &Home) -> Result<(), InstallError> {
+    let folder = home.product(product);
+    let path = folder.join(FILE);
+    if *chosen == Using::default() {
+        return match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(InstallError::Io { path, error }),
+            _ => Ok(()),
+        };
+    }
+    let text = toml::to_string(chosen)
+        .map_err(|error| InstallError::Using { path: path.clone(), message: error.to_string() })?;
+    fs::create_dir_all(&folder).map_err(InstallError::io(&folder))?;
+    let io = || InstallError::io(&path);
+    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(io())?;
+    file.write_all(format!("{HEAD}{text}").as_bytes()).map_err(io())?;
+    file.persist(&path).map_err(|error| io()(error.error))?;
+    Ok(())
+}
+
+/// The chosen program, if the user chose one; the inner error is [`InstallError::Chosen`].
+pub(super) fn look(product: &Product, home: &Home) -> Result<Option<Result<Seen, InstallError>>, InstallError> {
+    let Some(choice) = choice(product, &using(&product.name, home)?, home)? else { return Ok(None) };
+    let Choice { found, from, what, remedy } = choice;
+    let seen = match found {
+        Ok(binary) => version::read(product, &program_of(product)?.version, &binary, version::LIMIT)?
+            .map(|version| Seen { binary, version, from }),
+        Err(why) => Err(why),
+    };
+    let product = product.name.clone();
+    Ok(Some(seen.map_err(|why| InstallError::Chosen { product, what, why, remedy })))
+}
+
+/// A choice in words, and where its binary is.
+struct Choice {
+    found: Result<PathBuf, String>,
+    from: String,
+    what: String,
+    remedy: String,
+}
+
+fn choice(product: &Product, chosen: &Using, home: &Home) -> Result<Option<Choice>, InstallError> {
+    let name = &product.name;
+    if let Some(own) = &chosen.own {
+        let path = own.binary.display();
+        let found = own.binary.is_file().then(|| own.binary.clone());
+        return Ok(Some(Choice {
+            found: found.ok_or_else(|| "there is no such file".to_owned()),
+            from: format!("own {path}"),
+            what: format!("{path} by `weir products use`"),
+            remedy: format!("weir products use {name} --binary <path>, or weir products use {name} --none"),
+        }));
+    }
+    let Some(latest) = &chosen.latest else { return Ok(None) };
+    let entry = latest.entry(&program_of(product)?.installs).and_then(super::find::pattern);
+    let found = match entry {
+        Some(pattern) => latest.place(name, home).binary(pattern),
+        None => Err("the product's file no longer has that package".to_owned()),
+    };
+    let package = format!("{} {} {}", latest.way, latest.package, latest.version);
+    Ok(Some(Choice {
+        found,
+        from: format!("{package} (latest: no pinned hash was checked)"),
+        what: format!("{package} by `weir products install --latest`"),
+        remedy: format!("weir products install {name} --latest, or weir products use {name} --pinned"),
+    }))
+}
+
+/// Whether the user's binary is another than when it was chosen; it is measured all the same, and the record says so.
+pub(super) fn changed(product: &str, installed: &Installed, home: &Home) -> bool {
+    using(product, home).is_ok_and(|chosen| {
+        chosen.own.is_some_and(|own| own.binary == installed.binary && own.sha256 != installed.sha256)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_kept_whole_and_an_empty_one_is_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        assert_eq!(using("thing", &home).unwrap(), Using::default());
+        assert!(!use_pinned("thing", &home).unwrap());
+        let latest =
+            Latest { way: "go".into(), package: "p".into(), version: "v1".into(), folder: "go-latest-v1".into() };
+        use_latest("thing", latest.clone(), &home).unwrap();
+        let text = fs::read_to_string(home.product("thing").join(FILE)).unwrap();
+        assert!(text.starts_with("# Which program") && text.contains("[latest]\nway = \"go\""), "{text}");
+        assert_eq!(using("thing", &home).unwrap(), Using { own: None, latest: Some(latest) });
+        assert!(use_pinned("thing", &home).unwrap());
+        assert_eq!(fs::read_dir(home.product("thing")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_says_something_else_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        fs::create_dir_all(home.product("thing")).unwrap();
+        for text in
+            ["[own]\nbinary = 1", "[mine]\n", "=", "[own]\nbinary = \"/x\"\nversion = \"1\"\nsha256 = \"\"\nmore = 1"]
+        {
+            fs::write(home.product("thing").join(FILE), text).unwrap();
+            let error = using("thing", &home).unwrap_err().to_string();
+            assert!(error.contains("use.toml: ") && error.contains("would be right: that file removed"), "{error}");
+        }
+    }
+}
