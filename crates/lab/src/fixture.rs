@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_model::load::{Counts, LoadResult, Quantiles};
 use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, TrialError, Verdict};
 use weir_model::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Suite, Workload,
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Suite, Tls, Workload,
 };
 
 /// Products `p0`.., workloads `w0`.., the closed load `capacity` and the open load `half`, 1 s each.
@@ -21,6 +21,7 @@ pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
         seed: Some(1),
         origin: None,
         entries: (0..products).map(entry).collect(),
+        tls: Tls::default(),
         workloads: (0..workloads).map(|n| workload(&format!("w{n}"))).collect(),
         loads: vec![capacity, load_share("half", RateBase::Slowest, 0.5, "capacity")],
         scales: BTreeMap::new(),
@@ -45,6 +46,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         title: name.into(),
         kind: LoadKind::Open { rate, arrivals: Arrivals::Constant },
         connections: 64,
+        streams: 1,
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
         timeout: Duration::from_secs(2),
@@ -91,6 +93,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
             workload: workload.into(),
             load: "capacity".into(),
         },
+        protocol: Protocol::Http11,
         started: "2026-01-02T10:15:00Z".into(),
         took_s: 2.0,
         verdict: Verdict::Valid,

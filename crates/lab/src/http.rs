@@ -1,20 +1,59 @@
 //! The lab's own requests: readiness, verification, the origin's books. Never part of a load.
+//!
+//! They speak what the load speaks, by the same protocol machines, so that what the load would count as an error is
+//! here a sentence. One request at a time, over one connection that is kept; no threads, no async runtime.
+//!
+//! This module does not know what the answers are compared with.
 
+mod line;
+mod one;
+mod speech;
+mod two;
+
+use std::cell::Cell;
+use std::fmt;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_model::books::Books;
 use weir_model::suite::Request;
+use weir_wire::h1::Answers;
+use weir_wire::h2::Client;
+use weir_wire::tls::Agreed;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Largest body the lab reads.
-const LARGEST_BODY: u64 = 256 * 1024 * 1024;
+use line::Line;
+pub use speech::{Speech, TLS_NAME};
 
-/// A connection pool to one address.
-#[derive(Debug)]
+/// Largest body the lab reads.
+const LARGEST_BODY: usize = 256 * 1024 * 1024;
+
+/// A client of one address.
 pub struct Http {
-    agent: ureq::Agent,
     addr: SocketAddr,
+    speech: Speech,
+    /// For each request.
+    timeout: Duration,
+    kept: Cell<Option<Box<Connection>>>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("addr", &self.addr).field("speech", &self.speech).finish_non_exhaustive()
+    }
+}
+
+/// A connection and what is spoken on it.
+struct Connection {
+    line: Line,
+    spoken: Spoken,
+    /// Requests sent.
+    sent: u32,
+}
+
+enum Spoken {
+    One(Answers),
+    Two(Box<Client>),
 }
 
 /// An answer as the lab sees it.
@@ -22,7 +61,7 @@ pub struct Http {
 pub struct Answer {
     /// Status.
     pub status: u16,
-    /// `HTTP/1.0`, `HTTP/1.1`.
+    /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub version: String,
     /// Headers, lower-case names, in the order received.
     pub headers: Vec<(String, String)>,
@@ -32,6 +71,8 @@ pub struct Answer {
     pub hash: u64,
     /// The body itself.
     pub body: Vec<u8>,
+    /// What TLS came to on its connection.
+    pub tls: Option<Agreed>,
 }
 
 impl Answer {
@@ -39,20 +80,59 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
+
+    fn new(status: u16, version: &str, headers: Vec<(String, String)>) -> Answer {
+        Answer { status, version: version.to_owned(), headers, size: 0, hash: 0, body: Vec::new(), tls: None }
+    }
+
+    /// Takes a piece of the body.
+    fn add(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        if self.body.len() + piece.len() > LARGEST_BODY {
+            return Err(Fault::Broken(format!("the answer's body is larger than {} MiB", LARGEST_BODY >> 20)));
+        }
+        self.body.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn complete(mut self) -> Answer {
+        self.size = self.body.len() as u64;
+        self.hash = xxh3_64(&self.body);
+        self
+    }
+}
+
+/// Headers as the lab keeps them.
+fn owned<'a>(headers: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    headers.map(|(name, value)| (text(name).to_ascii_lowercase(), text(value))).collect()
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+enum Fault {
+    /// The connection had ended before anything of the answer came: on a kept one, nothing that the peer did wrong.
+    Gone(String),
+    /// Anything else.
+    Broken(String),
+}
+
+impl Fault {
+    fn into_words(self) -> String {
+        match self {
+            Fault::Gone(why) | Fault::Broken(why) => why,
+        }
+    }
 }
 
 impl Http {
-    /// For one address; every request takes at most `timeout`.
+    /// HTTP/1.1 over plain TCP with one address; every request takes at most `timeout`.
     pub fn new(addr: SocketAddr, timeout: Duration) -> Http {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            // The environment's proxy settings must not come between weir and what it measures.
-            .proxy(None)
-            .timeout_global(Some(timeout))
-            .user_agent("weir-lab")
-            .build();
-        Http { agent: ureq::Agent::new_with_config(config), addr }
+        Http::speaking(addr, timeout, Speech::plain())
+    }
+
+    /// The same, speaking something else.
+    pub fn speaking(addr: SocketAddr, timeout: Duration, speech: Speech) -> Http {
+        Http { addr, speech, timeout, kept: Cell::new(None) }
     }
 
     /// Sends one request of a workload.
@@ -60,15 +140,15 @@ impl Http {
     /// # Errors
     /// What went wrong, in words.
     pub fn send(&self, request: &Request) -> Result<Answer, String> {
-        let mut builder = ureq::http::Request::builder()
-            .method(request.method.as_str())
-            .uri(format!("http://{}{}", self.addr, request.path));
-        for (name, value) in &request.headers {
-            builder = builder.header(name, value);
+        let deadline = Instant::now() + self.timeout;
+        if let Some(kept) = self.kept.take() {
+            match self.over(kept, request, deadline) {
+                Err(Fault::Gone(_)) => {}
+                other => return other.map_err(Fault::into_words),
+            }
         }
-        let request = builder.body(request.body.as_slice()).map_err(|e| e.to_string())?;
-        let response = self.agent.run(request).map_err(|e| e.to_string())?;
-        read(response)
+        let new = self.connect(deadline)?;
+        self.over(new, request, deadline).map_err(Fault::into_words)
     }
 
     /// GET of a path.
@@ -88,21 +168,48 @@ impl Http {
         let answer = self.get("/_weir/books")?;
         serde_json::from_slice(&answer.body).map_err(|e| format!("the origin's books are not readable: {e}"))
     }
+
+    fn connect(&self, deadline: Instant) -> Result<Box<Connection>, String> {
+        let mut line = Line::connect(self.addr, self.speech.tls(), deadline)?;
+        let spoken = if self.speech.protocol().is_two() {
+            Spoken::Two(Box::new(two::start(&mut line)?))
+        } else {
+            Spoken::One(Answers::new(weir_wire::h1::Limits::default()))
+        };
+        Ok(Box::new(Connection { line, spoken, sent: 0 }))
+    }
+
+    /// One request over one connection, which is kept when it may carry another.
+    fn over(&self, mut connection: Box<Connection>, request: &Request, deadline: Instant) -> Result<Answer, Fault> {
+        let authority = self.speech.authority(self.addr);
+        let Connection { line, spoken, sent } = connection.as_mut();
+        *sent += 1;
+        let (answer, again) = match spoken {
+            Spoken::One(answers) => one::exchange(line, answers, request, &authority, deadline)?,
+            Spoken::Two(client) => {
+                let whom = two::Whom { tag: *sent, scheme: self.speech.scheme(), authority: &authority };
+                two::exchange(line, client, request, whom, deadline)?
+            }
+        };
+        let answer = Answer { tls: line.agreed().cloned(), ..answer };
+        if again {
+            self.kept.set(Some(connection));
+        }
+        Ok(answer)
+    }
 }
 
-fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Answer, String> {
-    let headers = response
-        .headers()
-        .iter()
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-        .collect();
-    let body = response.body_mut().with_config().limit(LARGEST_BODY).read_to_vec().map_err(|e| e.to_string())?;
-    Ok(Answer {
-        status: response.status().as_u16(),
-        version: format!("{:?}", response.version()),
-        headers,
-        size: body.len() as u64,
-        hash: xxh3_64(&body),
-        body,
-    })
+/// The headers given, less those of these names, and less `Content-Length`, which the encoders write.
+fn headers_but<'a>(request: &'a Request, but: &[&str]) -> Vec<(&'a str, &'a str)> {
+    let given = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let written = |name: &str| ["content-length"].iter().chain(but).any(|but| name.eq_ignore_ascii_case(but));
+    given.filter(|(name, _)| !written(name)).collect()
 }
+
+/// The `Host` given, if one is.
+fn host_of(request: &Request) -> Option<&str> {
+    request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+mod tests;

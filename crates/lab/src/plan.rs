@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use weir_model::record::CaseId;
+use weir_model::record::{CaseId, LeftOut};
 use weir_model::suite::Suite;
 
 /// One trial to run.
@@ -30,8 +30,10 @@ impl Planned {
     }
 }
 
-/// All trials of a run, in order.
-pub fn plan(suite: &Suite, seed: u64) -> Vec<Planned> {
+/// All trials of a run, in order, without those that are left out.
+pub fn plan(suite: &Suite, seed: u64, left_out: &[LeftOut]) -> Vec<Planned> {
+    let is_left_out =
+        |case: &CaseId| left_out.iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut trials = Vec::new();
     for load in &suite.loads {
@@ -47,6 +49,7 @@ pub fn plan(suite: &Suite, seed: u64) -> Vec<Planned> {
                         load: load.name.clone(),
                     })
                 })
+                .filter(|case| !is_left_out(case))
                 .collect();
             cases.shuffle(&mut rng);
             for case in cases {
@@ -66,14 +69,14 @@ mod tests {
     #[test]
     fn the_same_seed_plans_the_same_and_another_does_not() {
         let suite = suite(4, 3, 2);
-        assert_eq!(plan(&suite, 7), plan(&suite, 7));
-        assert_ne!(plan(&suite, 7), plan(&suite, 8));
+        assert_eq!(plan(&suite, 7, &[]), plan(&suite, 7, &[]));
+        assert_ne!(plan(&suite, 7, &[]), plan(&suite, 8, &[]));
     }
 
     /// A plan once written is read again by later versions of weir: the order must not depend on a library's mood.
     #[test]
     fn the_order_of_a_seed_is_what_it_was() {
-        let order: Vec<String> = plan(&suite(3, 1, 2), 7).iter().map(Planned::folder).collect();
+        let order: Vec<String> = plan(&suite(3, 1, 2), 7, &[]).iter().map(Planned::folder).collect();
         assert_eq!(
             order,
             [
@@ -99,7 +102,7 @@ mod tests {
             for workloads in 0..4 {
                 for blocks in 0..4 {
                     let suite = suite(products, workloads, blocks);
-                    let trials = plan(&suite, u64::from(blocks) + 17);
+                    let trials = plan(&suite, u64::from(blocks) + 17, &[]);
                     let cases = products * workloads;
                     assert_eq!(trials.len(), cases * blocks as usize * suite.loads.len());
                     assert!(trials.iter().map(|t| t.trial).eq(1..=trials.len() as u32), "numbered from 1");
@@ -119,9 +122,28 @@ mod tests {
 
     #[test]
     fn blocks_differ_in_order() {
-        let trials = plan(&suite(6, 1, 8), 1);
+        let trials = plan(&suite(6, 1, 8), 1, &[]);
         let orders: BTreeSet<Vec<&str>> =
             trials.chunks(6).map(|block| block.iter().map(|t| t.case.product.as_str()).collect()).collect();
         assert!(orders.len() > 8, "16 blocks of 720 possible orders: {orders:?}");
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_planned_and_the_others_are() {
+        let suite = suite(3, 2, 2);
+        let out = |profile: &str, workload: Option<&str>| LeftOut {
+            product: "p1".into(),
+            profile: profile.into(),
+            workload: workload.map(str::to_owned),
+            why: "does not".into(),
+        };
+        let of = |left_out: &[LeftOut]| plan(&suite, 3, left_out).len();
+        assert_eq!(of(&[]), 24);
+        assert_eq!(of(&[out("tuned", Some("w1"))]), 20);
+        assert_eq!(of(&[out("stock", None)]), 24, "another profile");
+        assert_eq!(of(&[out("", None)]), 16);
+        let trials = plan(&suite, 3, &[out("tuned", Some("w1"))]);
+        assert!(trials.iter().all(|t| t.case.product != "p1" || t.case.workload == "w0"));
+        assert!(trials.iter().map(|t| t.trial).eq(1..=20), "numbered from 1");
     }
 }

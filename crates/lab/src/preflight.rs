@@ -15,13 +15,17 @@ const OTHER_DESCRIPTORS: u64 = 256;
 /// Least free space for a run, bytes. A trial writes a few hundred kilobytes.
 const LEAST_FREE: u64 = 64 * 1024 * 1024;
 
-/// Checks that the suite's connections fit the descriptors: a proxy holds one downstream and one upstream of each.
+/// Checks that the suite's connections fit the descriptors: a proxy holds each downstream, and one upstream for each request
+/// that can be in flight on it.
 ///
 /// # Errors
 /// The load that does not fit, and what would.
 pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
     for load in &suite.loads {
-        let needed = u64::from(load.connections) * 2 + OTHER_DESCRIPTORS;
+        // Upstream is HTTP/1.1: each request in flight has a connection of its own.
+        let streams = suite.workloads.iter().map(|w| load.streams_of(w.protocol)).max().unwrap_or(1);
+        let each = 1 + u64::from(streams);
+        let needed = u64::from(load.connections) * each + OTHER_DESCRIPTORS;
         if needed > limit {
             return Err(InputError {
                 source: format!("suite {}", suite.name),
@@ -33,7 +37,7 @@ pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
                 ),
                 wanted: format!(
                     "at most {} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)",
-                    limit.saturating_sub(OTHER_DESCRIPTORS) / 2
+                    limit.saturating_sub(OTHER_DESCRIPTORS) / each
                 ),
             });
         }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec};
+use weir_model::suite::Tls;
 
 use crate::tail::last_lines;
 
@@ -138,6 +139,30 @@ pub struct OriginWord {
     pub driver: String,
 }
 
+/// TLS of an origin that clients talk to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginTls {
+    /// The certificate, PEM.
+    pub cert: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// Versions, and whether sessions can be resumed.
+    pub asked: Tls,
+}
+
+impl OriginTls {
+    fn add_to(&self, command: &mut Command) {
+        let (oldest, newest) = self.asked.versions;
+        let versions = match oldest == newest {
+            true => newest.as_str().to_owned(),
+            false => format!("{}..{}", oldest.as_str(), newest.as_str()),
+        };
+        command.arg("--tls").arg("--cert").arg(&self.cert).arg("--key").arg(&self.key);
+        command.arg("--tls-version").arg(versions);
+        command.arg("--resume").arg(if self.asked.resumption { "on" } else { "off" });
+    }
+}
+
 /// The origin's process.
 #[derive(Debug)]
 pub struct OriginProcess {
@@ -149,7 +174,7 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts an origin and waits until it listens.
+    /// Starts an origin and waits until it listens. With `tls` it speaks nothing without.
     ///
     /// # Errors
     /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
@@ -158,6 +183,7 @@ impl OriginProcess {
         listen: SocketAddr,
         cpus: &[u32],
         driver: DriverChoice,
+        tls: Option<&OriginTls>,
         output: &Path,
     ) -> Result<OriginProcess, RoleError> {
         let mut command = Command::new(weir);
@@ -166,6 +192,9 @@ impl OriginProcess {
         command.arg("--driver").arg(driver_name(driver));
         if !cpus.is_empty() {
             command.arg("--cpus").arg(cpu_list(cpus));
+        }
+        if let Some(tls) = tls {
+            tls.add_to(&mut command);
         }
         let speaker: Speaker<OriginWord> = Speaker::start(command, "origin", output)?;
         let word = speaker.hear("origin", LISTENS_WITHIN)?;
@@ -346,18 +375,22 @@ mod tests {
     #[test]
     fn an_origin_is_started_with_what_it_was_ordered() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let start = |weir: &str| {
+        let start = |weir: &str, tls: Option<&OriginTls>| {
             let listen = SocketAddr::from(([127, 0, 0, 1], 15_001));
             let output = scratch.path().join("origin.log");
-            let started = OriginProcess::start(Path::new(weir), listen, &[2, 5], DriverChoice::Epoll, &output);
+            let _ = std::fs::remove_file(&output);
+            let started = OriginProcess::start(Path::new(weir), listen, &[2, 5], DriverChoice::Epoll, tls, &output);
             started.expect_err("no origin").to_string()
         };
         assert_eq!(
-            start("/bin/echo"),
+            start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --threads 2 --driver epoll --cpus 2,5"
         );
-        assert!(start("/no/such/weir").starts_with("weir could not start its origin: No such file"));
+        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), asked: Tls::default() };
+        let said = start("/bin/echo", Some(&tls));
+        assert!(said.ends_with(" --tls --cert /c.pem --key /k.pem --tls-version 1.2..1.3 --resume off"), "{said}");
+        assert!(start("/no/such/weir", None).starts_with("weir could not start its origin: No such file"));
     }
 
     #[test]

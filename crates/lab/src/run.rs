@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Verdict};
+use weir_model::record::{Environment, Finding, LeftOut, Measurement, ProductFacts, Verdict};
 use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
 use crate::install::Installed;
@@ -22,6 +22,7 @@ use crate::placement::{Placement, restrict_to};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, Chosen};
 use crate::stop::Stop;
+use crate::tls::RunTls;
 use crate::trial::{self, Abort, Bench, Order, Step};
 
 /// Everything a new run needs. All of it was checked before.
@@ -31,6 +32,10 @@ pub struct Setup {
     pub suite: Suite,
     /// What was scaled, in words.
     pub scaled: Vec<String>,
+    /// What is left out of it, and why.
+    pub left_out: Vec<LeftOut>,
+    /// The run's certificate, and how TLS is spoken.
+    pub tls: RunTls,
     /// The products of the suite.
     pub products: BTreeMap<String, Product>,
     /// What is installed of them.
@@ -116,7 +121,7 @@ impl Run {
     pub fn create(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
         let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
-        let plan = plan(&suite, seed);
+        let plan = plan(&suite, seed, &setup.left_out);
         let environment = environment(&setup, seed);
         let run_toml = suite.to_toml().into_bytes();
         let journal = Journal::create(
@@ -157,8 +162,8 @@ impl Run {
     }
 
     /// What it will take, from the lengths of its loads.
-    pub fn expected(suite: &Suite) -> Duration {
-        length::expected(suite)
+    pub fn expected(suite: &Suite, left_out: &[LeftOut]) -> Duration {
+        length::expected(suite, left_out)
     }
 
     /// Trials planned.
@@ -293,6 +298,7 @@ fn bench(setup: Setup, seed: u64) -> Bench {
         weir: setup.weir,
         placement: setup.placement,
         driver: setup.driver,
+        tls: setup.tls,
         products: setup.products,
         installed: setup.installed,
         seed,
@@ -320,6 +326,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         products,
         seed,
         scaled: setup.scaled.clone(),
+        left_out: setup.left_out.clone(),
         origin: setup.suite.origin.clone(),
         doctor: setup.doctor.clone(),
         ..weir_vitals::environment()

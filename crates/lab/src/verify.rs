@@ -1,7 +1,8 @@
 //! Verification before measuring: does the product answer rightly, and is it the product that answers?
 //!
 //! The reference is what the origin itself says to the same request; nothing about the answer is taken on trust from
-//! the suite alone.
+//! the suite alone. Requests speak the workload's protocol: over TLS only with a peer that has the run's certificate and
+//! agrees on the protocol by ALPN.
 
 use std::net::SocketAddr;
 
@@ -52,11 +53,12 @@ pub const REQUESTS: usize = 3;
 /// # Errors
 /// What was found and what would be right.
 pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Result<(), String> {
+    let version = if workload.protocol.is_two() { "HTTP/2" } else { "HTTP/1.1" };
     for nth in 1..=REQUESTS {
         let answer = product
             .send(&workload.request)
             .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
-        compare(&answer, reference).map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
+        compare(&answer, reference, version).map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
 }
@@ -64,9 +66,9 @@ pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Resul
 /// Headers that must come through unchanged when the origin sends them.
 const KEPT_HEADERS: [&str; 2] = ["content-type", "content-encoding"];
 
-fn compare(answer: &Answer, reference: &Answer) -> Result<(), String> {
-    if answer.version != "HTTP/1.1" {
-        return Err(format!("its version is {}, HTTP/1.1 would be right", answer.version));
+fn compare(answer: &Answer, reference: &Answer, version: &str) -> Result<(), String> {
+    if answer.version != version {
+        return Err(format!("its version is {}, {version} would be right", answer.version));
     }
     if answer.status != reference.status {
         return Err(format!("its status is {}, the origin says {}", answer.status, reference.status));
@@ -133,13 +135,14 @@ mod tests {
             size: 2,
             hash: 1,
             body: b"ok".to_vec(),
+            tls: None,
         }
     }
 
     #[test]
     fn equal_answers_pass_and_every_difference_is_named() {
         let right = answer();
-        assert_eq!(compare(&right, &right), Ok(()));
+        assert_eq!(compare(&right, &right, "HTTP/1.1"), Ok(()));
         type Spoil = fn(&mut Answer);
         let cases: [(&str, Spoil); 5] = [
             ("version", |a| a.version = "HTTP/1.0".into()),
@@ -151,7 +154,7 @@ mod tests {
         for (word, spoil) in cases {
             let mut wrong = answer();
             spoil(&mut wrong);
-            let text = compare(&wrong, &right).expect_err(word);
+            let text = compare(&wrong, &right, "HTTP/1.1").expect_err(word);
             assert!(text.contains(word), "{text}");
         }
     }

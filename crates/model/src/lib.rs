@@ -19,7 +19,7 @@ pub mod record;
 #[cfg(test)]
 mod sample;
 mod scale;
-mod select;
+pub mod select;
 pub mod suite;
 pub mod units;
 

@@ -40,6 +40,12 @@ pub struct Product {
 /// configuration, and answers `/_weir/ready` with 204. Suites cannot run it as a product.
 pub const ORIGIN_PROFILE: &str = "origin";
 
+/// Whether a profile of that name makes the product do what all others in a run do (versions and suites of TLS ...).
+/// `stock` leaves it to the product, and `as-published…` to whoever published.
+pub fn is_levelled(profile: &str) -> bool {
+    profile != "stock" && !profile.starts_with("as-published")
+}
+
 impl Product {
     /// Profiles that it can be measured with.
     pub fn proxy_profiles(&self) -> impl Iterator<Item = &String> {

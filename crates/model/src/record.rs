@@ -6,9 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::books::Books;
 use crate::load::LoadResult;
+use crate::suite::Protocol;
 
-/// Version of [`Measurement`].
-pub const MEASUREMENT_SCHEMA: u32 = 1;
+/// Version of [`Measurement`]. 2 added `protocol`.
+pub const MEASUREMENT_SCHEMA: u32 = 2;
+
+/// Name of the check that sees a product answer from a cache of its own: its numbers are shown, and are not ranked with
+/// those of products that pass every request on.
+pub const ANSWERS_ITSELF: &str = "answers-itself";
 
 /// Which case of the suite a trial ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,6 +46,9 @@ pub struct Measurement {
     pub block: u32,
     /// The case.
     pub case: CaseId,
+    /// What client and product spoke with each other. Records of schema 1 do not say: it was HTTP/1.1.
+    #[serde(default = "http11")]
+    pub protocol: Protocol,
     /// When the trial began, RFC 3339, UTC.
     pub started: String,
     /// Wall time of the whole trial in seconds, start-up and settling included.
@@ -63,6 +71,10 @@ pub struct Measurement {
     pub usage: Vec<RoleUsage>,
     /// What the checks noticed.
     pub findings: Vec<Finding>,
+}
+
+fn http11() -> Protocol {
+    Protocol::Http11
 }
 
 /// `valid`, `suspect` or `invalid`.
@@ -274,11 +286,59 @@ pub struct Environment {
     pub seed: u64,
     /// What was scaled, in words, for the report.
     pub scaled: Vec<String>,
+    /// What was left out before anything was started, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// The product that was the origin; `None`: weir's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// What `weir doctor` said when the run began: findings about the machine.
     pub doctor: Vec<Finding>,
+}
+
+/// A product that a run leaves out, altogether or of one workload, because it cannot be measured there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Product name.
+    pub product: String,
+    /// Profile name; empty: all of them.
+    pub profile: String,
+    /// Workload name; `None`: all of them.
+    pub workload: Option<String>,
+    /// Why, as the rest of a sentence that begins with the product: `does not speak h2`.
+    pub why: String,
+}
+
+impl LeftOut {
+    /// Whether a case is left out by this.
+    pub fn covers(&self, product: &str, profile: &str, workload: &str) -> bool {
+        self.product == product
+            && (self.profile.is_empty() || self.profile == profile)
+            && self.workload.as_deref().is_none_or(|own| own == workload)
+    }
+
+    /// All in words, the workloads of one reason together, without full stops: `varnish (tuned) does not speak h2: left out of
+    /// tiny-h2, medium-h2`.
+    pub fn sentences(all: &[LeftOut]) -> Vec<String> {
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for one in all {
+            let profile = if one.profile.is_empty() { String::new() } else { format!(" ({})", one.profile) };
+            let words = format!("{}{profile} {}", one.product, one.why);
+            let at = match reasons.iter().position(|(known, _)| *known == words) {
+                Some(at) => at,
+                None => {
+                    reasons.push((words, Vec::new()));
+                    reasons.len() - 1
+                }
+            };
+            reasons[at].1.extend(one.workload.as_deref());
+        }
+        let sentence = |(words, workloads): (String, Vec<&str>)| match workloads.is_empty() {
+            true => format!("{words}: left out"),
+            false => format!("{words}: left out of {}", workloads.join(", ")),
+        };
+        reasons.into_iter().map(sentence).collect()
+    }
 }
 
 /// A product as it was run.

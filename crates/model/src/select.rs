@@ -7,12 +7,16 @@ use crate::file::{Catalogue, listed, suggestion};
 use crate::filter::{Filter, FilterKey, flag_error, names_of};
 use crate::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
+/// What stands in `--products` for every product of the catalogue.
+pub const ALL: &str = "all";
+
 impl Suite {
     /// The part of the suite that the flags leave.
     ///
     /// `products` (each `name` or `name:profile`) replaces the suite's, and may name any product of the catalogue;
     /// a name without a profile runs with `profiles` if given, else with those that the suite runs it with, else with
-    /// the profile that most of the suite's entries have. `profiles` runs each product under each of them. Then every
+    /// the profile that most of the suite's entries have. [`ALL`] names every product of the catalogue that has such a
+    /// profile. `profiles` runs each product under each of them. Then every
     /// one of `only` has to hold.
     ///
     /// The suite's scales are narrowed with it: what somebody asks for by name runs at every scale.
@@ -54,7 +58,11 @@ impl Suite {
         };
         let mut entries: Vec<Entry> = Vec::new();
         for name in names {
-            for entry in self.entries_of(name, profiles, catalogue)? {
+            let more = match name.as_str() {
+                ALL => self.all_entries(profiles, catalogue),
+                name => self.entries_of(name, profiles, catalogue)?,
+            };
+            for entry in more {
                 if !entries.contains(&entry) {
                     entries.push(entry);
                 }
@@ -65,6 +73,25 @@ impl Suite {
             return Err(flag_error(flag, "no name is given", listed(names_of(&catalogue.products()))));
         }
         Ok(entries)
+    }
+
+    /// Every product of the catalogue, those of the suite first, under those profiles asked for that it has.
+    fn all_entries(&self, profiles: Option<&[String]>, catalogue: &dyn Catalogue) -> Vec<Entry> {
+        let own = self.entries.iter().map(|entry| entry.product.clone());
+        let mut names: Vec<String> = Vec::new();
+        for name in own.chain(catalogue.products()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let mut entries = Vec::new();
+        for product in names {
+            let known = catalogue.profiles(&product).unwrap_or_default();
+            let wanted = profiles.map_or_else(|| self.usual_profiles(&product), <[String]>::to_vec);
+            let here = wanted.into_iter().filter(|profile| known.contains(profile));
+            entries.extend(here.map(|profile| Entry { product: product.clone(), profile }));
+        }
+        entries
     }
 
     /// What one name of `--products` stands for.
@@ -228,6 +255,15 @@ mod tests {
     fn products_replace_the_suites_own() {
         let chosen = select(&["varnish", "haproxy", "nginx:stock"], &[], &[]).expect("valid");
         assert_eq!(entries(&chosen), ["varnish:tuned", "haproxy:stock", "nginx:stock"]);
+    }
+
+    #[test]
+    fn all_is_the_suites_own_and_then_every_other_that_has_the_profile() {
+        let chosen = select(&["all"], &[], &[]).expect("valid");
+        assert_eq!(entries(&chosen), ["direct:tuned", "nginx:tuned", "haproxy:stock", "varnish:tuned"]);
+        let chosen = select(&["varnish:stock", "all"], &["tuned", "stock", "mine"], &[]).expect("valid");
+        assert_eq!(entries(&chosen)[..3], ["varnish:stock", "direct:tuned", "direct:stock"]);
+        assert_eq!(entries(&chosen).len(), 8, "a profile that none has is no error");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Suite {
     pub origin: Option<String>,
     /// What runs, in the order written: product names with the profile each runs with.
     pub entries: Vec<Entry>,
+    /// How TLS is spoken, where a workload's protocol has it.
+    pub tls: Tls,
     /// What is asked for.
     pub workloads: Vec<Workload>,
     /// How requests arrive, in the order in which later ones may refer to earlier ones.
@@ -171,6 +173,14 @@ impl Tls {
         }
     }
 
+    /// The same, by IANA's names.
+    pub fn suites12_iana(&self) -> &'static [&'static str] {
+        match self.key {
+            KeyType::P256 => &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"],
+            KeyType::Rsa2048 => &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
+        }
+    }
+
     /// Those of TLS 1.3, whose names are the same everywhere.
     pub fn suites13(&self) -> &'static [&'static str] {
         &["TLS_AES_128_GCM_SHA256"]
@@ -237,12 +247,21 @@ pub struct Load {
     pub kind: LoadKind,
     /// Connections, all up before the clock starts (at least 1).
     pub connections: u32,
+    /// Streams that each connection may have open, where a workload's protocol is HTTP/2 (at least 1).
+    pub streams: u32,
     /// Not measured.
     pub warmup: Duration,
     /// Measured window.
     pub duration: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
+}
+
+impl Load {
+    /// Requests that a connection may have in flight when it speaks `protocol`.
+    pub fn streams_of(&self, protocol: Protocol) -> u32 {
+        if protocol.is_two() { self.streams } else { 1 }
+    }
 }
 
 /// Closed or open.

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
+use weir_model::load::TlsVersion;
 use weir_model::product::{Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride, Suite,
-    Workload,
+    Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
+    Suite, Tls, Workload,
 };
 
 /// Has every product, with the two profiles that suites may rely on.
@@ -88,6 +89,7 @@ prop_compose! {
         path in "/[!-~]{0,20}",
         headers in headers(),
         body in body(),
+        protocol in proptest::sample::select(Protocol::MEASURED.to_vec()),
         status in proptest::option::of(200u16..=599),
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
@@ -95,7 +97,7 @@ prop_compose! {
         Workload {
             name: name.clone(),
             title,
-            protocol: Protocol::Http11,
+            protocol,
             request: Request { method: method.to_owned(), path, headers, body },
             expect: Expect { status, size, hash, headers: vec![] },
         }
@@ -114,6 +116,7 @@ prop_compose! {
         slowest in any::<bool>(),
         poisson in any::<bool>(),
         connections in 1u32..,
+        streams in 1u32..,
         warmup in duration(),
         duration in duration(),
         timeout in duration(),
@@ -127,7 +130,7 @@ prop_compose! {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
         // Loads whose name begins with a letter up to m are the closed ones, so that later ones can refer to them.
         let kind = if open && !is_closed(&name) { LoadKind::Open { rate, arrivals } } else { LoadKind::Closed };
-        Load { name: name.clone(), title, kind, connections, warmup, duration, timeout }
+        Load { name: name.clone(), title, kind, connections, streams, warmup, duration, timeout }
     }
 }
 
@@ -168,6 +171,16 @@ fn scale(products: Vec<String>, workloads: Vec<String>) -> impl Strategy<Value =
         })
 }
 
+fn tls() -> impl Strategy<Value = Tls> {
+    let versions = proptest::sample::select(vec![
+        (TlsVersion::Tls12, TlsVersion::Tls12),
+        (TlsVersion::Tls12, TlsVersion::Tls13),
+        (TlsVersion::Tls13, TlsVersion::Tls13),
+    ]);
+    let keys = proptest::sample::select(vec![KeyType::P256, KeyType::Rsa2048]);
+    (keys, versions, any::<bool>()).prop_map(|(key, versions, resumption)| Tls { key, versions, resumption })
+}
+
 fn suite() -> impl Strategy<Value = Suite> {
     (names(4), names(3)).prop_flat_map(|(products, workload_names)| {
         let scales = proptest::collection::btree_map(
@@ -177,13 +190,21 @@ fn suite() -> impl Strategy<Value = Suite> {
         );
         let workloads: Vec<_> = workload_names.into_iter().map(workload).collect();
         let head = (name(), line(), line(), 1u32.., any::<Option<u64>>());
-        (head, Just(products), any::<(bool, bool)>(), workloads, loads(), scales).prop_map(
-            |((name, title, question, blocks, seed), products, (tuned, other_origin), workloads, loads, scales)| {
+        (head, Just(products), any::<(bool, bool)>(), tls(), workloads, loads(), scales).prop_map(
+            |(
+                (name, title, question, blocks, seed),
+                products,
+                (tuned, other_origin),
+                tls,
+                workloads,
+                loads,
+                scales,
+            )| {
                 let origin = other_origin.then(|| "a-server".to_owned());
                 let profile = if tuned { "tuned" } else { "stock" };
                 let entry = |product| Entry { product, profile: profile.to_owned() };
                 let entries = products.into_iter().map(entry).collect();
-                Suite { name, title, question, blocks, seed, origin, entries, workloads, loads, scales }
+                Suite { name, title, question, blocks, seed, origin, entries, tls, workloads, loads, scales }
             },
         )
     })

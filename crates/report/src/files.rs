@@ -95,13 +95,16 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `None` for what is no text, such as a key store or a cache.
+/// `None` for what is no text, such as a key store or a cache, and for certificates and keys: a report may be published.
 fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     if bytes.is_empty() || bytes.contains(&0) {
         return None;
     }
     let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned();
+    if text.starts_with("-----BEGIN ") || text.contains("PRIVATE KEY-----") {
+        return None;
+    }
     if bytes.len() > LONGEST {
         text.push_str("\n… cut off here\n");
     }
@@ -110,7 +113,25 @@ fn read_text(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_ports;
+    use super::{read_text, without_ports};
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let path = scratch.path().join("x");
+        let shown = |text: &str| {
+            std::fs::write(&path, text).expect("written");
+            read_text(&path)
+        };
+        assert_eq!(shown("listen 1"), Some("listen 1".to_string()));
+        for secret in [
+            "-----BEGIN CERTIFICATE-----\nMII",
+            "-----BEGIN PRIVATE KEY-----\nMII",
+            "x\n-----BEGIN RSA PRIVATE KEY-----",
+        ] {
+            assert_eq!(shown(secret), None, "{secret}");
+        }
+    }
 
     #[test]
     fn ports_do_not_make_files_differ() {

@@ -26,7 +26,7 @@ mod terminal;
 
 pub use error::ReportError;
 pub use make::{Made, Options, make};
-pub use plan::{Named, Plan, PlannedLoad};
+pub use plan::{Plan, PlannedLoad, PlannedWorkload};
 pub use run::{Run, load_run};
 pub use summary::{Summary, summary};
 pub use terminal::text_tables;

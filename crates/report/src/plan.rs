@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_model::product::ORIGIN_PROFILE;
-use weir_model::suite::{Entry, LoadKind, RateBase, RateSpec, Suite};
+use weir_model::suite::{Entry, LoadKind, Protocol, RateBase, RateSpec, Suite};
 
 use crate::run::{BASELINE, Broken, Trial};
 
@@ -23,18 +23,20 @@ pub struct Plan {
     /// Products with their profiles: baseline first, then as written.
     pub entries: Vec<Entry>,
     /// Workloads as written.
-    pub workloads: Vec<Named>,
+    pub workloads: Vec<PlannedWorkload>,
     /// Loads as written.
     pub loads: Vec<PlannedLoad>,
 }
 
 /// A workload: its name, and what it is in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct PlannedWorkload {
     /// As in file names.
     pub name: String,
     /// One line for people.
     pub title: String,
+    /// What client and product speak; `None` when `run.toml` could not be read.
+    pub protocol: Option<Protocol>,
 }
 
 /// A load: its name, and how requests arrive.
@@ -46,6 +48,8 @@ pub struct PlannedLoad {
     pub title: String,
     /// `None` when `run.toml` could not be read.
     pub connections: Option<u32>,
+    /// Streams of each, where HTTP/2 is spoken.
+    pub streams: u32,
     /// Each entry is offered a rate of its own, so that their latencies do not compare directly.
     pub own_rates: bool,
 }
@@ -65,11 +69,16 @@ impl Plan {
     }
 
     fn from_suite(suite: &Suite) -> Plan {
-        let workloads = suite.workloads.iter().map(|w| Named { name: w.name.clone(), title: w.title.clone() });
+        let workloads = suite.workloads.iter().map(|workload| PlannedWorkload {
+            name: workload.name.clone(),
+            title: workload.title.clone(),
+            protocol: Some(workload.protocol),
+        });
         let loads = suite.loads.iter().map(|load| PlannedLoad {
             name: load.name.clone(),
             title: load.title.clone(),
             connections: Some(load.connections),
+            streams: load.streams,
             own_rates: matches!(&load.kind, LoadKind::Open { rate: RateSpec::Share { of: RateBase::Own, .. }, .. }),
         });
         Plan {
@@ -94,11 +103,12 @@ impl Plan {
                 self.entries.push(entry);
             }
             if !self.workloads.iter().any(|w| w.name == case.workload) {
-                self.workloads.push(Named { name: case.workload.clone(), title: String::new() });
+                let (name, title) = (case.workload.clone(), String::new());
+                self.workloads.push(PlannedWorkload { name, title, protocol: None });
             }
             if !self.loads.iter().any(|l| l.name == case.load) {
                 let (name, title) = (case.load.clone(), String::new());
-                self.loads.push(PlannedLoad { name, title, connections: None, own_rates: false });
+                self.loads.push(PlannedLoad { name, title, connections: None, streams: 1, own_rates: false });
             }
         }
         self.entries.sort_by_key(|entry| entry.product != BASELINE);

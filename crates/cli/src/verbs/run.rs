@@ -1,20 +1,22 @@
 //! `weir run`: carry a suite out.
 
+mod all;
+mod chosen;
 mod dry;
 
 use std::path::{Path, PathBuf};
 
+use chosen::Chosen;
 use clap::ValueEnum;
-use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::journal::JournalError;
 use weir_lab::placement::{Placement, allowed_cpus};
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_lab::stop::Stop;
-use weir_model::Filter;
-use weir_model::record::Role;
-use weir_model::suite::{Scale, Suite};
+use weir_lab::tls::RunTls;
+use weir_model::record::{LeftOut, Role};
+use weir_model::suite::Scale;
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
@@ -34,6 +36,8 @@ Examples:
     weir run quick --dry-run
   A part of it, in two configurations, repeated five times:
     weir run quick --profile stock,tuned --only workload=tiny --blocks 5
+  Every product that is here or can be installed:
+    weir run quick --products all --yes
   With nginx as the origin, as in many published benchmarks:
     weir run quick --origin nginx
   Go on where it was cut off:
@@ -47,7 +51,7 @@ pub struct Args {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
     suite: Option<String>,
-    /// Only these products, in this order: name or name:profile.
+    /// Only these products, in this order: name or name:profile; all: every product that is here or can be installed.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     products: Option<Vec<String>>,
     /// Profiles (configurations) to run every product under, such as stock,tuned.
@@ -131,22 +135,20 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 /// Runs it.
 pub fn main(args: &Args) -> Done {
     let catalogue = catalogue(&args.library)?;
-    let (suite, scaled) = match &args.resume {
-        Some(folder) => (recorded_suite(folder, &catalogue)?, Vec::new()),
-        None => chosen_suite(args, &catalogue)?,
-    };
+    let chosen = Chosen::of(args, &catalogue)?;
     if args.dry_run {
-        return dry::show(&suite, &scaled, args.resume.as_deref(), args.json);
+        return dry::show(&chosen, args.resume.as_deref(), args.json);
     }
-    preflight::descriptors(&suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
-    let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&suite.name));
+    preflight::descriptors(&chosen.suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
+    let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&chosen.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let setup = setup(args, suite, scaled, &catalogue, &folder)?;
-    let expected = Run::expected(&setup.suite);
+    let setup = setup(args, chosen, &folder)?;
+    let expected = Run::expected(&setup.suite, &setup.left_out);
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
         setup.scaled.iter().for_each(|line| remark!("  {line}"));
+        LeftOut::sentences(&setup.left_out).iter().for_each(|line| remark!("  {line}"));
         tell_machine(&setup);
     }
     let stop = Stop::new();
@@ -172,80 +174,23 @@ pub fn main(args: &Args) -> Done {
     conclude(args, &outcome)
 }
 
-/// The suite as its file says, narrowed by the user's selection, scaled, then overridden by flags: later wins.
-fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
-    let name = args.suite.as_deref().unwrap_or_default();
-    let suite = crate::library::suite(catalogue, name)?;
-    let only =
-        args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
-    let mut selected =
-        suite.select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue).map_err(Failure::input)?;
-    if args.products.is_some() {
-        // Products that the user names run at every scale.
-        selected.scales.values_mut().for_each(|scale| scale.products = None);
-    }
-    let (mut suite, scaled) = selected.at_scale(args.scale.into());
-    if let Some(blocks) = args.blocks {
-        suite.blocks = blocks;
-    }
-    if args.seed.is_some() {
-        suite.seed = args.seed;
-    }
-    if let Some(name) = &args.origin {
-        suite.origin = Some(origin(name, catalogue)?);
-    }
-    Ok((suite, scaled))
-}
-
-fn origin(name: &str, catalogue: &Catalogue) -> Result<String, Failure> {
-    let known = weir_model::Catalogue::origins(catalogue);
-    if known.iter().any(|origin| origin == name) {
-        return Ok(name.to_owned());
-    }
-    let names = || known.iter().map(String::as_str);
-    Err(Failure::input(format!(
-        "--origin: \"{name}\" is no product that can be the origin{}\n  would be right: {}; without --origin it is weir's own",
-        weir_model::file::suggestion(name, names()),
-        weir_model::file::listed(names())
-    )))
-}
-
-fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure> {
-    let path = folder.join("run.toml");
-    if !path.is_file() {
-        return Err(Failure::input(format!(
-            "--resume: {} is not a run folder: there is no run.toml in it\n  would be right: a folder that `weir run` made, such as runs/20260102-101500-quick",
-            folder.display()
-        )));
-    }
-    catalogue.suite(&path.display().to_string()).map_err(Failure::input)
-}
-
 fn default_folder(suite: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
 
-fn setup(
-    args: &Args,
-    suite: Suite,
-    scaled: Vec<String>,
-    catalogue: &Catalogue,
-    folder: &Path,
-) -> Result<Setup, Failure> {
-    let mut products = std::collections::BTreeMap::new();
-    for name in suite.entries.iter().map(|entry| &entry.product).chain(&suite.origin) {
-        let product = catalogue.product(name, "--products").map_err(Failure::input)?;
-        products.insert(name.clone(), product.clone());
-    }
+fn setup(args: &Args, chosen: Chosen, folder: &Path) -> Result<Setup, Failure> {
+    let Chosen { suite, scaled, left_out, products } = chosen;
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
     let installed = super::products::ensure(&products.values().collect::<Vec<_>>(), &home, args.yes)?;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
     preflight::disk(parent).map_err(Failure::missing)?;
     Ok(Setup {
+        tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
         suite,
         scaled,
+        left_out,
         products,
         installed,
         placement: placement(args)?,

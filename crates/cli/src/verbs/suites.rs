@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde::Serialize;
 use weir_lab::run::Run;
-use weir_model::suite::{Load, LoadKind, RateSpec, Scale, Suite};
+use weir_model::suite::{Load, LoadKind, RateSpec, Scale, Suite, Tls};
 use weir_model::units::human_rate;
 
 use crate::exit::{Done, Exit, Failure};
@@ -63,7 +63,7 @@ pub fn main(args: &Args) -> Done {
                     name: name.clone(),
                     title: suite.title.clone(),
                     trials: trials(&suite),
-                    seconds: Run::expected(&suite).as_secs_f64().round() as u64,
+                    seconds: Run::expected(&suite, &[]).as_secs_f64().round() as u64,
                 });
             }
             if args.json {
@@ -80,7 +80,7 @@ pub fn main(args: &Args) -> Done {
             if args.json {
                 super::print_json(&serde_json::json!({
                     "name": suite.name, "title": suite.title, "question": suite.question, "blocks": suite.blocks,
-                    "trials": trials(&suite), "seconds": Run::expected(&suite).as_secs_f64().round() as u64, "toml": suite.to_toml(),
+                    "trials": trials(&suite), "seconds": Run::expected(&suite, &[]).as_secs_f64().round() as u64, "toml": suite.to_toml(),
                 }))?;
             } else {
                 show(&suite)?;
@@ -105,6 +105,15 @@ fn show(suite: &Suite) -> Result<(), Failure> {
         let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
         say!("  {:<22} {request:<36} {}", workload.name, workload.title);
     }
+    if suite.workloads.iter().any(|workload| workload.protocol.is_tls()) {
+        let Tls { key, versions: (oldest, newest), resumption } = suite.tls;
+        let versions = if oldest == newest {
+            newest.as_str().to_owned()
+        } else {
+            format!("{} to {}", oldest.as_str(), newest.as_str())
+        };
+        say!("TLS\n  {versions}, key {}, {} resumption", key.as_str(), if resumption { "with" } else { "without" });
+    }
     say!("loads");
     for load in &suite.loads {
         say!("  {:<22} {:<36} {}", load.name, describe(load), load.title);
@@ -113,7 +122,7 @@ fn show(suite: &Suite) -> Result<(), Failure> {
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
         let (scaled, _) = suite.at_scale(scale);
         let name = format!("--scale {}", scale.as_str());
-        say!("{name:<16} {} trials, about {}", trials(&scaled), minutes(Run::expected(&scaled)));
+        say!("{name:<16} {} trials, about {}", trials(&scaled), minutes(Run::expected(&scaled, &[])));
     }
     Ok(())
 }
@@ -131,5 +140,6 @@ fn describe(load: &Load) -> String {
             format!("{arrivals:?}").to_lowercase()
         ),
     };
-    format!("{kind}, {} connections, {:.1} s", load.connections, load.duration.as_secs_f64())
+    let streams = if load.streams > 1 { format!(" of {} streams", load.streams) } else { String::new() };
+    format!("{kind}, {} connections{streams}, {:.1} s", load.connections, load.duration.as_secs_f64())
 }

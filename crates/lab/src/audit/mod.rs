@@ -18,6 +18,7 @@ mod origin_bytes;
 mod origin_connections;
 mod origin_requests;
 mod steal;
+mod tls;
 mod upstream;
 #[cfg(test)]
 mod wording;
@@ -25,6 +26,7 @@ mod wording;
 use weir_model::books::Books;
 use weir_model::load::LoadResult;
 use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
+use weir_model::suite::{Protocol, Tls};
 
 use crate::placement::Placement;
 
@@ -45,12 +47,25 @@ pub struct Evidence<'a> {
     pub connections: u32,
     /// There is a product between client and origin.
     pub proxied: bool,
+    /// That product is a cache.
+    pub caches: bool,
+    /// What client and product spoke.
+    pub protocol: Protocol,
+    /// The TLS that the suite asks for.
+    pub tls: Tls,
+    /// The product's profile makes it do what all others do.
+    pub levelled: bool,
 }
 
 impl Evidence<'_> {
     /// Usage of one role.
     pub fn role(&self, role: Role) -> Option<&RoleUsage> {
         self.usage.iter().find(|u| u.role == role)
+    }
+
+    /// Requests that can be in flight between client and product at a time.
+    pub fn in_flight(&self) -> u64 {
+        u64::from(self.connections) * u64::from(self.load.lanes.max(1))
     }
 
     /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
@@ -64,7 +79,7 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     cut_short::check,
     no_books::check,
     answers::check,
@@ -78,6 +93,7 @@ const CHECKS: [Check; 14] = [
     lag::check,
     cores::check,
     upstream::check,
+    tls::check,
     steal::check,
 ];
 
@@ -118,6 +134,10 @@ pub(crate) mod fixture {
         pub placement: Placement,
         pub proxied: bool,
         pub keeps_books: bool,
+        pub caches: bool,
+        pub protocol: Protocol,
+        pub tls: Tls,
+        pub levelled: bool,
     }
 
     impl Trial {
@@ -130,6 +150,10 @@ pub(crate) mod fixture {
                 placement: &self.placement,
                 connections: 64,
                 proxied: self.proxied,
+                caches: self.caches,
+                protocol: self.protocol,
+                tls: self.tls,
+                levelled: self.levelled,
             })
         }
 
@@ -189,6 +213,10 @@ pub(crate) mod fixture {
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             proxied: true,
             keeps_books: true,
+            caches: false,
+            protocol: Protocol::Http11,
+            tls: Tls::default(),
+            levelled: true,
         }
     }
 

@@ -1,10 +1,11 @@
 //! Conservation of requests: what the client sent is what reached the origin.
 //!
 //! Sees a cache, a short circuit or a wrong route (fewer reached the origin), retries and mirrored traffic (more).
+//! A product that is a cache is expected to answer itself: that is said, and its numbers are not ranked with proxies'.
 //! Threshold: requests that got no answer may or may not have reached the origin, so the difference may be as large
 //! as their number and no larger. Exact otherwise: both sides count every request of the client's whole life.
 
-use weir_model::record::{Finding, Severity};
+use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
 use super::{Evidence, finding, percent};
 
@@ -13,6 +14,14 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let share = |n: u64| percent(n as f64, sent as f64);
     if reached + unknown < sent {
         let missing = sent - reached;
+        if e.caches {
+            let message = format!(
+                "the product answered {missing} of {sent} requests ({:.2} %) itself, as a cache does; {reached} reached the origin",
+                share(missing)
+            );
+            let remedy = "compare it with other caches; products that pass every request on do other work";
+            return finding(ANSWERS_ITSELF, Severity::Warning, message, remedy);
+        }
         let answered = if unknown == 0 { "every one" } else { &format!("all but {unknown}") };
         let message = format!(
             "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
@@ -56,6 +65,19 @@ mod tests {
         let found = trial.check(super::check).expect("fires");
         assert_eq!(found.severity, Severity::Fatal);
         assert!(found.message.contains("9988 of 10000"), "{}", found.message);
+    }
+
+    #[test]
+    fn a_product_that_is_a_cache_is_said_to_have_answered_itself() {
+        let mut trial = good();
+        trial.caches = true;
+        assert_eq!(trial.check(super::check), None, "nothing came from the cache");
+        trial.origin.requests = 12;
+        let found = trial.check(super::check).expect("fires");
+        assert_eq!((found.severity, found.check.as_str()), (Severity::Warning, "answers-itself"));
+        assert!(found.message.contains("9988 of 10000"), "{}", found.message);
+        trial.origin.requests = 20_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "retries are no cache's");
     }
 
     #[test]

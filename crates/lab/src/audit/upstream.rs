@@ -11,7 +11,7 @@ use super::{Evidence, finding};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
     let (requests, opened) = (origin.requests, origin.connections_accepted);
-    if !e.proxied || requests == 0 || opened <= u64::from(e.connections) {
+    if !e.proxied || requests == 0 || opened <= e.in_flight() {
         return None;
     }
     let ratio = requests as f64 / opened as f64;

@@ -1,14 +1,21 @@
 //! The wording of every finding, in one place, so that it is reviewed as one text.
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{ErrorKind, TlsResult};
 use weir_model::record::Severity;
+use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good};
+
+fn speak(trial: &mut Trial, version: &str, suite: &str) {
+    trial.protocol = Protocol::H2;
+    let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
+    trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
+}
 
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 22] = [
+    let faults: [(&str, Spoil); 26] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.keeps_books = false),
@@ -16,6 +23,13 @@ fn every_finding_says_what_was_reviewed() {
         ("a cache, and requests without an answer", |t| {
             t.origin.requests = 12;
             t.load.total.statuses = [(200, 9_900)].into();
+        }),
+        ("a product that is a cache", |t| (t.caches, t.origin.requests) = (true, 12)),
+        ("TLS as meant", |t| speak(t, "TLS 1.3", "TLS_AES_128_GCM_SHA256")),
+        ("other TLS than meant", |t| speak(t, "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")),
+        ("other TLS, as the vendor has it", |t| {
+            speak(t, "TLS 1.3", "TLS_AES_256_GCM_SHA384");
+            t.levelled = false;
         }),
         ("a retry", |t| t.origin.requests = 10_001),
         ("mirroring", |t| t.origin.requests = 20_000),

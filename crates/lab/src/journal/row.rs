@@ -1,7 +1,10 @@
 //! One trial as one flat row of `measurements.csv`: what people load into a spreadsheet. The whole truth is in the
 //! trial's `measurement.json`; `docs/records.md` describes both.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use weir_model::load::TlsResult;
 use weir_model::record::{Measurement, Role};
 
 /// Columns in file order. Empty cells are what a failed trial, or the kernel, did not give.
@@ -21,6 +24,14 @@ pub struct Row {
     pub workload: String,
     /// Load.
     pub load: String,
+    /// What client and product spoke.
+    pub protocol: String,
+    /// HTTP/2: streams that a connection could have open; else 1.
+    pub streams: Option<u32>,
+    /// Versions of TLS spoken, separated by spaces; empty without TLS.
+    pub tls_version: String,
+    /// Cipher suites spoken, separated by spaces.
+    pub tls_suite: String,
     /// Verdict.
     pub verdict: String,
     /// Stage and message of the error, in one line.
@@ -83,8 +94,8 @@ pub struct Row {
     pub findings: String,
 }
 
-/// Version of [`Row`].
-const ROW_SCHEMA: u32 = 1;
+/// Version of [`Row`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
+const ROW_SCHEMA: u32 = 2;
 
 impl From<&Measurement> for Row {
     fn from(m: &Measurement) -> Row {
@@ -96,6 +107,7 @@ impl From<&Measurement> for Row {
             profile: m.case.profile.clone(),
             workload: m.case.workload.clone(),
             load: m.case.load.clone(),
+            protocol: m.protocol.as_str().to_owned(),
             verdict: m.verdict.as_str().to_owned(),
             error: m.error.as_ref().map(|e| one_line(&format!("{}: {}", e.stage, e.message))).unwrap_or_default(),
             started: m.started.clone(),
@@ -115,7 +127,14 @@ fn one_line(text: &str) -> String {
 
 fn with_load(row: Row, m: &Measurement) -> Row {
     let Some(load) = &m.load else { return row };
+    let names = |pick: fn(&TlsResult) -> &BTreeMap<String, u64>| {
+        let names = load.tls.as_ref().map(|tls| pick(tls).keys().map(|name| name.replace(' ', "")).collect::<Vec<_>>());
+        names.unwrap_or_default().join(" ")
+    };
     Row {
+        streams: Some(load.lanes),
+        tls_version: names(|tls| &tls.versions),
+        tls_suite: names(|tls| &tls.suites),
         window_s: Some(load.window_s),
         offered_rate: load.offered_rate,
         rate: Some(load.rate),

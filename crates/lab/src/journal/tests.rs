@@ -168,7 +168,7 @@ fn a_finished_trial_without_a_row_gets_it() {
 fn rows_that_somebody_spoilt_are_named() {
     let scratch = Scratch::new();
     finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
-    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n1,1,", "\n1,one,")).expect("spoilt");
+    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n2,1,", "\n2,one,")).expect("spoilt");
     let broken = Journal::open(&scratch.dir()).expect_err("not a number");
     assert!(broken.to_string().contains(CSV), "{broken}");
 }
@@ -225,8 +225,9 @@ fn rows_look_as_reviewed() {
 /// Every number another, so that a cell in the wrong column shows.
 fn full() -> Measurement {
     use weir_model::books::Books;
-    use weir_model::load::{Counts, ErrorKind, Quantiles};
+    use weir_model::load::{Counts, ErrorKind, Quantiles, TlsResult};
     use weir_model::record::{Finding, Role, RoleUsage, Severity, Verdict};
+    use weir_model::suite::Protocol;
     let quantiles = |base: f64| Quantiles {
         p50_us: base + 0.5,
         p90_us: base + 0.9,
@@ -239,6 +240,12 @@ fn full() -> Measurement {
     load.window_s = 2.0;
     load.offered_rate = Some(1_100.0);
     load.body_bytes_per_s = 128_000.0;
+    load.lanes = 4;
+    load.tls = Some(TlsResult {
+        versions: [("TLS 1.2".to_owned(), 1), ("TLS 1.3".to_owned(), 63)].into(),
+        suites: [("TLS_AES_128_GCM_SHA256".to_owned(), 64)].into(),
+        ..TlsResult::default()
+    });
     load.window = Counts {
         due: 2_210,
         sent: 2_206,
@@ -268,6 +275,7 @@ fn full() -> Measurement {
     };
     Measurement {
         verdict: Verdict::Suspect,
+        protocol: Protocol::H2,
         load: Some(load),
         origin: Some(Books { requests: 3_001, connections_accepted: 65, ..Books::default() }),
         usage: vec![

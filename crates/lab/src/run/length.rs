@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weir_model::record::Measurement;
-use weir_model::suite::Suite;
+use weir_model::record::{LeftOut, Measurement};
+use weir_model::suite::{Entry, Suite, Workload};
 
 use crate::plan::Planned;
 
@@ -11,9 +11,13 @@ use crate::plan::Planned;
 const OVERHEAD: Duration = Duration::from_millis(900);
 
 /// The whole run, before anything of it was seen.
-pub fn expected(suite: &Suite) -> Duration {
+pub fn expected(suite: &Suite, left_out: &[LeftOut]) -> Duration {
     let each: Duration = suite.loads.iter().map(|l| l.warmup + l.duration + OVERHEAD).sum();
-    let cases = suite.entries.len().saturating_mul(suite.workloads.len());
+    let runs = |entry: &Entry, workload: &Workload| {
+        !left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
+    };
+    let of_workload = |workload| suite.entries.iter().filter(|entry| runs(entry, workload)).count();
+    let cases: usize = suite.workloads.iter().map(of_workload).sum();
     each.saturating_mul(suite.blocks).saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX))
 }
 
@@ -38,18 +42,18 @@ mod tests {
     #[test]
     fn the_first_guess_is_made_of_loads_and_overhead() {
         // 2 loads of 1 s, 2 products, 1 workload, 3 blocks.
-        assert_eq!(expected(&suite(2, 1, 3)), (Duration::from_secs(1) + OVERHEAD) * 12);
+        assert_eq!(expected(&suite(2, 1, 3), &[]), (Duration::from_secs(1) + OVERHEAD) * 12);
         let mut long = suite(2, 1, 3);
         long.blocks = u32::MAX;
         long.loads[0].duration = Duration::from_secs(u64::MAX / 4);
-        assert_eq!(expected(&long), Duration::MAX, "no overflow");
+        assert_eq!(expected(&long, &[]), Duration::MAX, "no overflow");
     }
 
     #[test]
     fn what_is_left_follows_what_trials_took() {
         let suite = suite(2, 1, 3);
-        let plan = plan(&suite, 1);
-        assert_eq!(left(&suite, &plan, &[], 1), expected(&suite));
+        let plan = plan(&suite, 1, &[]);
+        assert_eq!(left(&suite, &plan, &[], 1), expected(&suite, &[]));
         assert_eq!(left(&suite, &plan, &[], 12), Duration::from_secs(1) + OVERHEAD, "the last alone");
         assert_eq!(left(&suite, &plan, &[], 13), Duration::ZERO);
         let mut seen = vec![measured(1, "p0", "w0", 9.0), measured(2, "p1", "w0", 9.0), measured(3, "p0", "w0", 9.0)];

@@ -30,10 +30,11 @@ pub fn hex(bytes: &[u8]) -> String {
 /// Checks everything, and makes `setup` use what the run was begun with where the user has no say.
 pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> Result<Vec<Planned>, JournalError> {
     let dir = journal.dir();
-    let planned = same_suite(journal, setup)?;
     let environment: Environment = journal
         .read_json("environment.json")?
         .ok_or_else(|| JournalError::Broken { path: dir.join("environment.json"), why: "it is missing".to_owned() })?;
+    setup.left_out.clone_from(&environment.left_out);
+    let planned = same_suite(journal, setup)?;
     same_programs(dir, &environment, setup)?;
     setup.placement = recorded_placement(dir, &environment, &allowed_cpus())?;
     setup.driver = measured.iter().find_map(|m| driver(&m.load.as_ref()?.driver)).unwrap_or(setup.driver);
@@ -54,7 +55,7 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
         std::fs::read(&path).map_err(|error| JournalError::Io { path, error })
     };
     let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
-    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default()) {
+    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.left_out) {
         return Ok(planned);
     }
     Err(changed(

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Shape, Target};
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::{Product, ProductKind, is_levelled};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
-use weir_model::suite::{Expect, Load, LoadKind, Workload};
+use weir_model::suite::{Expect, Load, LoadKind, Protocol, Workload};
 
 use crate::audit::{self, Evidence};
 use crate::http::Http;
@@ -27,6 +27,7 @@ use crate::placement::Placement;
 use crate::plan::Planned;
 use crate::ports;
 use crate::stop::Stop;
+use crate::tls::RunTls;
 use crate::verify;
 
 use failure::Failure;
@@ -43,6 +44,8 @@ pub struct Bench {
     pub placement: Placement,
     /// I/O driver of client and origin.
     pub driver: DriverChoice,
+    /// The run's certificate, and how TLS is spoken.
+    pub tls: RunTls,
     /// Products of the run by name.
     pub products: BTreeMap<String, Product>,
     /// What is installed, by product name; none for `direct`.
@@ -126,6 +129,7 @@ fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
         trial: order.planned.trial,
         block: order.planned.block,
         case: order.planned.case.clone(),
+        protocol: order.workload.protocol,
         started: jiff::Timestamp::now().to_string(),
         took_s: 0.0,
         verdict: weir_model::record::Verdict::Valid,
@@ -147,6 +151,7 @@ struct Yielded {
     measured: weir_vitals::Window,
     stopped: Vec<Finding>,
     proxied: bool,
+    caches: bool,
 }
 
 impl Yielded {
@@ -159,6 +164,10 @@ impl Yielded {
             placement: &bench.placement,
             connections: order.load.connections,
             proxied: self.proxied,
+            caches: self.caches,
+            protocol: order.workload.protocol,
+            tls: bench.tls.asked(),
+            levelled: is_levelled(&order.planned.case.profile),
         });
         m.findings.extend(self.stopped);
         m.verdict = audit::verdict(&m.findings);
@@ -176,16 +185,21 @@ fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(S
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
 
     tell(Step::Stage("starting"));
-    let mut origin = serving::start(bench, order, origin_addr, stop)?;
+    // Behind a product the origin is asked in plain HTTP/1.1, whatever the product is asked in.
+    let at_origin = match &product.kind {
+        ProductKind::Direct => order.workload.protocol,
+        ProductKind::Proxy(_) => Protocol::Http11,
+    };
+    let mut origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
     let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
     tell(Step::Stage("verifying"));
-    let expect = verified(order, product, &origin.http, target, &mut running)?;
+    let expect = verified(bench, order, product, &origin.http, target, &mut running)?;
     let books_before = origin.books()?;
 
-    let spec = load_spec(bench, order, target, expect);
+    let spec = load_spec(bench, order, target, expect)?;
     let measured = measure::measure(bench, order, &spec, &mut origin, &mut running, stop, tell)?;
 
     tell(Step::Stage("settling"));
@@ -197,7 +211,14 @@ fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(S
     let mut stopped: Vec<Finding> = running.and_then(|r| r.stop(product)).into_iter().collect();
     stopped.extend(origin.stop());
     write_files(order.folder, &measured)?;
-    Ok(Yielded { load: measured.load, origin: books, measured: measured.window, stopped, proxied })
+    Ok(Yielded {
+        load: measured.load,
+        origin: books,
+        measured: measured.window,
+        stopped,
+        proxied,
+        caches: product.caches,
+    })
 }
 
 /// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
@@ -214,6 +235,7 @@ fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) 
 }
 
 fn verified(
+    bench: &Bench,
     order: &Order<'_>,
     product: &Product,
     to_origin: &Http,
@@ -224,7 +246,8 @@ fn verified(
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
     if let Some(running) = running {
         running.verify_listener()?;
-        let to_product = Http::new(target, patience(order.load));
+        let speech = product::spoken(bench, order.workload.protocol)?;
+        let to_product = Http::speaking(target, patience(order.load), speech);
         verify::product(order.workload, &to_product, &reference).map_err(|e| {
             Failure::at(
                 "verify",
@@ -237,13 +260,26 @@ fn verified(
     Ok(expect)
 }
 
-fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, expect: Expect) -> LoadSpec {
+fn load_spec(
+    bench: &Bench,
+    order: &Order<'_>,
+    target: std::net::SocketAddr,
+    expect: Expect,
+) -> Result<LoadSpec, Failure> {
+    let protocol = order.workload.protocol;
+    let authority = product::spoken(bench, protocol)?.authority(target);
     let shape = match (&order.load.kind, order.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         _ => Shape::Closed,
     };
-    LoadSpec {
+    let http = match protocol.is_two() {
+        true => weir_model::load::Http::Two { streams: order.load.streams },
+        false => weir_model::load::Http::One { pipeline: 1 },
+    };
+    Ok(LoadSpec {
         shape,
+        http,
+        tls: protocol.is_tls().then(|| bench.tls.order()),
         connections: order.load.connections,
         threads: (bench.placement.client.len() as u32).min(order.load.connections),
         cpus: bench.placement.client.clone(),
@@ -253,8 +289,8 @@ fn load_spec(bench: &Bench, order: &Order<'_>, target: std::net::SocketAddr, exp
         // The same arrivals for every product of a block: what is compared is offered alike.
         seed: bench.seed ^ u64::from(order.planned.block),
         driver: bench.driver,
-        ..LoadSpec::new(Target::tcp(target, target.to_string()), order.workload.request.clone(), expect)
-    }
+        ..LoadSpec::new(Target::tcp(target, authority), order.workload.request.clone(), expect)
+    })
 }
 
 /// Reads the books when everything that reached the origin is answered, or after a second.

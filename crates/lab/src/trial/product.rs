@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Severity};
-use weir_model::suite::{Protocol, Tls};
+use weir_model::suite::Protocol;
 
 use super::failure::Failure;
 use super::{Bench, Order};
-use crate::http::Http;
+use crate::http::{Http, Speech};
 use crate::keeper::{self, Kept, descendants};
 use crate::render::{self, Rendered, Vars};
 use crate::stop::Stop;
@@ -42,6 +42,8 @@ pub struct Running {
     pub addr: SocketAddr,
     title: String,
     folder: PathBuf,
+    /// What it is asked in.
+    speech: Speech,
 }
 
 /// Starts the product of a case between client and origin; `None` for `direct`.
@@ -63,6 +65,8 @@ pub fn start(
         origin,
         cpus: &bench.placement.proxy,
         connections: order.load.connections,
+        protocol: order.workload.protocol,
+        streams: order.load.streams_of(order.workload.protocol),
     };
     launch(bench, product, place, stop).map(Some)
 }
@@ -82,11 +86,16 @@ pub struct Place<'a> {
     pub cpus: &'a [u32],
     /// Connections that the load opens.
     pub connections: u32,
+    /// What they speak.
+    pub protocol: Protocol,
+    /// Streams that each of them may have open.
+    pub streams: u32,
 }
 
 /// Renders, checks and starts a product.
 pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let Place { profile, folder, listen, origin, cpus, connections } = place;
+    let Place { profile, folder, listen, origin, cpus, connections, protocol, streams } = place;
+    let speech = spoken(bench, protocol)?;
     let installed = bench.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -103,12 +112,15 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
         origin_port: origin.port(),
         cores: cpus.len().max(1) as u32,
         connections,
-        protocol: Protocol::Http11,
-        streams: 1,
-        tls: Tls::default(),
+        protocol,
+        streams,
+        tls: bench.tls.asked(),
     };
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error }))?;
+    let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error });
+    std::fs::create_dir_all(&folder).map_err(io)?;
+    if protocol.is_tls() {
+        bench.tls.write(&folder).map_err(io)?;
+    }
     let rendered = render::render(product, profile, &vars, &folder)
         .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
     if let Some(check) = &rendered.check {
@@ -130,7 +142,12 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
     .map_err(|e| {
         Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
     })?;
-    Ok(Running { kept, addr: listen, title: product.title.clone(), folder })
+    Ok(Running { kept, addr: listen, title: product.title.clone(), folder, speech })
+}
+
+/// How the lab speaks a protocol in this run.
+pub fn spoken(bench: &Bench, protocol: Protocol) -> Result<Speech, Failure> {
+    bench.tls.speech(protocol).map_err(|e| Failure::at("start", e, "", "see the suite's [tls]"))
 }
 
 impl Running {
@@ -145,7 +162,7 @@ impl Running {
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
             let patience = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match Http::new(self.addr, patience).get("/_weir/ready") {
+            match Http::speaking(self.addr, patience, self.speech.clone()).get("/_weir/ready") {
                 Ok(answer) if answer.status == 204 => return Ok(()),
                 Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
                 Err(error) => last = error,

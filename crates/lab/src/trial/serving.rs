@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use weir_model::books::Books;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
-use weir_model::suite::Workload;
+use weir_model::suite::{Protocol, Workload};
 use weir_vitals::Watched;
 
 use super::failure::Failure;
 use super::product::{self, Place, Running};
 use super::{Bench, Order, patience};
 use crate::http::Http;
-use crate::role::OriginProcess;
+use crate::render::{CERT, KEY};
+use crate::role::{OriginProcess, OriginTls};
 use crate::stop::Stop;
 
 /// The folder, beside the configuration, that a product serves as the origin.
@@ -40,11 +41,18 @@ enum Kind {
     Product { running: Box<Running>, product: Box<Product> },
 }
 
-/// Starts the origin that the suite asks for, and waits until it serves.
-pub fn start(bench: &Bench, order: &Order<'_>, listen: SocketAddr, stop: &Stop) -> Result<Serving, Failure> {
-    let own = own(bench, order, listen)?;
+/// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP that
+/// is HTTP/1.1 and HTTP/2, whichever it is asked in. A product that is the origin speaks HTTP/1.1.
+pub fn start(
+    bench: &Bench,
+    order: &Order<'_>,
+    listen: SocketAddr,
+    protocol: Protocol,
+    stop: &Stop,
+) -> Result<Serving, Failure> {
+    let own = own(bench, order, listen, protocol)?;
     let Some(name) = &bench.origin else {
-        let http = Http::new(own.addr, patience(order.load));
+        let http = Http::speaking(own.addr, patience(order.load), product::spoken(bench, protocol)?);
         return Ok(Serving { addr: own.addr, kind: Kind::Own(own), http });
     };
     let product = bench
@@ -62,6 +70,8 @@ pub fn start(bench: &Bench, order: &Order<'_>, listen: SocketAddr, stop: &Stop) 
         origin: listen,
         cpus: &bench.placement.origin,
         connections: order.load.connections,
+        protocol: Protocol::Http11,
+        streams: 1,
     };
     let mut running = product::launch(bench, product, place, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
@@ -73,10 +83,18 @@ pub fn start(bench: &Bench, order: &Order<'_>, listen: SocketAddr, stop: &Stop) 
     Ok(Serving { kind, addr: listen, http })
 }
 
-fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr) -> Result<OriginProcess, Failure> {
+fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr, protocol: Protocol) -> Result<OriginProcess, Failure> {
     let log = order.folder.join("origin.log");
-    OriginProcess::start(&bench.weir, listen, &bench.placement.origin, bench.driver, &log)
+    let tls = protocol.is_tls().then(|| certified(bench, &order.folder.join("origin"))).transpose()?;
+    OriginProcess::start(&bench.weir, listen, &bench.placement.origin, bench.driver, tls.as_ref(), &log)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
+}
+
+/// Writes the run's certificate into a folder of the origin's own.
+fn certified(bench: &Bench, folder: &Path) -> Result<OriginTls, Failure> {
+    let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: folder.to_owned(), error });
+    bench.tls.write(folder).map_err(io)?;
+    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), asked: bench.tls.asked() })
 }
 
 /// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.

@@ -7,11 +7,14 @@ use super::errors::{Errors, listed, suggestion};
 use super::http::{is_field_value, is_token};
 use super::locate::{self, Lines, child, item};
 use super::suite_wire::{
-    EntryName, ExpectTable, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, SuiteFile, WorkloadTable,
+    EntryName, ExpectTable, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable,
+    WorkloadTable,
 };
 use super::{Catalogue, NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
-use crate::suite::{Arrivals, Entry, Expect, Load, LoadKind, RateSpec, Request, Scale, ScaleOverride, Suite, Workload};
+use crate::suite::{
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Scale, ScaleOverride, Suite, Tls, Workload,
+};
 
 /// Largest generated body: it is held in memory, once a connection.
 const LARGEST_BODY: u64 = 64 << 20;
@@ -66,10 +69,23 @@ impl Reader<'_, '_> {
             seed: head.seed.and_then(|seed| self.seed(&seed)),
             origin: head.origin.filter(|name| self.can_be_origin(name)),
             entries,
+            tls: self.tls(&file.tls),
             workloads,
             loads,
             scales,
         }
+    }
+
+    fn tls(&mut self, table: &TlsTable) -> Tls {
+        for (index, version) in table.versions.iter().enumerate() {
+            if table.versions[..index].contains(version) {
+                let found = format!("{:?} stands here twice", version.as_str());
+                self.errors.add(&item("tls.versions", index), found, "each version once");
+            }
+        }
+        let (oldest, newest) = (table.versions.iter().min(), table.versions.iter().max());
+        let versions = oldest.zip(newest).map_or(Tls::default().versions, |(oldest, newest)| (*oldest, *newest));
+        Tls { key: table.key, versions, resumption: table.resumption }
     }
 
     fn name_of_file(&mut self, source_name: &str) -> String {
@@ -170,6 +186,10 @@ impl Reader<'_, '_> {
                 self.errors.add(&path, format!("{value:?} cannot be a header's value"), wanted);
             }
         }
+        if !Protocol::MEASURED.contains(&table.protocol) {
+            let found = format!("{:?} is a protocol that weir knows of and does not measure", table.protocol.as_str());
+            self.errors.add(&child(&path, "protocol"), found, listed(Protocol::MEASURED.map(Protocol::as_str)));
+        }
         let headers = table.headers.to_flat();
         let request = Request {
             method: table.method.as_str().to_owned(),
@@ -223,6 +243,7 @@ impl Reader<'_, '_> {
                 kind: self.load_kind(&kinds, index, &table),
                 name: table.name,
                 connections: table.connections,
+                streams: table.streams,
                 warmup: table.warmup.0,
                 duration: table.duration.0,
                 timeout: table.timeout.0,

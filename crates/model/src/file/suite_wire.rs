@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::{Headers, Method};
-use crate::suite::{Arrivals, Protocol, RateBase};
+use crate::load::TlsVersion;
+use crate::suite::{Arrivals, KeyType, Protocol, RateBase};
 use crate::units::{ByteCount, HumanDuration, Rate};
 
 /// A suite of weir: the questions, and everything needed to ask them.
@@ -14,6 +15,9 @@ use crate::units::{ByteCount, HumanDuration, Rate};
 pub(super) struct SuiteFile {
     /// What is asked, and of which products.
     pub suite: Head,
+    /// How TLS is spoken, where a workload's protocol has it: by all products alike.
+    #[serde(default)]
+    pub tls: TlsTable,
     /// What one request is, and what a right answer to it is; one `[[workload]]` each. Never names a product.
     #[schemars(length(min = 1))]
     pub workload: Vec<WorkloadTable>,
@@ -23,6 +27,32 @@ pub(super) struct SuiteFile {
     /// What `--scale` changes: `[scale.smoke]`, `[scale.fit]`, `[scale.full]`.
     #[serde(default, skip_serializing_if = "ScaleTables::is_empty")]
     pub scale: ScaleTables,
+}
+
+/// How TLS is spoken, where a workload's protocol has it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlsTable {
+    /// Kind of the certificate's key.
+    #[serde(default)]
+    pub key: KeyType,
+    /// The versions allowed: `["1.2", "1.3"]`, or one of them.
+    #[serde(default = "both_versions")]
+    #[schemars(length(min = 1))]
+    pub versions: Vec<TlsVersion>,
+    /// Whether a connection may resume the session of an earlier one.
+    #[serde(default)]
+    pub resumption: bool,
+}
+
+impl Default for TlsTable {
+    fn default() -> TlsTable {
+        TlsTable { key: KeyType::default(), versions: both_versions(), resumption: false }
+    }
+}
+
+fn both_versions() -> Vec<TlsVersion> {
+    vec![TlsVersion::Tls12, TlsVersion::Tls13]
 }
 
 /// What is asked, and of which products.
@@ -185,6 +215,10 @@ pub(super) struct LoadTable {
     /// Connections, all up before the clock starts.
     #[schemars(range(min = 1))]
     pub connections: u32,
+    /// Streams that each connection may have open, where a workload's protocol is HTTP/2.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub streams: u32,
     /// Time before the measured window, not measured.
     pub warmup: HumanDuration,
     /// Length of the measured window.
@@ -194,6 +228,10 @@ pub(super) struct LoadTable {
     #[serde(default = "ten_seconds")]
     #[schemars(extend("x-weir-positive" = true))]
     pub timeout: HumanDuration,
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn ten_seconds() -> HumanDuration {

@@ -6,9 +6,9 @@ use super::http::{Headers, Method};
 use super::suite::generated_body;
 use super::suite_wire::{
     EntryName, ExpectTable, Head, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile,
-    WorkloadTable,
+    TlsTable, WorkloadTable,
 };
-use crate::suite::{Entry, Load, LoadKind, RateSpec, Scale, ScaleOverride, Suite, Workload};
+use crate::suite::{Entry, Load, LoadKind, RateSpec, Scale, ScaleOverride, Suite, Tls, Workload};
 use crate::units::{ByteCount, Rate};
 
 impl Suite {
@@ -18,6 +18,7 @@ impl Suite {
     pub fn to_toml(&self) -> String {
         let file = SuiteFile {
             suite: head(self),
+            tls: tls(&self.tls),
             workload: self.workloads.iter().map(workload).collect(),
             load: self.loads.iter().map(load).collect(),
             scale: ScaleTables {
@@ -46,6 +47,12 @@ fn head(suite: &Suite) -> Head {
         products: suite.entries.iter().map(product).collect(),
         profile: None,
     }
+}
+
+fn tls(tls: &Tls) -> TlsTable {
+    let (oldest, newest) = tls.versions;
+    let versions = if oldest == newest { vec![oldest] } else { vec![oldest, newest] };
+    TlsTable { key: tls.key, versions, resumption: tls.resumption }
 }
 
 fn workload(workload: &Workload) -> WorkloadTable {
@@ -98,6 +105,7 @@ fn load(load: &Load) -> LoadTable {
         rate,
         arrivals,
         connections: load.connections,
+        streams: load.streams,
         warmup: load.warmup.into(),
         duration: load.duration.into(),
         timeout: load.timeout.into(),

@@ -67,7 +67,15 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
             quantity(best, section)
         ));
     }
-    let suspects: usize = summary.sections.iter().flat_map(Section::all_rows).map(|row| row.verdicts.suspect).sum();
+    remarks.extend(summary.left_out.iter().map(|sentence| format!("{sentence}.")));
+    remarks.extend(caches(summary));
+    let suspects: usize = summary
+        .sections
+        .iter()
+        .flat_map(Section::all_rows)
+        .filter(|row| !row.answers_itself)
+        .map(|row| row.verdicts.suspect)
+        .sum();
     let invalid: usize = summary.sections.iter().map(|section| section.invalid).sum();
     for (n, what) in [
         (suspects, "suspect: ranked, marked with *, and explained under the table"),
@@ -156,6 +164,19 @@ fn extreme_with_unit(rows: &[&Row], section: &Section) -> String {
 
 fn smallest(rows: &[&Row], section: &Section) -> f64 {
     rows.iter().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value).fold(f64::INFINITY, f64::min)
+}
+
+/// Products that answered requests which they did not pass on.
+fn caches(summary: &Summary) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in summary.sections.iter().flat_map(Section::all_rows).filter(|row| row.answers_itself) {
+        if !names.contains(&row.label.as_str()) {
+            names.push(&row.label);
+        }
+    }
+    (!names.is_empty()).then(|| {
+        format!("{} answered from a cache: shown, not ranked with products that pass every request on.", join(&names))
+    })
 }
 
 /// "a", "a and b", "a, b and c".

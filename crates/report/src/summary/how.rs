@@ -1,5 +1,6 @@
 //! The sentences beside a table that say how its numbers were obtained. Knows a section, nothing of layout.
 
+use weir_model::suite::Protocol;
 use weir_stats::Estimate;
 
 use super::{Metric, Section};
@@ -23,7 +24,9 @@ fn interval_words(what: &str, estimates: &[Estimate]) -> String {
 
 /// How the section's numbers were obtained.
 pub(super) fn how(section: &Section) -> Vec<String> {
-    let mut sentences = vec![load_words(section), median_words(section)];
+    let mut sentences = vec![load_words(section)];
+    sentences.extend(protocol_words(section));
+    sentences.push(median_words(section));
     let shown: Vec<Estimate> =
         section.all_rows().filter(|row| row.rank.is_some()).filter_map(|r| r.of(section.ranked_by).copied()).collect();
     sentences.push(interval_words("In brackets", &shown));
@@ -43,7 +46,9 @@ pub(super) fn how(section: &Section) -> Vec<String> {
 /// How the numbers of a picture were obtained.
 pub(super) fn how_drawn(section: &Section) -> Vec<String> {
     let shown: Vec<Estimate> = section.all_rows().filter_map(|row| row.of(section.ranked_by).copied()).collect();
-    let mut sentences = vec![load_words(section), blocks_words(section), interval_words("Whiskers are", &shown)];
+    let mut sentences = vec![load_words(section)];
+    sentences.extend(protocol_words(section));
+    sentences.extend([blocks_words(section), interval_words("Whiskers are", &shown)]);
     sentences.extend(excluded_words(section));
     sentences
 }
@@ -74,6 +79,22 @@ fn load_words(section: &Section) -> String {
         ),
         None => format!("Closed load{connections}: each sends when its last answer came, for {window} a trial."),
     }
+}
+
+/// What was spoken, where that is not plain HTTP/1.1.
+fn protocol_words(section: &Section) -> Option<String> {
+    let name = match section.protocol? {
+        Protocol::Http11 => return None,
+        Protocol::Https11 => "HTTP/1.1 over TLS",
+        Protocol::H2c => "HTTP/2 over plain TCP",
+        Protocol::H2 => "HTTP/2 over TLS",
+        Protocol::H3 => "HTTP/3",
+    };
+    let streams = match section.streams {
+        1 => String::new(),
+        n => format!(", up to {n} requests at a time on each connection"),
+    };
+    Some(format!("Clients speak {name}{streams}; products speak plain HTTP/1.1 with the origin."))
 }
 
 fn median_words(section: &Section) -> String {

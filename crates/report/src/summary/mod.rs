@@ -9,10 +9,11 @@ mod row;
 mod section;
 
 use serde::Serialize;
-use weir_model::record::{Severity, Verdict};
-use weir_model::suite::Entry;
+use weir_model::record::{LeftOut, Severity, Verdict};
+use weir_model::suite::{Entry, Protocol};
 use weir_stats::Estimate;
 
+use crate::plan::PlannedWorkload;
 use crate::run::{Broken, Run};
 
 pub(crate) use answer::headline;
@@ -50,6 +51,8 @@ pub struct Summary {
     pub trials_planned: Option<usize>,
     /// Workload x load, in the suite's order; only those with a trial.
     pub sections: Vec<Section>,
+    /// What was left out before anything was started, and why, one sentence each.
+    pub left_out: Vec<String>,
     /// What the checks noticed, worst first.
     pub findings: Vec<Found>,
     /// Trials that failed.
@@ -73,6 +76,10 @@ pub struct Section {
     pub open: bool,
     /// Each entry was offered a share of its own capacity, so latencies belong to different rates.
     pub own_rates: bool,
+    /// What client and product speak; `None` when `run.toml` could not be read.
+    pub protocol: Option<Protocol>,
+    /// HTTP/2: streams that a connection may have open; else 1.
+    pub streams: u32,
     /// Connections of the client.
     pub connections: Option<u32>,
     /// Median length of the measured windows, seconds.
@@ -118,6 +125,9 @@ pub struct Row {
     pub rank: Option<(usize, usize)>,
     /// Its trials by verdict.
     pub verdicts: Verdicts,
+    /// It answered requests that it did not pass on, as a cache does, and is not ranked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub answers_itself: bool,
     /// Right answers a second.
     pub rate: Option<Estimate>,
     /// Median latency.
@@ -250,7 +260,11 @@ pub fn summary(run: &Run) -> Summary {
         }
     }
     let plan = &run.plan;
-    let cases = plan.entries.len() * plan.workloads.len() * plan.loads.len();
+    let runs = |entry: &Entry, workload: &str| {
+        !left_out(run).iter().any(|one| one.covers(&entry.product, &entry.profile, workload))
+    };
+    let of_workload = |workload: &PlannedWorkload| plan.entries.iter().filter(|e| runs(e, &workload.name)).count();
+    let cases = plan.workloads.iter().map(of_workload).sum::<usize>() * plan.loads.len();
     let title = if plan.title.is_empty() { run.name.clone() } else { plan.title.clone() };
     let mut summary = Summary {
         schema: SUMMARY_SCHEMA,
@@ -264,12 +278,18 @@ pub fn summary(run: &Run) -> Summary {
         trials_planned: plan.blocks.map(|blocks| blocks as usize * cases),
         sections,
         findings: findings(run),
+        left_out: LeftOut::sentences(left_out(run)),
         errors: errors(run),
         broken: run.broken.clone(),
     };
     summary.answer = answer::answer(&summary);
     summary.remarks = answer::remarks(&summary);
     summary
+}
+
+/// What the run says that it left out.
+fn left_out(run: &Run) -> &[LeftOut] {
+    run.environment.as_ref().map(|environment| environment.left_out.as_slice()).unwrap_or_default()
 }
 
 /// Equal findings of many trials become one row: a reader wants to know what is wrong, and then where.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_model::record::{Measurement, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, Measurement, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median_interval};
 
@@ -24,17 +24,23 @@ impl<'a> Cases<'a> {
         (!all.is_empty()).then_some(Cases { entry, all })
     }
 
-    /// True when at least one trial may be ranked.
+    /// True when at least one trial may be ranked, and none answered from a cache: that is other work than a proxy's.
     pub fn ranked(&self) -> bool {
-        self.all.iter().any(|trial| trial.counts())
+        self.all.iter().any(|trial| trial.counts()) && !self.answers_itself()
+    }
+
+    /// True when the product was seen to answer requests that it did not pass on.
+    fn answers_itself(&self) -> bool {
+        let itself = |trial: &&Trial| trial.measurement.findings.iter().any(|f| f.check == ANSWERS_ITSELF);
+        self.all.iter().any(itself)
     }
 
     /// The trials whose numbers are shown: those that count, else the invalid ones.
     fn shown(&self) -> impl Iterator<Item = &'a Trial> {
-        let ranked = self.ranked();
+        let some_count = self.all.iter().any(|trial| trial.counts());
         self.all.iter().copied().filter(
             move |trial| {
-                if ranked { trial.counts() } else { trial.measurement.load.is_some() }
+                if some_count { trial.counts() } else { trial.measurement.load.is_some() }
             },
         )
     }
@@ -71,6 +77,7 @@ impl<'a> Cases<'a> {
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
             rank: None,
             verdicts: self.verdicts(),
+            answers_itself: self.answers_itself(),
             rate: estimate(|m| m.load.as_ref().map(|load| load.rate)),
             p50: estimate(|m| m.load.as_ref().map(|load| load.latency.p50_us)),
             p90: estimate(|m| m.load.as_ref().map(|load| load.latency.p90_us)),

@@ -1,16 +1,17 @@
 //! One workload under one load: who ranks where, by how much, and what could have been found.
 
+use weir_model::suite::Protocol;
 use weir_stats::{Estimate, detectable_difference, paired_noise, paired_ratio, relative_noise};
 
 use super::metric::Metric;
 use super::rank::{Competitor, ranks};
 use super::row::Cases;
 use super::{LEVEL, Row, SEED, Section, how};
-use crate::plan::{Named, PlannedLoad};
+use crate::plan::{PlannedLoad, PlannedWorkload};
 use crate::run::{BASELINE, Run, Trial};
 
 /// `None` when no trial of the section has ended.
-pub(super) fn section(run: &Run, workload: &Named, load: &PlannedLoad) -> Option<Section> {
+pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad) -> Option<Section> {
     let trials: Vec<&Trial> = run.trials_of(&workload.name, &load.name).collect();
     if trials.is_empty() {
         return None;
@@ -50,6 +51,8 @@ pub(super) fn section(run: &Run, workload: &Named, load: &PlannedLoad) -> Option
         load_title: load.title.clone(),
         open,
         own_rates: load.own_rates,
+        protocol: workload.protocol,
+        streams: if workload.protocol.is_some_and(Protocol::is_two) { load.streams } else { 1 },
         connections: load.connections,
         window_s: weir_stats::median(&windows).unwrap_or(0.0),
         offered_rate: open.then(|| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_model::suite::{Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Suite, Workload};
+use weir_model::suite::{Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Suite, Tls, Workload};
 
 use super::{BLOCKS, PRODUCTS, WINDOW_S};
 
@@ -21,6 +21,7 @@ pub fn suite() -> Suite {
         seed: Some(7),
         origin: None,
         entries: PRODUCTS.iter().map(entry).collect(),
+        tls: Tls::default(),
         workloads: vec![workload("plain", "Small answers", 64), workload("json", "JSON of 10 KiB", 10_240)],
         loads: vec![
             load("max", "As fast as they can", LoadKind::Closed, 100),
@@ -56,6 +57,7 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         title: title.to_string(),
         kind,
         connections,
+        streams: 1,
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),
         timeout: Duration::from_secs(5),

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use weir_model::load::{Counts, ErrorKind, LOAD_SCHEMA, LoadResult, LoadSecond, Quantiles};
 use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, ResourceSecond, Role, RoleUsage, Verdict};
-use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Workload};
+use weir_model::suite::{Entry, Load, LoadKind, Protocol, RateSpec, Workload};
 
 use super::WINDOW_S;
 use super::random::Random;
@@ -206,6 +206,7 @@ fn measurement(
         schema: MEASUREMENT_SCHEMA,
         trial: number,
         block,
+        protocol: Protocol::Http11,
         started: "2026-01-02T03:05:00Z".to_string(),
         took_s: 14.0,
         verdict: Verdict::Valid,

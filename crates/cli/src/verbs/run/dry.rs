@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_lab::plan::{Planned, plan};
 use weir_lab::run::Run;
+use weir_model::record::LeftOut;
 use weir_model::suite::Suite;
 
+use super::chosen::Chosen;
 use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
 use crate::words::{columns, counted};
@@ -18,6 +20,7 @@ struct Dry<'a> {
     title: &'a str,
     seed: u64,
     seconds: f64,
+    left_out: &'a [LeftOut],
     trials: Vec<Trial>,
 }
 
@@ -28,24 +31,25 @@ struct Trial {
     seconds: f64,
 }
 
-/// Prints what a run of `suite` would do; of the run in `resume`, what is left of it.
+/// Prints what a run would do; of the run in `resume`, what is left of it.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn show(suite: &Suite, scaled: &[String], resume: Option<&Path>, json: bool) -> Done {
+pub fn show(chosen: &Chosen, resume: Option<&Path>, json: bool) -> Done {
+    let Chosen { suite, scaled, left_out, .. } = chosen;
     let drawn = suite.seed.is_none();
     let seed = suite.seed.unwrap_or_else(draw);
     let finished = |planned: &Planned| {
         resume.is_some_and(|run| run.join("trials").join(planned.folder()).join("measurement.json").is_file())
     };
-    let planned = plan(suite, seed);
+    let planned = plan(suite, seed, left_out);
     let trials: Vec<Trial> = planned
         .into_iter()
         .filter(|p| !finished(p))
         .map(|planned| Trial { seconds: length(suite, &planned.case.load).as_secs_f64(), planned })
         .collect();
     let seconds = trials.iter().map(|t| t.seconds).sum();
-    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, trials };
+    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, left_out, trials };
     if json {
         super::super::print_json(&dry)?;
     } else {
@@ -57,6 +61,9 @@ pub fn show(suite: &Suite, scaled: &[String], resume: Option<&Path>, json: bool)
 fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
     say!("{}: {}", dry.suite, dry.title);
     for line in scaled {
+        say!("  {line}");
+    }
+    for line in LeftOut::sentences(dry.left_out) {
         say!("  {line}");
     }
     let total = minutes(Duration::try_from_secs_f64(dry.seconds).unwrap_or(Duration::MAX));
@@ -85,7 +92,7 @@ fn length(suite: &Suite, load: &str) -> Duration {
     one.entries.truncate(1);
     one.workloads.truncate(1);
     one.blocks = 1;
-    Run::expected(&one)
+    Run::expected(&one, &[])
 }
 
 /// Any seed does: it is shown, and only taken when the user gives it back.

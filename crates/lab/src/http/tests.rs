@@ -1,0 +1,136 @@
+//! The lab's requests against weir's own origin, in every protocol, and against peers that misbehave.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use weir_model::suite::{Protocol, Tls};
+use weir_origin::{Options, Origin, tls};
+
+use super::*;
+use crate::tls::RunTls;
+
+/// Far more than any of these tests needs.
+const LONG: Duration = Duration::from_secs(30);
+
+fn origin(protocol: Protocol, run: &RunTls) -> Origin {
+    let identities = vec![run.identity().clone()];
+    let tls = protocol.is_tls().then(|| tls::ServerOptions { identities, ..tls::ServerOptions::default() });
+    Origin::start(Options { tls, ..Options::default() }).expect("an origin")
+}
+
+fn request(method: &str, path: &str, body: &[u8]) -> Request {
+    Request { method: method.into(), path: path.into(), headers: Vec::new(), body: body.to_vec() }
+}
+
+#[test]
+fn every_protocol_gets_the_same_answers_over_one_connection() {
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    for protocol in Protocol::MEASURED {
+        let origin = origin(protocol, &run);
+        let http = Http::speaking(origin.addr(), LONG, run.speech(protocol).expect("spoken"));
+        let body: Vec<u8> = (0..3 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
+        for (request, status, size) in [
+            (request("GET", "/bytes/11268", b""), 200, 11_268),
+            (request("GET", "/bytes/11268?chunked=1", b""), 200, 11_268),
+            (request("HEAD", "/bytes/11268", b""), 200, 0),
+            (request("POST", "/echo", &body), 200, body.len() as u64),
+            (request("GET", "/status/404", b""), 404, 0),
+            (request("GET", "/_weir/ready", b""), 204, 0),
+        ] {
+            let answer = http.send(&request).unwrap_or_else(|e| panic!("{protocol:?} {}: {e}", request.path));
+            assert_eq!((answer.status, answer.size.min(size)), (status, size), "{protocol:?} {}", request.path);
+            let version = if protocol.is_two() { "HTTP/2" } else { "HTTP/1.1" };
+            assert_eq!(answer.version, version, "{protocol:?}");
+            if request.method == "POST" {
+                assert_eq!(answer.hash, xxh3_64(&body), "{protocol:?}");
+            }
+            assert_eq!(answer.tls.is_some(), protocol.is_tls(), "{protocol:?}");
+        }
+        let books = http.books().expect("books");
+        assert_eq!((books.connections_accepted, books.requests), (1, 5), "{protocol:?}");
+    }
+}
+
+#[test]
+fn what_tls_came_to_is_told() {
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    let origin = origin(Protocol::H2, &run);
+    let http = Http::speaking(origin.addr(), LONG, run.speech(Protocol::H2).expect("spoken"));
+    let agreed = http.get("/bytes/1").expect("answered").tls.expect("TLS");
+    assert_eq!((agreed.suite, agreed.alpn.as_deref()), ("TLS_AES_128_GCM_SHA256", Some("h2")));
+}
+
+#[test]
+fn a_connection_that_ended_meanwhile_is_made_again() {
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    let origin = origin(Protocol::Http11, &run);
+    let http = Http::new(origin.addr(), LONG);
+    for _ in 0..3 {
+        assert_eq!(http.get("/bytes/1?close=1").expect("answered").status, 200);
+    }
+    assert_eq!(http.books().expect("books").connections_accepted, 4);
+}
+
+/// A peer that reads a request and says this; what the lab makes of it.
+fn said(protocol: Protocol, words: &'static [u8], timeout: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let addr = listener.local_addr().expect("bound");
+    let peer = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("accepted");
+        let mut some = [0; 1024];
+        let _ = socket.read(&mut some);
+        let _ = socket.write_all(words);
+        // Gone when the lab is; a peer with nothing to say keeps the connection until then.
+        if words.is_empty() {
+            while matches!(socket.read(&mut some), Ok(n) if n > 0) {}
+        }
+    });
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    let http = Http::speaking(addr, timeout, run.speech(protocol).expect("spoken"));
+    let error = http.get("/").expect_err("no answer");
+    drop(http);
+    peer.join().expect("it ends");
+    error
+}
+
+#[test]
+fn a_peer_that_misbehaves_gets_a_sentence() {
+    use Protocol::{H2, H2c, Http11, Https11};
+    for (protocol, words, expected) in [
+        (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "what came is no answer of HTTP/1.1: "),
+        (Http11, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "in the middle of its answer"),
+        (H2c, b"HTTP/1.1 400 Bad Request\r\n\r\n", "what came is not HTTP/2: "),
+        (Https11, b"HTTP/1.1 400 Bad Request\r\n\r\n", "TLS: "),
+        (H2, b"\x15\x03\x03\x00\x02\x02\x28", "TLS: "),
+    ] {
+        let error = said(protocol, words, LONG);
+        assert!(error.contains(expected), "{protocol:?}: {error}");
+    }
+}
+
+#[test]
+fn silence_ends_in_time() {
+    for protocol in Protocol::MEASURED {
+        let error = said(protocol, b"", Duration::from_millis(200));
+        assert!(error.contains("no complete answer in time"), "{protocol:?}: {error}");
+    }
+}
+
+#[test]
+fn nobody_there_is_said() {
+    let addr = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let error = Http::new(addr, LONG).get("/").expect_err("nobody");
+    assert_eq!(error, "connection refused");
+}
+
+#[test]
+fn a_stranger_with_another_certificate_is_refused() {
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    // Made once a process and kind: the other kind is another certificate.
+    let other = RunTls::new(Tls { key: weir_model::suite::KeyType::Rsa2048, ..Tls::default() }).expect("another");
+    let origin = origin(Protocol::Https11, &other);
+    let http = Http::speaking(origin.addr(), LONG, run.speech(Protocol::Https11).expect("spoken"));
+    let error = http.get("/bytes/1").expect_err("refused");
+    assert!(error.contains("certificate"), "{error}");
+}

@@ -1,0 +1,154 @@
+//! What a run leaves out before anything is started: products of workloads whose protocol they do not speak.
+//!
+//! Not an error: a suite may ask more than every product can, and the others are still worth comparing. But it is said,
+//! in the plan, on the terminal and in the report.
+
+use std::collections::BTreeMap;
+
+use weir_model::InputError;
+use weir_model::product::{Product, ProductKind};
+use weir_model::record::LeftOut;
+use weir_model::suite::{Entry, Protocol, Suite, Workload};
+
+/// Every entry and workload of the suite that do not go together.
+pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<LeftOut> {
+    let mut left_out = Vec::new();
+    for workload in &suite.workloads {
+        for entry in &suite.entries {
+            let Some(product) = products.get(&entry.product) else { continue };
+            left_out.extend(why_not(suite, product, entry, workload).map(|why| LeftOut {
+                product: entry.product.clone(),
+                profile: entry.profile.clone(),
+                workload: Some(workload.name.clone()),
+                why,
+            }));
+        }
+    }
+    left_out
+}
+
+fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload) -> Option<String> {
+    let protocol = workload.protocol;
+    if !product.spoken_under(&entry.profile).contains(&protocol) {
+        return Some(format!("does not speak {}", protocol.as_str()));
+    }
+    // A product that is the origin has one configuration, without TLS.
+    match &suite.origin {
+        Some(origin) if product.kind == ProductKind::Direct && protocol != Protocol::Http11 => {
+            Some(format!("cannot speak {}, for the origin is {origin}, which speaks http/1.1", protocol.as_str()))
+        }
+        _ => None,
+    }
+}
+
+/// Checks that something is left to be measured.
+///
+/// # Errors
+/// When every case is left out, with why.
+pub fn something_is_left(suite: &Suite, left_out: &[LeftOut]) -> Result<(), InputError> {
+    let covered = |entry: &Entry, workload: &Workload| {
+        left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
+    };
+    let cases = suite.workloads.iter().flat_map(|workload| suite.entries.iter().map(move |entry| (entry, workload)));
+    if cases.into_iter().any(|(entry, workload)| !covered(entry, workload)) {
+        return Ok(());
+    }
+    let why = LeftOut::sentences(left_out);
+    Err(InputError {
+        source: format!("suite {}", suite.name),
+        line: None,
+        key: None,
+        found: if why.is_empty() {
+            "there is nothing to run".to_owned()
+        } else {
+            format!("nothing is left to run: {}", why.join("; "))
+        },
+        wanted:
+            "--products with one that speaks what the workloads ask for (see `weir products list`), or --only with \
+                 other workloads"
+                .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use weir_model::product::Profile;
+
+    fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
+        let profile = Profile {
+            name: "tuned".into(),
+            about: String::new(),
+            files: Vec::new(),
+            reasons: Vec::new(),
+            speaks: tuned.map(<[_]>::to_vec),
+        };
+        let product = Product {
+            name: name.into(),
+            title: name.into(),
+            about: String::new(),
+            home: String::new(),
+            speaks: speaks.to_vec(),
+            caches: false,
+            notes: Vec::new(),
+            kind,
+            profiles: [("tuned".to_owned(), profile)].into(),
+            templates: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        (name.to_owned(), product)
+    }
+
+    fn suite() -> Suite {
+        let mut suite = fixture::suite(3, 2, 1);
+        suite.workloads[1].protocol = Protocol::H2;
+        suite
+    }
+
+    fn products() -> BTreeMap<String, Product> {
+        let both = [Protocol::Http11, Protocol::H2];
+        [
+            product("p0", ProductKind::Direct, &both, None),
+            product("p1", ProductKind::Direct, &both, Some(&both[..1])),
+            product("p2", ProductKind::Direct, &both[..1], None),
+        ]
+        .into()
+    }
+
+    #[test]
+    fn what_a_product_or_its_profile_does_not_speak_is_left_out() {
+        let left_out = unspoken(&suite(), &products());
+        assert_eq!(
+            LeftOut::sentences(&left_out),
+            ["p1 (tuned) does not speak h2: left out of w1", "p2 (tuned) does not speak h2: left out of w1"]
+        );
+        assert_eq!(something_is_left(&suite(), &left_out), Ok(()));
+    }
+
+    #[test]
+    fn behind_nobody_an_origin_that_is_a_product_speaks_what_it_speaks() {
+        let suite = Suite { origin: Some("nginx".into()), ..suite() };
+        let left_out = unspoken(&suite, &products());
+        assert_eq!(
+            LeftOut::sentences(&left_out)[0],
+            "p0 (tuned) cannot speak h2, for the origin is nginx, which speaks http/1.1: left out of w1"
+        );
+    }
+
+    #[test]
+    fn nothing_left_is_an_error_that_says_why() {
+        let mut suite = suite();
+        suite.workloads.remove(0);
+        suite.entries.remove(0);
+        let error = something_is_left(&suite, &unspoken(&suite, &products())).expect_err("nothing");
+        assert!(
+            error
+                .to_string()
+                .starts_with("suite suite: nothing is left to run: p1 (tuned) does not speak h2: left out of w1; p2"),
+            "{error}"
+        );
+        suite.workloads.clear();
+        assert!(something_is_left(&suite, &[]).is_err());
+    }
+}
