@@ -28,7 +28,7 @@ fn same(name: &str, said: &str) {
 
 #[test]
 fn help_is_as_kept_and_has_examples() {
-    let verbs: [&[&str]; 16] = [
+    let verbs: [&[&str]; 17] = [
         &[],
         &["run"],
         &["load"],
@@ -37,6 +37,7 @@ fn help_is_as_kept_and_has_examples() {
         &["products", "list"],
         &["products", "show"],
         &["products", "install"],
+        &["products", "use"],
         &["products", "path"],
         &["suites"],
         &["suites", "list"],

@@ -1,6 +1,8 @@
 //! A library folder with one made-up product, a home of weir's with nothing in it, tools that are scripts, and a server
 //! on this machine: what tests of installing need.
 
+#![allow(dead_code)] // Every test file uses its own part of this.
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;

@@ -165,9 +165,12 @@ impl InstallError {
 }
 
 fn remedy(error: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use std::io::ErrorKind::{
+        AlreadyExists, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     match error.kind() {
-        PermissionDenied | NotADirectory | ReadOnlyFilesystem => {
+        // That a folder exists already is said when a file is in its place.
+        PermissionDenied | NotADirectory | AlreadyExists | ReadOnlyFilesystem => {
             "\n  would be right: WEIR_HOME set to a folder that can be written to"
         }
         StorageFull | QuotaExceeded => "\n  would be right: room on that disk, or WEIR_HOME set to a folder on another",

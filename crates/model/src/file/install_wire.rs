@@ -193,11 +193,17 @@ pub(super) struct NeedTable {
 pub(super) struct UrlTable {
     /// For 64-bit x86.
     #[serde(default)]
-    #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
+    #[schemars(
+        regex(pattern = "^(https://|http://(localhost|127[.][0-9.]+|\\[::1\\])[:/])[!-~]+$"),
+        extend("x-weir-wanted" = "an address that begins with https://; http:// is taken of this machine only")
+    )]
     pub x86_64: Option<String>,
     /// For 64-bit ARM.
     #[serde(default)]
-    #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
+    #[schemars(
+        regex(pattern = "^(https://|http://(localhost|127[.][0-9.]+|\\[::1\\])[:/])[!-~]+$"),
+        extend("x-weir-wanted" = "an address that begins with https://; http:// is taken of this machine only")
+    )]
     pub aarch64: Option<String>,
 }
 

