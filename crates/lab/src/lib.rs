@@ -9,6 +9,7 @@
 
 pub mod audit;
 pub mod catalogue;
+pub mod conformance;
 #[cfg(test)]
 mod fixture;
 pub mod home;

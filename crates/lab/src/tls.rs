@@ -94,7 +94,7 @@ impl RunTls {
 
 /// All suites that there are, those first that products are told to allow ([`Tls::suites12`], [`Tls::suites13`]): a server
 /// that is told nothing, and goes by what clients like best, then chooses the same as one that is.
-fn offered() -> Vec<String> {
+pub(crate) fn offered() -> Vec<String> {
     let (first, rest): (Vec<&str>, Vec<&str>) =
         suites().map(|(name, _)| name).partition(|name| name.ends_with("AES_128_GCM_SHA256"));
     first.into_iter().chain(rest).map(str::to_owned).collect()

@@ -50,7 +50,8 @@ impl Speech {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    pub(super) fn tls(&self) -> Option<(&ClientConfig, &ServerName)> {
+    /// What TLS needs, if it is spoken.
+    pub(crate) fn tls(&self) -> Option<(&ClientConfig, &ServerName)> {
         self.tls.as_ref().map(|(config, name)| (config, name))
     }
 }

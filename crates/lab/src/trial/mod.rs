@@ -5,10 +5,11 @@
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
-mod failure;
+pub(crate) mod failure;
 mod measure;
-mod product;
+pub(crate) mod product;
 mod serving;
+mod told;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

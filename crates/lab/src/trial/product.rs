@@ -37,11 +37,12 @@ const CHECK_WITHIN: Duration = Duration::from_secs(30);
 /// A product that was started.
 #[derive(Debug)]
 pub struct Running {
-    kept: Kept,
+    pub(super) kept: Kept,
     /// Where the client finds it.
     pub addr: SocketAddr,
     title: String,
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) rendered: Rendered,
     /// What it is asked in.
     speech: Speech,
 }
@@ -142,7 +143,7 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
     .map_err(|e| {
         Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
     })?;
-    Ok(Running { kept, addr: listen, title: product.title.clone(), folder, speech })
+    Ok(Running { kept, addr: listen, title: product.title.clone(), folder, rendered, speech })
 }
 
 /// How the lab speaks a protocol in this run.
@@ -280,7 +281,7 @@ fn run_check(
 
 /// What every product gets: enough to find its libraries and helpers, and nothing of the user's session that could
 /// change how it behaves from one machine to the next.
-fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(super) fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = ["PATH", "HOME", "LANG", "TMPDIR"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))

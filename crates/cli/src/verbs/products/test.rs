@@ -1,0 +1,277 @@
+//! `weir products test`: what each product does with what HTTP asks of a proxy, as a matrix.
+
+mod block;
+mod matrix;
+mod page;
+mod record;
+mod watch;
+
+use std::path::{Path, PathBuf};
+
+use weir_lab::catalogue::Catalogue;
+use weir_lab::conformance::{self, CHECKS, Order, Tested, Verdict};
+use weir_lab::home::Home;
+use weir_lab::stop::Stop;
+use weir_model::file::{listed, suggestion};
+use weir_model::product::{Product, ProductKind};
+
+use crate::args::stop_on_signal;
+use crate::exit::{Done, Exit, Failure};
+use crate::progress::minutes;
+
+use record::{Absent, Record};
+
+/// Flags of `weir products test`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir products test
+  weir products test nginx haproxy --profile all
+  weir products test nginx --only get --only pipelined
+  weir products test --install --yes --profile all --write docs/products.md
+  weir products test --json | jq '.tested[] | {product, cells}'
+  weir products test --checks
+
+Exit status: 0 when every product was tested and answers GET, whatever else it
+does not do; 1 when one cannot be started or does not answer GET rightly.
+Ctrl-C prints what was found, and leaves nothing running.")]
+pub struct Args {
+    /// The products' names; all that are installed when none is given
+    products: Vec<String>,
+    /// Profiles, with commas between: stock, tuned, another that a product has, or all.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned")]
+    profile: Vec<String>,
+    /// Only this check; may be repeated (see --checks).
+    #[arg(long, value_name = "CHECK")]
+    only: Vec<String>,
+    /// Print the checks, and start nothing.
+    #[arg(long)]
+    checks: bool,
+    /// Write what was found as a page of markdown.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Keep the rendered configurations and what the products printed.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// Install what is missing first.
+    #[arg(long)]
+    install: bool,
+    /// Do not ask.
+    #[arg(long, short = 'y', requires = "install")]
+    yes: bool,
+    /// Show nothing while it runs.
+    #[arg(long, short = 'q')]
+    quiet: bool,
+}
+
+/// Runs it.
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+    if args.checks {
+        return list_checks(json);
+    }
+    check_names(&args.only)?;
+    let wanted = wanted(args, catalogue)?;
+    if args.install {
+        install(&wanted, home, args)?;
+    }
+    let (here, absent) = sorted_out(&wanted, home, !args.products.is_empty())?;
+    let cases = cases(&here, &args.profile)?;
+    let scratch = tempfile::Builder::new().prefix("weir-test-").tempdir().map_err(Failure::missing)?;
+    let folder = folder(args.keep.as_deref(), scratch.path())?;
+    weir_net::raise_descriptor_limit();
+    let stop = Stop::new();
+    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+    let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
+    let bench =
+        conformance::bench(std::env::current_exe().map_err(Failure::missing)?, installed).map_err(Failure::missing)?;
+    let mut record = Record::begin(absent, &args.only);
+    let mut watch = watch::Watch::new(args.quiet, cases.len());
+    for (product, profile) in &cases {
+        if stop.wanted() {
+            break;
+        }
+        let own = folder.join(format!("{}-{profile}", product.name));
+        let order = Order { bench: &bench, product, profile, only: &args.only, folder: &own };
+        watch.begin(product, profile);
+        let tested = conformance::test(&order, &stop, &mut |happening| watch.see(&happening));
+        watch.end(product, &tested, bench.installed.get(&product.name));
+        record.add(product, bench.installed.get(&product.name), tested);
+    }
+    drop(watch);
+    record.stopped = stop.wanted();
+    show(&record, json)?;
+    if let Some(path) = &args.write {
+        write(path, &page::page(&record))?;
+    }
+    Ok(exit(&record))
+}
+
+fn show(record: &Record, json: bool) -> Result<(), Failure> {
+    if json {
+        return super::super::print_json(record);
+    }
+    let width = match console::Term::stdout().is_term() {
+        true => usize::from(console::Term::stdout().size().1),
+        false => 120,
+    };
+    for page in matrix::pages(&record.tested, width) {
+        say!("{page}\n");
+    }
+    for absent in &record.absent {
+        say!("{}: {}", absent.product, absent.why);
+    }
+    let took: f64 = record.tested.iter().map(|tested| tested.tested.took_s).sum();
+    if record.stopped {
+        say!("Stopped on request; what was found until then is above.");
+    }
+    say!("Figures are one reading each, of this run. It took {}.", minutes(std::time::Duration::from_secs_f64(took)));
+    Ok(())
+}
+
+fn exit(record: &Record) -> Exit {
+    let failed = |tested: &Tested| {
+        tested.error.is_some()
+            || tested.cell("get").is_some_and(|get| !matches!(get.verdict, Verdict::Yes | Verdict::Odd))
+    };
+    match record.stopped {
+        true => Exit::Interrupted,
+        false if record.tested.iter().any(|named| failed(&named.tested)) => Exit::Failed,
+        false => Exit::Ok,
+    }
+}
+
+fn list_checks(json: bool) -> Done {
+    if json {
+        super::super::print_json(&record::checks())?;
+        return Ok(Exit::Ok);
+    }
+    for check in CHECKS {
+        say!("{}: {}", check.name, check.title);
+        say!("    {}", crate::words::wrapped(check.asks, 96, 4));
+    }
+    Ok(Exit::Ok)
+}
+
+fn check_names(only: &[String]) -> Result<(), Failure> {
+    for name in only {
+        if conformance::check(name).is_none() {
+            let names = || CHECKS.iter().map(|check| check.name);
+            return Err(Failure::input(format!(
+                "--only: there is no check \"{name}\"{}\n  would be right: {}",
+                suggestion(name, names()),
+                listed(names())
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>, Failure> {
+    let proxies = || catalogue.products().values().filter(|product| product.kind != ProductKind::Direct);
+    if args.products.is_empty() {
+        return Ok(proxies().collect());
+    }
+    let mut products = Vec::new();
+    for name in &args.products {
+        let product = catalogue.product(name, "weir products test").map_err(Failure::input)?;
+        if product.kind == ProductKind::Direct {
+            return Err(Failure::input(format!(
+                "{name} is no proxy: there is nothing to test\n  would be right: {}",
+                listed(proxies().map(|p| p.name.as_str()))
+            )));
+        }
+        if !products.iter().any(|other: &&Product| other.name == product.name) {
+            products.push(product);
+        }
+    }
+    Ok(products)
+}
+
+/// Those that were named have to be there afterwards. Of all, those that can be.
+fn install(wanted: &[&Product], home: &Home, args: &Args) -> Result<(), Failure> {
+    if !args.products.is_empty() {
+        return super::ensure(wanted, home, args.yes).map(drop);
+    }
+    for product in wanted {
+        if let Err(why) = super::ensure(&[*product], home, args.yes) {
+            remark!("{} is left out: {why}", product.title);
+        }
+    }
+    Ok(())
+}
+
+/// Those that are installed, with what is installed, and those that are not, with why. One that was named has to be there.
+type Here<'a> = Vec<(&'a Product, weir_lab::install::Installed)>;
+
+fn sorted_out<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(Here<'a>, Vec<Absent>), Failure> {
+    let (mut here, mut absent) = (Vec::new(), Vec::new());
+    for product in wanted {
+        match weir_lab::install::find(product, home).map_err(Failure::missing)? {
+            weir_lab::install::Found::Yes(installed) => here.push((*product, installed)),
+            weir_lab::install::Found::No { .. } if named => {
+                return Err(Failure::missing(format!(
+                    "{} is not installed\n  to mend it: weir products install {}, or --install",
+                    product.title, product.name
+                )));
+            }
+            weir_lab::install::Found::No { tried } => absent.push(Absent::new(product, &tried)),
+        }
+    }
+    if here.is_empty() {
+        return Err(Failure::missing(
+            "no product is installed\n  to mend it: weir products install nginx haproxy, or --install",
+        ));
+    }
+    Ok((here, absent))
+}
+
+/// Every product in every profile asked for, profile by profile in the product's order. A profile that none of them has is a
+/// mistake; one that some have is not.
+fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, String)>, Failure> {
+    let known: std::collections::BTreeSet<&str> =
+        here.iter().flat_map(|(product, _)| product.proxy_profiles().map(String::as_str)).collect();
+    for profile in profiles {
+        if profile != "all" && !known.contains(profile.as_str()) {
+            return Err(Failure::input(format!(
+                "--profile: none of these products has a profile \"{profile}\"{}\n  would be right: all, {}",
+                suggestion(profile, known.iter().copied()),
+                listed(known.iter().copied())
+            )));
+        }
+    }
+    let asked = |name: &str| profiles.iter().any(|profile| profile == "all" || profile == name);
+    let mut cases = Vec::new();
+    for (product, _) in here {
+        let own: Vec<&String> = product.proxy_profiles().filter(|name| asked(name)).collect();
+        if own.is_empty() {
+            remark!("{} has no profile {}: it is left out", product.title, listed(profiles.iter().map(String::as_str)));
+        }
+        cases.extend(own.into_iter().map(|profile| (*product, profile.clone())));
+    }
+    Ok(cases)
+}
+
+fn folder(keep: Option<&Path>, scratch: &Path) -> Result<PathBuf, Failure> {
+    let Some(keep) = keep else {
+        return Ok(scratch.to_owned());
+    };
+    let taken = std::fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some());
+    if taken {
+        return Err(Failure::input(format!(
+            "--keep: {} holds something already\n  would be right: a folder that is empty, or not there yet",
+            keep.display()
+        )));
+    }
+    std::fs::create_dir_all(keep).map_err(|e| Failure::missing(format!("--keep: {}: {e}", keep.display())))?;
+    keep.canonicalize().map_err(|e| Failure::missing(format!("--keep: {}: {e}", keep.display())))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::missing(format!("--write: {}: {e}", path.display()));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)?;
+    remark!("written: {}", path.display());
+    Ok(())
+}

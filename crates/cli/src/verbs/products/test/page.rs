@@ -1,0 +1,179 @@
+//! The page that `--write` writes: `docs/products.md` of this project is one.
+
+use std::fmt::Write;
+
+use weir_lab::conformance::{CHECKS, Verdict};
+use weir_model::units::human_bytes;
+
+use super::matrix::words;
+use super::record::{Machine, Named, Record};
+use crate::words::wrapped;
+
+/// Columns of the text in the file.
+const WIDTH: usize = 118;
+
+/// The whole page.
+pub fn page(record: &Record) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write_page(record, &mut page);
+    page
+}
+
+fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "# What the products do\n")?;
+    let how = "Made by `weir products test --profile all --write docs/products.md`, and not to be edited. Each product runs between \
+               weir's own client, which controls every byte it sends, and weir's origin, told to use one worker and free to run on \
+               every CPU. A star says that there is more to read under *Details*. Times, memory and cores are one reading each, rounded, \
+               of this run: they say what kind of product it is, not which is better; for that there is `weir run`.";
+    writeln!(page, "{}\n", wrapped(how, WIDTH, 0))?;
+    let machine = format!("weir {}, {}, on {}.", record.weir, date(&record.started), place(&record.machine));
+    writeln!(page, "{}\n", wrapped(&machine, WIDTH, 0))?;
+    if record.stopped {
+        writeln!(page, "The run was stopped before its end.\n")?;
+    }
+    versions(record, page)?;
+    for profile in profiles(record) {
+        let of: Vec<&Named> = record.tested.iter().filter(|named| named.tested.profile == profile).collect();
+        writeln!(page, "## Profile `{profile}`\n")?;
+        matrix(&of, page)?;
+        details(&of, page)?;
+    }
+    questions(record, page)
+}
+
+fn date(started: &str) -> &str {
+    started.split('T').next().unwrap_or(started)
+}
+
+fn place(machine: &Machine) -> String {
+    let Machine { os, kernel, arch, cpu, cpus, memory_bytes, virtualization } = machine;
+    let kind = virtualization.as_ref().map(|kind| format!(" in a virtual machine ({kind})")).unwrap_or_default();
+    format!("{cpus} CPUs ({cpu}, {arch}){kind}, {}, {os}, {kernel}", human_bytes(*memory_bytes as f64))
+}
+
+/// `tuned` first, `stock` second, others as they come.
+fn profiles(record: &Record) -> Vec<String> {
+    let mut profiles: Vec<String> = Vec::new();
+    for named in &record.tested {
+        if !profiles.contains(&named.tested.profile) {
+            profiles.push(named.tested.profile.clone());
+        }
+    }
+    let rank = |name: &str| match name {
+        "tuned" => 0,
+        "stock" => 1,
+        _ => 2,
+    };
+    profiles.sort_by_key(|name| rank(name));
+    profiles
+}
+
+fn versions(record: &Record, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "## Versions\n\n| product | version | from |\n|---|---|---|")?;
+    let mut seen: Vec<&str> = Vec::new();
+    for named in &record.tested {
+        if !seen.contains(&named.tested.product.as_str()) {
+            seen.push(&named.tested.product);
+            writeln!(page, "| {} | {} | {} |", cell(&named.title), cell(&named.version), cell(&named.from))?;
+        }
+    }
+    for absent in &record.absent {
+        writeln!(page, "| {} | - | {} |", cell(&absent.title), cell(&absent.why))?;
+    }
+    writeln!(page)
+}
+
+fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
+    let names: Vec<&str> = of.iter().map(|named| named.tested.product.as_str()).collect();
+    writeln!(page, "| | {} |", names.join(" | "))?;
+    writeln!(page, "|---|{}", "---|".repeat(names.len()))?;
+    for check in CHECKS {
+        if of.iter().any(|named| named.tested.cell(check.name).is_some()) {
+            let cells: Vec<String> = of.iter().map(|named| cell(&words(named, check.name))).collect();
+            writeln!(page, "| {} | {} |", check.title, cells.join(" | "))?;
+        }
+    }
+    writeln!(page)
+}
+
+fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
+    writeln!(page, "### Details\n")?;
+    for named in of {
+        let mut items = Vec::new();
+        if let Some(error) = &named.tested.error {
+            items.push(format!("- not started: {}", inline(&error.message)));
+        }
+        for (name, found) in &named.tested.cells {
+            let title = weir_lab::conformance::check(name).map_or(name.as_str(), |check| check.title);
+            if let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) {
+                items.push(format!("- {title}, {}: {}", inline(&found.says), inline(note)));
+            }
+        }
+        if !items.is_empty() {
+            writeln!(page, "**{}**\n", inline(&named.title))?;
+            for item in items {
+                writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
+            }
+            writeln!(page)?;
+        }
+    }
+    Ok(())
+}
+
+fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "## What was asked\n")?;
+    for check in &record.checks {
+        let item = format!("- **{}** (`--only {}`): {}", check.title, check.name, check.asks);
+        writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
+    }
+    Ok(())
+}
+
+/// Text in a table's cell.
+fn cell(text: &str) -> String {
+    inline(text)
+}
+
+/// Text that comes from a product, so that nothing in it is markup.
+fn inline(text: &str) -> String {
+    let mut plain = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => plain.push(' '),
+            '|' | '`' | '_' | '*' | '[' | ']' | '\\' => {
+                plain.push('\\');
+                plain.push(c);
+            }
+            '<' => plain.push_str("&lt;"),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::example;
+    use super::*;
+
+    #[test]
+    fn the_page_has_a_matrix_a_profile_and_every_note() {
+        let page = page(&example());
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in\n{page}"));
+        assert!(at("## Profile `tuned`") < at("## Profile `stock`"));
+        at("| | one | two | three |\n|---|---|---|---|\n");
+        at("| GET | yes | yes, closes\\* | no start |");
+        at("- Pipelined requests, 1 of 3: after 1 of 3 answers it closes");
+        at("refuses \\| pipes");
+        at("| Four | - | not installed (four is not in PATH) |");
+        at("2026-01-02");
+        assert!(page.lines().all(|line| line.starts_with('|') || line.chars().count() <= WIDTH), "{page}");
+        assert!(!page.contains("\n\n\n"));
+    }
+
+    #[test]
+    fn what_products_say_is_no_markup() {
+        assert_eq!(inline("<1 ms*, a|b\nx_y"), "&lt;1 ms\\*, a\\|b x\\_y");
+    }
+}

@@ -1,0 +1,178 @@
+//! What a conformance run found, as it is printed with `--json` and drawn by the other modules here.
+
+use serde::Serialize;
+use weir_lab::conformance::{CHECKS, Tested};
+use weir_lab::install::Installed;
+use weir_model::product::Product;
+
+/// Version of [`Record`].
+const SCHEMA: u32 = 1;
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// weir's version.
+    pub weir: String,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// Where.
+    pub machine: Machine,
+    /// What was asked.
+    pub checks: Vec<Asked>,
+    /// What was found, in the order in which it was.
+    pub tested: Vec<Named>,
+    /// What could not be tested.
+    pub absent: Vec<Absent>,
+    /// Somebody asked to stop before the end.
+    pub stopped: bool,
+}
+
+/// The kind of machine.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    pub os: String,
+    pub kernel: String,
+    pub arch: String,
+    pub cpu: String,
+    pub cpus: u32,
+    pub memory_bytes: u64,
+    pub virtualization: Option<String>,
+}
+
+/// A check.
+#[derive(Debug, Serialize)]
+pub struct Asked {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub asks: &'static str,
+    pub protocol: &'static str,
+}
+
+/// A product in a profile, and what was found of it.
+#[derive(Debug, Serialize)]
+pub struct Named {
+    pub title: String,
+    pub version: String,
+    pub from: String,
+    #[serde(flatten)]
+    pub tested: Tested,
+}
+
+/// A product that is not here.
+#[derive(Debug, Serialize)]
+pub struct Absent {
+    pub product: String,
+    pub title: String,
+    pub why: String,
+}
+
+impl Absent {
+    /// `tried`: what was looked for.
+    pub fn new(product: &Product, tried: &[String]) -> Absent {
+        let why = match tried.first() {
+            Some(first) => format!("not installed ({first})"),
+            None => "not installed".to_owned(),
+        };
+        Absent { product: product.name.clone(), title: product.title.clone(), why }
+    }
+}
+
+/// All checks, as data.
+pub fn checks() -> Vec<Asked> {
+    let asked = |check: &weir_lab::conformance::Check| Asked {
+        name: check.name,
+        title: check.title,
+        asks: check.asks,
+        protocol: check.protocol.as_str(),
+    };
+    CHECKS.iter().map(asked).collect()
+}
+
+impl Record {
+    /// Nothing found yet.
+    pub fn begin(absent: Vec<Absent>, only: &[String]) -> Record {
+        let environment = weir_vitals::environment();
+        let mut checks = checks();
+        checks.retain(|check| only.is_empty() || only.iter().any(|name| name == check.name));
+        Record {
+            schema: SCHEMA,
+            weir: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Timestamp::now().to_string(),
+            machine: Machine {
+                os: environment.os,
+                kernel: environment.kernel,
+                arch: environment.arch,
+                cpu: environment.cpu_model,
+                cpus: environment.cpus,
+                memory_bytes: environment.memory_bytes,
+                virtualization: environment.virtualization,
+            },
+            checks,
+            tested: Vec::new(),
+            absent,
+            stopped: false,
+        }
+    }
+
+    /// Takes in what was found of one.
+    pub fn add(&mut self, product: &Product, installed: Option<&Installed>, tested: Tested) {
+        self.tested.push(Named {
+            title: product.title.clone(),
+            version: installed.map(|i| i.version.clone()).unwrap_or_default(),
+            from: installed.map(|i| i.from.clone()).unwrap_or_default(),
+            tested,
+        });
+    }
+}
+
+/// What the other modules' tests draw.
+#[cfg(test)]
+pub fn example() -> Record {
+    use weir_lab::conformance::{Cell, Verdict};
+
+    let cell =
+        |verdict, says: &str, note: Option<&str>| Cell { verdict, says: says.into(), note: note.map(str::to_owned) };
+    let named = |product: &str, profile: &str, cells: Vec<(&str, Cell)>| Named {
+        title: product.to_uppercase(),
+        version: "1.2.3".into(),
+        from: format!("apt {product}"),
+        tested: Tested {
+            product: product.into(),
+            profile: profile.into(),
+            cells: cells.into_iter().map(|(name, cell)| (name.to_owned(), cell)).collect(),
+            error: None,
+            cut_short: false,
+            took_s: 9.0,
+        },
+    };
+    let mut record = Record::begin(Vec::new(), &["get", "pipelined", "memory-idle", "h3"].map(String::from));
+    record.started = "2026-01-02T10:15:00Z".into();
+    let one = vec![
+        ("get", cell(Verdict::Yes, "yes", None)),
+        ("pipelined", cell(Verdict::No, "1 of 3", Some("after 1 of 3 answers it closes"))),
+        ("memory-idle", cell(Verdict::Reading, "8.0 MiB", None)),
+        ("h3", cell(Verdict::Absent, "-", None)),
+    ];
+    let two = vec![
+        ("get", cell(Verdict::Odd, "yes, closes", Some("it closes the client's connection after request 1"))),
+        ("pipelined", cell(Verdict::Yes, "yes", None)),
+        ("memory-idle", cell(Verdict::Unknown, "?", Some("gone"))),
+        ("h3", cell(Verdict::Absent, "described", None)),
+    ];
+    record.tested = vec![named("one", "tuned", one.clone()), named("one", "stock", one), named("two", "tuned", two)];
+    record.tested.push(named("three", "tuned", Vec::new()));
+    record.tested[3].tested.error = Some(weir_model::record::TrialError {
+        stage: "ready".into(),
+        message: "THREE did not get ready within 1 s; last try: refuses | pipes".into(),
+        evidence: "output.log is empty".into(),
+        remedy: "see".into(),
+    });
+    record.absent = vec![Absent {
+        product: "four".into(),
+        title: "Four".into(),
+        why: "not installed (four is not in PATH)".into(),
+    }];
+    record
+}

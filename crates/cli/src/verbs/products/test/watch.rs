@@ -1,0 +1,76 @@
+//! How a conformance run is shown while it goes: one line with what is asked on a terminal, a block a product everywhere.
+
+use std::time::Duration;
+
+use console::style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weir_lab::conformance::{Happening, Tested};
+use weir_lab::install::Installed;
+use weir_model::product::Product;
+
+use super::block::block;
+use crate::progress::minutes;
+
+/// Shows a run on standard error.
+#[derive(Debug)]
+pub struct Watch {
+    bar: ProgressBar,
+    live: bool,
+    quiet: bool,
+    now: String,
+}
+
+impl Watch {
+    /// `quiet` shows nothing.
+    pub fn new(quiet: bool, cases: usize) -> Watch {
+        let live = !quiet && console::user_attended_stderr();
+        let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:12.cyan} {pos}/{len} {elapsed} {wide_msg}") {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        if live {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        Watch { bar, live, quiet, now: String::new() }
+    }
+
+    /// A product begins.
+    pub fn begin(&mut self, product: &Product, profile: &str) {
+        self.now = format!("{} {profile}", product.name);
+        self.bar.set_message(self.now.clone());
+    }
+
+    /// Something happens with it.
+    pub fn see(&mut self, happening: &Happening<'_>) {
+        match happening {
+            Happening::Starting(protocol) => {
+                self.bar.set_message(format!("{} · starts, {}", self.now, protocol.as_str()))
+            }
+            Happening::Asking(check) => self.bar.set_message(format!("{} · {}", self.now, check.title)),
+            Happening::Answered(..) => {}
+        }
+    }
+
+    /// It is done.
+    pub fn end(&mut self, product: &Product, tested: &Tested, installed: Option<&Installed>) {
+        self.bar.inc(1);
+        if self.quiet {
+            return;
+        }
+        let version = installed.map(|installed| format!(" {}", installed.version)).unwrap_or_default();
+        let took = minutes(Duration::from_secs_f64(tested.took_s));
+        let head = format!("{}{version}, {} ({took})", product.title, tested.profile);
+        let mut lines = block(&head, tested).into_iter();
+        let first = lines.next().map(|line| style(line).bold().for_stderr().to_string());
+        for line in first.into_iter().chain(lines) {
+            if self.live { self.bar.println(line) } else { remark!("{line}") }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

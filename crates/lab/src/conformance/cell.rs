@@ -1,0 +1,160 @@
+//! What a check found, in a few words for a matrix and a sentence for whoever asks.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::talk::{Heard, Trouble};
+
+/// What kind of answer a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It does it, as HTTP wants it or as a client would hope.
+    Yes,
+    /// It does not.
+    No,
+    /// It does it in a way that a reader has to know of.
+    Odd,
+    /// A figure, of this run.
+    Reading,
+    /// Nothing was asked: it does not speak this, or says nothing of it.
+    Absent,
+    /// It was asked, and weir could not find out.
+    Unknown,
+}
+
+/// What a check found out about one product in one profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What kind of answer it is.
+    pub verdict: Verdict,
+    /// The answer, as short as a column is wide.
+    pub says: String,
+    /// What there is to say beyond that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl Cell {
+    /// A cell without a note.
+    pub fn new(verdict: Verdict, says: impl Into<String>) -> Cell {
+        Cell { verdict, says: says.into(), note: None }
+    }
+
+    /// `yes`.
+    pub fn yes() -> Cell {
+        Cell::new(Verdict::Yes, "yes")
+    }
+
+    /// It does not.
+    pub fn no(says: impl Into<String>) -> Cell {
+        Cell::new(Verdict::No, says)
+    }
+
+    /// It does, and differently.
+    pub fn odd(says: impl Into<String>) -> Cell {
+        Cell::new(Verdict::Odd, says)
+    }
+
+    /// A figure.
+    pub fn reading(says: impl Into<String>) -> Cell {
+        Cell::new(Verdict::Reading, says)
+    }
+
+    /// Nothing was asked, for this reason.
+    pub fn absent(why: impl Into<String>) -> Cell {
+        Cell::new(Verdict::Absent, "-").with(why)
+    }
+
+    /// Weir could not find out, for this reason.
+    pub fn unknown(why: impl Into<String>) -> Cell {
+        Cell::new(Verdict::Unknown, "?").with(why)
+    }
+
+    /// No answer where one was due.
+    pub fn trouble(trouble: &Trouble) -> Cell {
+        let cell = Cell::no(trouble.word());
+        match trouble.detail() {
+            Some(detail) => cell.with(detail),
+            None => cell,
+        }
+    }
+
+    /// An answer with a status that is not the right one.
+    pub fn status(heard: &Heard) -> Cell {
+        let cell = Cell::no(heard.status.to_string());
+        match heard.first_words() {
+            Some(words) => cell.with(format!("it answers {}: {words}", heard.status)),
+            None => cell,
+        }
+    }
+
+    /// The same with a note more.
+    pub fn with(mut self, note: impl Into<String>) -> Cell {
+        let note = note.into();
+        if !note.is_empty() {
+            self.note = Some(match self.note {
+                Some(earlier) => format!("{earlier}; {note}"),
+                None => note,
+            });
+        }
+        self
+    }
+}
+
+/// A time rounded to what one reading is worth: `<1 ms`, `12 ms`, `0.2 s`, `31 s`.
+pub fn about(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    match ms {
+        _ if ms < 1.0 => "<1 ms".to_owned(),
+        _ if ms < 99.5 => format!("{ms:.0} ms"),
+        _ if ms < 9_950.0 => format!("{:.1} s", ms / 1e3),
+        _ => format!("{:.0} s", ms / 1e3),
+    }
+}
+
+/// A size in two or three digits: `880 B`, `4.4 KiB`, `12 MiB`.
+pub fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        // Decided on what would be shown: 1,023.9 KiB is 1 MiB.
+        if value < 999.5 || unit == "GiB" {
+            let decimals = usize::from(value < 9.95 && unit != "B");
+            return format!("{value:.decimals$} {unit}");
+        }
+        value /= 1024.0;
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_to_what_one_reading_is_worth() {
+        let ms = |ms: f64| about(Duration::from_secs_f64(ms / 1e3));
+        assert_eq!(
+            [0.2, 1.4, 99.4, 120.0, 2_040.0, 31_200.0].map(ms),
+            ["<1 ms", "1 ms", "99 ms", "0.1 s", "2.0 s", "31 s"]
+        );
+        assert_eq!([0, 880, 4_506, 12_582_912, 1_048_000].map(size), ["0 B", "880 B", "4.4 KiB", "12 MiB", "1.0 MiB"]);
+    }
+
+    #[test]
+    fn notes_follow_each_other() {
+        let cell = Cell::yes().with("one").with("").with("two");
+        assert_eq!(cell.note.as_deref(), Some("one; two"));
+        assert_eq!(Cell::yes().note, None);
+    }
+
+    #[test]
+    fn a_cell_is_read_as_it_was_written() {
+        for cell in [Cell::yes(), Cell::absent("no TLS"), Cell::reading("9").with("of 1,000")] {
+            let text = serde_json::to_string(&cell).expect("a cell is JSON");
+            assert_eq!(serde_json::from_str::<Cell>(&text).expect("and is read again"), cell);
+        }
+        assert_eq!(serde_json::to_string(&Cell::yes()).expect("JSON"), r#"{"verdict":"yes","says":"yes"}"#);
+    }
+}

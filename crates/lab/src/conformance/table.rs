@@ -1,0 +1,99 @@
+//! The table of all checks, in the order in which they are shown.
+
+use weir_model::suite::Protocol;
+
+use super::cell::Cell;
+use super::checks;
+use super::rig::Rig;
+
+/// One question to a product.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// For `--only` and for JSON: `keep-alive`.
+    pub name: &'static str,
+    /// For the first column: `Upstream keep-alive`.
+    pub title: &'static str,
+    /// What is asked and how, and what the cells mean; one sentence or two.
+    pub asks: &'static str,
+    /// The protocol that the product speaks meanwhile.
+    pub protocol: Protocol,
+    /// When in the product's life.
+    pub when: When,
+    /// Asks.
+    pub run: fn(&mut dyn Rig) -> Cell,
+}
+
+/// When a check is made. The order in the table is the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// Before any other: the product was just started.
+    First,
+    /// Soon after: few connections were made before.
+    Early,
+    /// At any time.
+    Any,
+    /// After the others: the product may not be the same afterwards.
+    Late,
+    /// The product ends by it.
+    Last,
+}
+
+/// All checks.
+pub static CHECKS: &[Check] = &[
+    checks::get::CHECK,
+    checks::head::CHECK,
+    checks::post::CHECK,
+    checks::chunked::CHECK,
+    checks::no_body::CHECK,
+    checks::expect::CHECK,
+    checks::headers_up::CHECK,
+    checks::headers_down::CHECK,
+    checks::path::CHECK,
+    checks::errors::CHECK,
+    checks::large_heads::CHECK,
+    checks::http10::CHECK,
+    checks::pipelined::CHECK,
+    checks::keep_alive::CHECK,
+    checks::slow::CHECK,
+    checks::gone::CHECK,
+    checks::back::CHECK,
+    checks::graceful::CHECK,
+    checks::reload::CHECK,
+    checks::processes::CHECK,
+    checks::cores::CHECK,
+    checks::memory_idle::CHECK,
+    checks::memory_many::CHECK,
+    checks::https::CHECK,
+    checks::https_tls::CHECK,
+    checks::https_resumption::CHECK,
+    checks::h2c::CHECK,
+    checks::h2::CHECK,
+    checks::h2_tls::CHECK,
+    checks::h3::CHECK,
+];
+
+/// A check by its name.
+pub fn check(name: &str) -> Option<&'static Check> {
+    CHECKS.iter().find(|check| check.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_plain_and_titles_fit_a_column() {
+        for (n, one) in CHECKS.iter().enumerate() {
+            assert!(
+                one.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-/.".contains(c)),
+                "{}",
+                one.name
+            );
+            assert!(one.title.chars().count() <= 24, "{}", one.title);
+            assert!(one.asks.ends_with(['.', '?']), "{}", one.name);
+            assert!(CHECKS[..n].iter().all(|other| other.name != one.name && other.title != one.title), "{}", one.name);
+            assert_eq!(check(one.name).map(|c| c.title), Some(one.title));
+        }
+        assert!(check("gett").is_none());
+    }
+}

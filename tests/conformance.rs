@@ -1,0 +1,146 @@
+//! `weir products test` with real products.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{nothing_left, run_within, scratch, signal, until, wait_within, weir};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const LONG: Duration = Duration::from_secs(300);
+
+fn cell<'a>(record: &'a Value, product: &str, check: &str) -> &'a Value {
+    let tested = record["tested"].as_array().expect("tested");
+    let of =
+        tested.iter().find(|tested| tested["product"] == product).unwrap_or_else(|| panic!("{product}: {record:#}"));
+    let cells = of["cells"].as_array().expect("cells");
+    let found = cells.iter().find(|cell| cell[0] == check);
+    &found.unwrap_or_else(|| panic!("{product} has no cell {check}: {of:#}"))[1]
+}
+
+#[test]
+fn nginx_and_haproxy_answer_every_question() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (page, kept) = (path("docs/products.md"), path("kept"));
+    let args =
+        ["products", "test", "nginx", "haproxy", "--install", "--yes", "--json", "--write", &page, "--keep", &kept];
+    let ended = run_within(&mut weir(&args), LONG);
+    ended.expect(0);
+    nothing_left(scratch.path(), Duration::from_secs(5));
+    let record = ended.json();
+    let says = |product: &str, check: &str| cell(&record, product, check)["says"].as_str().expect("says").to_owned();
+    let verdict = |product: &str, check: &str| cell(&record, product, check)["verdict"].clone();
+
+    for product in ["nginx", "haproxy"] {
+        for check in
+            ["get", "head", "chunked", "no-body", "errors", "pipelined", "keep-alive", "slow-origin", "graceful-stop"]
+        {
+            assert!(
+                says(product, check).starts_with("yes") || check == "keep-alive",
+                "{product} {check}: {}",
+                cell(&record, product, check)
+            );
+        }
+        assert_eq!(verdict(product, "keep-alive"), "yes", "{product}: {}", cell(&record, product, "keep-alive"));
+        assert_eq!(verdict(product, "memory-idle"), "reading", "{product}");
+        assert_eq!(verdict(product, "memory-1000"), "reading", "{product}: {}", cell(&record, product, "memory-1000"));
+        assert!(says(product, "origin-gone").starts_with("50"), "{product}: {}", says(product, "origin-gone"));
+        assert!(verdict(product, "origin-back") == "yes" || verdict(product, "origin-back") == "reading", "{product}");
+        let cores: f64 = says(product, "cores").parse().expect("a figure");
+        assert!(cores > 0.1 && cores < 1.2, "{product}: {cores}");
+        let unknown: Vec<&Value> = record["tested"]
+            .as_array()
+            .expect("tested")
+            .iter()
+            .flat_map(|t| t["cells"].as_array().expect("cells"))
+            .filter(|cell| cell[1]["verdict"] == "unknown")
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:#?}");
+    }
+    // nginx takes request bodies of 1 MiB and no byte more, and keeps each whole before it asks the origin.
+    assert_eq!(says("nginx", "post"), "yes");
+    assert_eq!(says("nginx", "100-continue"), "product");
+    assert_eq!(says("nginx", "processes"), "2 / 2", "a master and a worker");
+    assert_eq!(says("nginx", "origin-gone").split(' ').next(), Some("502"));
+    assert_eq!(says("haproxy", "origin-gone").split(' ').next(), Some("503"));
+    assert_eq!(says("haproxy", "100-continue"), "origin");
+
+    let page = std::fs::read_to_string(page).expect("written");
+    for words in ["| | nginx | haproxy |", "| GET | yes | yes |", "## Profile `tuned`", "weir products test"] {
+        assert!(page.contains(words), "{words} is not in\n{page}");
+    }
+    assert!(scratch.path().join("kept/nginx-tuned").is_dir());
+    assert!(scratch.path().join("kept/haproxy-tuned").is_dir());
+}
+
+#[test]
+fn a_product_that_does_not_start_is_a_row_with_the_reason() {
+    let scratch = scratch();
+    let folder = scratch.path().join("products/nginx");
+    std::fs::create_dir_all(&folder).expect("made");
+    let real = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products/nginx");
+    for entry in std::fs::read_dir(real).expect("nginx").flatten().filter(|entry| entry.path().is_file()) {
+        let text = std::fs::read_to_string(entry.path()).expect("text");
+        // It listens, and asks an origin that nobody is.
+        std::fs::write(folder.join(entry.file_name()), text.replace("{{ origin_port }}", "1")).expect("written");
+    }
+    let toml = folder.join("product.toml");
+    let text = std::fs::read_to_string(&toml).expect("text").replace("ready_within = \"10s\"", "ready_within = \"1s\"");
+    std::fs::write(&toml, text).expect("written");
+    let library = scratch.path().to_str().expect("UTF-8");
+    let args = ["products", "test", "nginx", "haproxy", "--only", "get", "--library", library, "--json"];
+    let ended = run_within(&mut weir(&args), LONG);
+    ended.expect(1);
+    let record = ended.json();
+    let error = record["tested"][0]["error"]["message"].as_str().expect("an error");
+    assert!(error.contains("did not get ready within 1 s") && error.contains("502"), "{error}");
+    assert_eq!(cell(&record, "haproxy", "get")["says"], "yes", "the others are tested all the same");
+    assert!(ended.stderr.contains("did not get ready"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_cannot_be_asked_is_said_before_anything_starts() {
+    for (args, words) in [
+        (&["nginx", "--only", "gett"][..], "there is no check \"gett\""),
+        (&["ngin"][..], "ngin"),
+        (&["direct"][..], "direct is no proxy"),
+        (&["nginx", "--profile", "tunde"][..], "none of these products has a profile \"tunde\""),
+    ] {
+        let ended = run_within(&mut weir(&[&["products", "test"], args].concat()), LONG);
+        let said = ended.expect(2);
+        assert!(said.contains(words) && said.contains("would be right"), "{said}");
+    }
+    let ended = run_within(&mut weir(&["products", "test", "--checks"]), LONG);
+    ended.expect(0);
+    assert!(ended.stdout.contains("100-continue") && ended.stdout.lines().count() > 40, "{}", ended.stdout);
+}
+
+#[test]
+fn ctrl_c_prints_what_was_found_and_leaves_nothing() {
+    let scratch = scratch();
+    let kept = scratch.path().join("kept");
+    let mut command =
+        weir(&["products", "test", "nginx", "haproxy", "--json", "--keep", kept.to_str().expect("UTF-8")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let (mut stdout, mut stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let stderr = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        text
+    });
+    until("haproxy is tested, too", LONG, || kept.join("haproxy-tuned").is_dir());
+    signal(child.id(), Signal::INT);
+    let status = wait_within(&mut child, Duration::from_secs(30));
+    let mut text = String::new();
+    stdout.read_to_string(&mut text).expect("read");
+    let said = stderr.join().expect("read");
+    assert_eq!(status.code(), Some(130), "{said}");
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["stopped"], true);
+    assert_eq!(cell(&record, "nginx", "get")["says"], "yes");
+    nothing_left(scratch.path(), Duration::from_secs(5));
+}
