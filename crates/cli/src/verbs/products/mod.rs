@@ -6,6 +6,7 @@ mod list;
 mod path;
 mod progress;
 mod show;
+mod test;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ Examples:
   weir products show nginx
   weir products install nginx haproxy --yes
   weir products use nginx --binary /opt/nginx/sbin/nginx
+  weir products test nginx haproxy
   $(weir products path haproxy) -vv")]
 pub struct Args {
     #[command(subcommand)]
@@ -55,6 +57,8 @@ enum What {
     /// Measure a binary of your own instead, or the pinned version again
     #[command(after_help = choose::HELP)]
     Use(choose::Args),
+    /// What they do with what HTTP asks of a proxy, as a matrix
+    Test(test::Args),
     /// Print the path of one's binary
     #[command(after_help = path::HELP)]
     Path {
@@ -72,6 +76,7 @@ pub fn main(args: &Args) -> Done {
         What::Show { product } => show::main(&catalogue, &home, product, args.json),
         What::Install(install) => install::main(install, &catalogue, &home, args.json),
         What::Use(choose) => choose::main(choose, &catalogue, &home, args.json),
+        What::Test(test) => test::main(test, &catalogue, &home, args.json),
         What::Path { product } => path::main(&catalogue, &home, product),
     }
 }
