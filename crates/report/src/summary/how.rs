@@ -94,7 +94,8 @@ fn protocol_words(section: &Section) -> Option<String> {
         1 => String::new(),
         n => format!(", up to {n} requests at a time on each connection"),
     };
-    Some(format!("Clients speak {name}{streams}; products speak plain HTTP/1.1 with the origin."))
+    let tls = if section.tls.is_empty() { String::new() } else { format!(" ({})", section.tls.join(", or ")) };
+    Some(format!("Clients speak {name}{tls}{streams}; products speak plain HTTP/1.1 with the origin."))
 }
 
 fn median_words(section: &Section) -> String {

@@ -80,6 +80,9 @@ pub struct Section {
     pub protocol: Option<Protocol>,
     /// HTTP/2: streams that a connection may have open; else 1.
     pub streams: u32,
+    /// What TLS came to in the trials that count, each once: `TLS 1.3 with TLS_AES_128_GCM_SHA256`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tls: Vec<String>,
     /// Connections of the client.
     pub connections: Option<u32>,
     /// Median length of the measured windows, seconds.

@@ -1,5 +1,7 @@
 //! One workload under one load: who ranks where, by how much, and what could have been found.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use weir_model::suite::Protocol;
 use weir_stats::{Estimate, detectable_difference, paired_noise, paired_ratio, relative_noise};
 
@@ -53,6 +55,7 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
         own_rates: load.own_rates,
         protocol: workload.protocol,
         streams: if workload.protocol.is_some_and(Protocol::is_two) { load.streams } else { 1 },
+        tls: spoken(&trials),
         connections: load.connections,
         window_s: weir_stats::median(&windows).unwrap_or(0.0),
         offered_rate: open.then(|| {
@@ -74,6 +77,19 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
     section.how = how::how(&section);
     section.how_drawn = how::how_drawn(&section);
     Some(section)
+}
+
+/// Versions and suites of TLS in the trials that count, each once.
+fn spoken(trials: &[&Trial]) -> Vec<String> {
+    let results =
+        trials.iter().filter(|trial| trial.counts()).filter_map(|t| t.measurement.load.as_ref()?.tls.as_ref());
+    let names = |counts: &BTreeMap<String, u64>| counts.keys().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    results
+        .filter(|tls| tls.handshakes > 0)
+        .map(|tls| format!("{} with {}", names(&tls.versions), names(&tls.suites)))
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect()
 }
 
 struct RankedRows {
