@@ -25,6 +25,9 @@ use crate::trial::product::{Place, Running, launch};
 /// Connections that the product is made ready for: those of the check that opens most, and a few of the lab's own.
 const CONNECTIONS: u32 = 1_024;
 
+/// The same of the checks of other protocols. Streams multiply what a product makes itself ready for, and descriptors are bounded.
+const FEW_CONNECTIONS: u32 = 64;
+
 /// Streams that a connection of HTTP/2 may have open: more than any check opens.
 const STREAMS: u32 = 16;
 
@@ -96,7 +99,7 @@ impl<'a> Site<'a> {
             origin: self.origin_addr,
             // Told to use one, and free to use them all: see the module's first page.
             cpus: &[],
-            connections: CONNECTIONS,
+            connections: if self.protocol == Protocol::Http11 { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
             streams: if self.protocol.is_two() { STREAMS } else { 1 },
         };

@@ -26,7 +26,7 @@ pub struct Check {
 /// When a check is made. The order in the table is the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// Before any other: the product was just started.
+    /// Before any other: the product was just started, and nothing it used earlier hides what it uses now.
     First,
     /// Soon after: few connections were made before.
     Early,

@@ -148,15 +148,27 @@ impl Line {
                 Step::More => {
                     self.input.clear();
                     self.at = 0;
-                    if !self.pipe.read(&mut self.input, until)? {
-                        return match self.answers.on_eof() {
-                            Ok(true) => self.done(false, begun),
-                            Ok(false) => Err(Trouble::Closed),
-                            Err(error) => Err(malformed(error)),
-                        };
+                    match self.pipe.read(&mut self.input, until) {
+                        Ok(true) => {}
+                        Ok(false) => return self.ended(begun),
+                        // A server that refuses a request without reading all of it resets the connection when it closes.
+                        Err(Trouble::Reset) if self.lasts_until_close() => return self.done(false, begun),
+                        Err(trouble) => return Err(trouble),
                     }
                 }
             }
+        }
+    }
+
+    fn lasts_until_close(&self) -> bool {
+        self.heard.as_ref().is_some_and(|heard| heard.framing == Framing::UntilClose)
+    }
+
+    fn ended(&mut self, begun: Instant) -> Result<Said, Trouble> {
+        match self.answers.on_eof() {
+            Ok(true) => self.done(false, begun),
+            Ok(false) => Err(Trouble::Closed),
+            Err(error) => Err(malformed(error)),
         }
     }
 
