@@ -1,12 +1,14 @@
 //! The lab's own requests: readiness, verification, the origin's books. Never part of a load.
 //!
-//! They speak what the load speaks, by the same protocol machines, so that what the load would count as an error is
-//! here a sentence. One request at a time, over one connection that is kept; no threads, no async runtime.
+//! They speak what the load speaks. Plain HTTP/1.1 goes through another's implementation (`other`), so that what
+//! `weir-wire` reads is not judged by itself alone; TLS and HTTP/2 through the load's own protocol machines, which their
+//! tests hold against others'. One request at a time, over a connection that is kept; no threads, no async runtime.
 //!
 //! This module does not know what the answers are compared with.
 
 mod line;
 mod one;
+mod other;
 mod speech;
 mod two;
 
@@ -16,13 +18,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use weir_model::books::Books;
-use weir_model::suite::Request;
+use weir_model::suite::{Protocol, Request};
 use weir_wire::h1::Answers;
 use weir_wire::h2::Client;
 use weir_wire::tls::Agreed;
 use xxhash_rust::xxh3::xxh3_64;
 
 use line::Line;
+use other::Other;
 pub use speech::{Speech, TLS_NAME};
 
 /// Largest body the lab reads.
@@ -34,6 +37,8 @@ pub struct Http {
     speech: Speech,
     /// For each request.
     timeout: Duration,
+    /// Speaks plain HTTP/1.1.
+    other: Option<Other>,
     kept: Cell<Option<Box<Connection>>>,
 }
 
@@ -132,7 +137,8 @@ impl Http {
 
     /// The same, speaking something else.
     pub fn speaking(addr: SocketAddr, timeout: Duration, speech: Speech) -> Http {
-        Http { addr, speech, timeout, kept: Cell::new(None) }
+        let other = (speech.protocol() == Protocol::Http11).then(|| Other::new(timeout));
+        Http { addr, speech, timeout, other, kept: Cell::new(None) }
     }
 
     /// Sends one request of a workload.
@@ -140,6 +146,9 @@ impl Http {
     /// # Errors
     /// What went wrong, in words.
     pub fn send(&self, request: &Request) -> Result<Answer, String> {
+        if let Some(other) = &self.other {
+            return other.send(self.addr, request);
+        }
         let deadline = Instant::now() + self.timeout;
         if let Some(kept) = self.kept.take() {
             match self.over(kept, request, deadline) {

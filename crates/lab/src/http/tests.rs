@@ -64,12 +64,14 @@ fn what_tls_came_to_is_told() {
 #[test]
 fn a_connection_that_ended_meanwhile_is_made_again() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    let origin = origin(Protocol::Http11, &run);
-    let http = Http::new(origin.addr(), LONG);
-    for _ in 0..3 {
-        assert_eq!(http.get("/bytes/1?close=1").expect("answered").status, 200);
+    for protocol in [Protocol::Http11, Protocol::Https11] {
+        let origin = origin(protocol, &run);
+        let http = Http::speaking(origin.addr(), LONG, run.speech(protocol).expect("spoken"));
+        for _ in 0..3 {
+            assert_eq!(http.get("/bytes/1?close=1").expect("answered").status, 200, "{protocol:?}");
+        }
+        assert_eq!(http.books().expect("books").connections_accepted, 4, "{protocol:?}");
     }
-    assert_eq!(http.books().expect("books").connections_accepted, 4);
 }
 
 /// A peer that reads a request and says this; what the lab makes of it.
@@ -98,8 +100,8 @@ fn said(protocol: Protocol, words: &'static [u8], timeout: Duration) -> String {
 fn a_peer_that_misbehaves_gets_a_sentence() {
     use Protocol::{H2, H2c, Http11, Https11};
     for (protocol, words, expected) in [
-        (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "what came is no answer of HTTP/1.1: "),
-        (Http11, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "in the middle of its answer"),
+        (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "protocol: "),
+        (Http11, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "io: "),
         (H2c, b"HTTP/1.1 400 Bad Request\r\n\r\n", "what came is not HTTP/2: "),
         (Https11, b"HTTP/1.1 400 Bad Request\r\n\r\n", "TLS: "),
         (H2, b"\x15\x03\x03\x00\x02\x02\x28", "TLS: "),
@@ -113,15 +115,20 @@ fn a_peer_that_misbehaves_gets_a_sentence() {
 fn silence_ends_in_time() {
     for protocol in Protocol::MEASURED {
         let error = said(protocol, b"", Duration::from_millis(200));
-        assert!(error.contains("no complete answer in time"), "{protocol:?}: {error}");
+        let expected = if protocol == Protocol::Http11 { "timeout" } else { "no complete answer in time" };
+        assert!(error.contains(expected), "{protocol:?}: {error}");
     }
 }
 
 #[test]
 fn nobody_there_is_said() {
     let addr = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-    let error = Http::new(addr, LONG).get("/").expect_err("nobody");
-    assert_eq!(error, "connection refused");
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    for protocol in Protocol::MEASURED {
+        let http = Http::speaking(addr, LONG, run.speech(protocol).expect("spoken"));
+        let error = http.get("/").expect_err("nobody").to_lowercase();
+        assert!(error.contains("connection refused"), "{protocol:?}: {error}");
+    }
 }
 
 #[test]
@@ -133,4 +140,19 @@ fn a_stranger_with_another_certificate_is_refused() {
     let http = Http::speaking(origin.addr(), LONG, run.speech(Protocol::Https11).expect("spoken"));
     let error = http.get("/bytes/1").expect_err("refused");
     assert!(error.contains("certificate"), "{error}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_no_answer() {
+    let run = RunTls::new(Tls::default()).expect("a certificate");
+    for protocol in Protocol::MEASURED {
+        let origin = origin(protocol, &run);
+        let http = Http::speaking(origin.addr(), LONG, run.speech(protocol).expect("spoken"));
+        for fault in ["close", "reset"] {
+            let error = http.get(&format!("/bytes/100000?fault={fault}")).expect_err(fault);
+            let said = ["in the middle of its answer", "reset by the peer", "Peer disconnected"];
+            assert!(said.iter().any(|words| error.contains(words)), "{protocol:?} {fault}: {error}");
+        }
+        assert_eq!(http.get("/bytes/10").expect("the next is answered").size, 10, "{protocol:?}");
+    }
 }

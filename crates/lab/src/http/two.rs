@@ -63,9 +63,9 @@ pub(super) fn exchange(
                 }
                 ClientEvent::End { .. } => done = true,
                 ClientEvent::Reset { cause, .. } if silent && cause.not_processed() => {
-                    return Err(Fault::Gone(format!("the stream was {cause}")));
+                    return Err(Fault::Gone(format!("the stream failed: {cause}")));
                 }
-                ClientEvent::Reset { cause, .. } => return Err(Fault::Broken(format!("the stream was {cause}"))),
+                ClientEvent::Reset { cause, .. } => return Err(Fault::Broken(format!("the stream failed: {cause}"))),
                 ClientEvent::Settings | ClientEvent::Informational { .. } | ClientEvent::GoAway { .. } => {}
             }
         }

@@ -1,0 +1,52 @@
+//! HTTP/1.1 over plain TCP by another's implementation, so that what `weir-wire` reads is not judged by itself alone.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weir_model::suite::Request;
+
+use super::{Answer, LARGEST_BODY};
+
+/// A client of one address, with its own pool of connections.
+pub(super) struct Other {
+    agent: ureq::Agent,
+}
+
+impl Other {
+    pub(super) fn new(timeout: Duration) -> Other {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // The environment's proxy settings must not come between weir and what it measures.
+            .proxy(None)
+            .timeout_global(Some(timeout))
+            .user_agent("weir-lab")
+            .build();
+        Other { agent: ureq::Agent::new_with_config(config) }
+    }
+
+    /// Sends one request.
+    pub(super) fn send(&self, addr: SocketAddr, request: &Request) -> Result<Answer, String> {
+        let mut builder = ureq::http::Request::builder()
+            .method(request.method.as_str())
+            .uri(format!("http://{addr}{}", request.path));
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
+        }
+        let request = builder.body(request.body.as_slice()).map_err(|e| e.to_string())?;
+        let response = self.agent.run(request).map_err(|e| e.to_string())?;
+        read(response)
+    }
+}
+
+fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Answer, String> {
+    let headers = response
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect();
+    let mut answer = Answer::new(response.status().as_u16(), &format!("{:?}", response.version()), headers);
+    let body = response.body_mut().with_config().limit(LARGEST_BODY as u64);
+    answer.body = body.read_to_vec().map_err(|e| e.to_string())?;
+    Ok(answer.complete())
+}
