@@ -1,0 +1,61 @@
+package weir;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Properties;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.web.embedded.netty.NettyServerCustomizer;
+import org.springframework.context.annotation.Bean;
+
+import reactor.netty.http.server.HttpServer;
+
+/**
+ * Spring Cloud Gateway with nothing added but a way to forbid the resumption of TLS sessions, for which Spring Boot has no key:
+ * {@code listener.resumption: false}. Routes and everything else come from the configuration file that the command line names.
+ * {@code --version} prints the version of the gateway's library, as the library itself records it, and ends.
+ */
+@SpringBootApplication
+public class Gateway {
+
+    /** Where Maven leaves a library's coordinates inside its jar. */
+    private static final String LIBRARY =
+            "/META-INF/maven/org.springframework.cloud/spring-cloud-gateway-server-webflux/pom.properties";
+
+    /** Seconds: one more than the virtual machine gives tickets for. It gives none then. */
+    private static final int TOO_LONG_FOR_TICKETS = 7 * 24 * 3600 + 1;
+
+    public static void main(String[] args) throws IOException {
+        if (args.length == 1 && args[0].equals("--version")) {
+            System.out.println("spring-cloud-gateway " + version());
+            return;
+        }
+        SpringApplication.run(Gateway.class, args);
+    }
+
+    @Bean
+    @ConditionalOnProperty(name = "listener.resumption", havingValue = "false")
+    NettyServerCustomizer noResumption() {
+        return Gateway::forbidResumption;
+    }
+
+    private static HttpServer forbidResumption(HttpServer server) {
+        if (server.configuration().sslProvider() != null) {
+            server.configuration().sslProvider().getSslContext().sessionContext().setSessionTimeout(TOO_LONG_FOR_TICKETS);
+        }
+        return server;
+    }
+
+    private static String version() throws IOException {
+        try (InputStream file = Gateway.class.getResourceAsStream(LIBRARY)) {
+            if (file == null) {
+                throw new IOException(LIBRARY + " is not in this jar: it was built with another version of the library");
+            }
+            Properties properties = new Properties();
+            properties.load(file);
+            return properties.getProperty("version");
+        }
+    }
+}
