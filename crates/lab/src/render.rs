@@ -44,6 +44,8 @@ pub struct Vars {
     pub streams: u32,
     /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`.
     pub tls: Tls,
+    /// `path`: where the load's requests go, without a query. For products that have to be told each path.
+    pub path: String,
 }
 
 /// Name, in the folder that is rendered into, of the certificate (`cert`): a PEM file that is there when TLS is spoken.
@@ -84,7 +86,9 @@ pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Resu
         profile: profile.to_owned(),
         known: product.profiles.keys().cloned().collect(),
     })?;
-    let scope = Scope::new(&product.name, &profile.name, values(vars, dir)?);
+    let mut values = values(vars, dir)?;
+    values.insert("profile", Value::from(profile.name.as_str()));
+    let scope = Scope::new(&product.name, &profile.name, values);
 
     let texts = render_files(product, profile, &scope)?;
     let command = scope.vector("process.command", &program.process.command)?;
@@ -164,6 +168,8 @@ fn write_file(path: &Path, text: &str) -> Result<(), RenderError> {
 fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
     let dir = quotable(dir)?;
     let below = |name: &str| Value::from(format!("{dir}/{name}"));
+    // For products that want them inside their configuration. Where they are not there, naming them is an error.
+    let text_of = |name: &str| std::fs::read_to_string(Path::new(dir).join(name)).map_or(Value::UNDEFINED, Value::from);
     let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
     let (oldest, newest) = vars.tls.versions;
     Ok(BTreeMap::from([
@@ -182,12 +188,15 @@ fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, Rend
         ("cert", below(CERT)),
         ("key", below(KEY)),
         ("cert_and_key", below(CERT_AND_KEY)),
+        ("cert_pem", text_of(CERT)),
+        ("key_pem", text_of(KEY)),
         ("tls_min", Value::from(oldest.as_str())),
         ("tls_max", Value::from(newest.as_str())),
         ("tls12_suites", list(vars.tls.suites12())),
         ("tls13_suites", list(vars.tls.suites13())),
         ("resumption", Value::from(vars.tls.resumption)),
         ("key_type", Value::from(vars.tls.key.as_str())),
+        ("path", Value::from(vars.path.as_str())),
     ]))
 }
 

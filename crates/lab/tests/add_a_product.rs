@@ -49,6 +49,7 @@ fn vars(protocol: Protocol) -> Vars {
         protocol,
         streams: 1,
         tls: Tls { key: KeyType::P256, ..Tls::default() },
+        path: "/bytes/128".to_owned(),
     }
 }
 

@@ -102,6 +102,7 @@ impl<'a> Site<'a> {
             connections: if self.protocol == Protocol::Http11 { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
             streams: if self.protocol.is_two() { STREAMS } else { 1 },
+            target: "/",
         };
         let mut running = launch(self.order.bench, self.order.product, place, &self.stop).map_err(of_failure)?;
         if let ProductKind::Proxy(program) = &self.order.product.kind {

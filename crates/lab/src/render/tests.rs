@@ -66,6 +66,7 @@ fn vars() -> Vars {
         protocol: Protocol::Http11,
         streams: 1,
         tls: Tls::default(),
+        path: "/bytes/128".to_owned(),
     }
 }
 
@@ -112,8 +113,9 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  would be right: \
-         binary, cert, cert_and_key, connections, cores, dir, h2, key, key_type, listen_host, listen_port, \
-         origin_host, origin_port, protocol, resumption, streams, tls, tls12_suites, tls13_suites, tls_max, tls_min"
+         binary, cert, cert_and_key, cert_pem, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
+         listen_port, origin_host, origin_port, path, profile, protocol, resumption, streams, tls, tls12_suites, \
+         tls13_suites, tls_max, tls_min"
     );
 }
 
@@ -217,6 +219,21 @@ fn what_is_spoken_can_be_asked_for() {
 }
 
 #[test]
+fn the_profile_and_the_path_can_be_asked_for_and_the_certificate_be_taken_in() {
+    let of = |text: &str| {
+        let dir = TempDir::new().unwrap();
+        std::fs::write(dir.path().join(CERT), "-----BEGIN CERTIFICATE-----\n").unwrap();
+        render(&product("a", text, &["{{ binary }}"]), "p", &vars(), dir.path())
+            .map(|_| std::fs::read_to_string(dir.path().join("a")).unwrap())
+    };
+    assert_eq!(of("{{ profile }} {{ path }}").unwrap(), "p /bytes/128");
+    assert_eq!(of("pem: |\n  {{ cert_pem }}").unwrap(), "pem: |\n  -----BEGIN CERTIFICATE-----\n");
+    // There is no key beside it: an error, and no empty key in a configuration.
+    assert!(of("a\n{{ key_pem }}").unwrap_err().to_string().contains("t.j2:2: undefined value"));
+    assert_eq!(of("{% if tls %}{{ key_pem }}{% endif %}no TLS").unwrap(), "no TLS");
+}
+
+#[test]
 fn a_command_that_reloads_is_rendered() {
     let mut product = product("a", "", &["{{ binary }}"]);
     let mut reload = |reload: Option<Reload>| {
@@ -246,6 +263,9 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
                     let vars = Vars { protocol, tls: Tls { key, ..Tls::default() }, ..vars() };
                     let dir = TempDir::new().unwrap();
+                    for name in [CERT, KEY, CERT_AND_KEY] {
+                        std::fs::write(dir.path().join(name), name).unwrap();
+                    }
                     let rendered = render(product, profile, &vars, dir.path())
                         .unwrap_or_else(|error| panic!("{} over {}: {error}", product.name, protocol.as_str()));
                     rendered_files += rendered.files.len();

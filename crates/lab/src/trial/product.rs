@@ -68,6 +68,7 @@ pub fn start(
         connections: order.load.connections,
         protocol: order.workload.protocol,
         streams: order.load.streams_of(order.workload.protocol),
+        target: &order.workload.request.path,
     };
     launch(bench, product, place, stop).map(Some)
 }
@@ -91,11 +92,13 @@ pub struct Place<'a> {
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
+    /// Where their requests go; a query is not looked at.
+    pub target: &'a str,
 }
 
 /// Renders, checks and starts a product.
 pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let Place { profile, folder, listen, origin, cpus, connections, protocol, streams } = place;
+    let Place { profile, folder, listen, origin, cpus, connections, protocol, streams, target } = place;
     let speech = spoken(bench, protocol)?;
     let installed = bench.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
@@ -116,6 +119,7 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
         protocol,
         streams,
         tls: bench.tls.asked(),
+        path: target.split('?').next().unwrap_or_default().to_owned(),
     };
     let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error });
     std::fs::create_dir_all(&folder).map_err(io)?;

@@ -72,6 +72,7 @@ pub fn start(
         connections: order.load.connections,
         protocol: Protocol::Http11,
         streams: 1,
+        target: &order.workload.request.path,
     };
     let mut running = product::launch(bench, product, place, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
