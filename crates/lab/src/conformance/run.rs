@@ -119,7 +119,7 @@ pub fn test(order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Happening<'_>))
                 error = Some(why);
                 break;
             }
-            Err(why) => cells.extend(due.iter().map(|check| (*check, not_started(&why)))),
+            Err(why) => cells.extend(due.iter().map(|check| (*check, not_started(&why, order.folder)))),
         }
     }
     let place = |check: &Check| CHECKS.iter().position(|one| one.name == check.name);
@@ -138,8 +138,10 @@ fn wanted(check: &Check, protocol: Protocol, only: &[String]) -> bool {
     check.protocol == protocol && (only.is_empty() || only.iter().any(|name| name == check.name))
 }
 
-fn not_started(why: &TrialError) -> Cell {
-    Cell::no("does not start").with(why.message.clone()).with(why.evidence.clone())
+/// The last line of what it printed says most; where its folder was says nothing to anybody later.
+fn not_started(why: &TrialError, folder: &Path) -> Cell {
+    let last = why.evidence.lines().last().unwrap_or_default().replace(&format!("{}/", folder.display()), "");
+    Cell::no("does not start").with(why.message.clone()).with(last.trim())
 }
 
 fn ask_all(

@@ -214,7 +214,7 @@ fn sorted_out<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(H
                     product.title, product.name
                 )));
             }
-            weir_lab::install::Found::No { tried } => absent.push(Absent::new(product, &tried)),
+            weir_lab::install::Found::No { .. } => absent.push(Absent::new(product)),
         }
     }
     if here.is_empty() {

@@ -31,7 +31,8 @@ fn run(rig: &mut dyn Rig) -> Cell {
     };
     let door = rig.product();
     let clients: Vec<Client> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(|| client(&door))).collect();
+        let door = &door;
+        let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(door, nth))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     let after = match rig.books() {
@@ -80,12 +81,13 @@ struct Client {
     trouble: Option<String>,
 }
 
-fn client(door: &Door) -> Client {
+fn client(door: &Door, nth: u64) -> Client {
     let mut client = Client::default();
-    let request = door.request("GET", "/bytes/128", &[]);
     let mut line = None;
     while client.right < EACH {
         let fresh = line.is_none();
+        // Never the same target twice: a product that caches has to ask for each.
+        let request = door.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
         let asked = match line.take() {
             Some(open) => Ok(open),
             None => door.open(),

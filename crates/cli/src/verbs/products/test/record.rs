@@ -69,11 +69,11 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// `tried`: what was looked for.
-    pub fn new(product: &Product, tried: &[String]) -> Absent {
-        let why = match tried.first() {
-            Some(first) => format!("not installed ({first})"),
-            None => "not installed".to_owned(),
+    /// Where nothing was looked for is left out: it would name folders of this machine.
+    pub fn new(product: &Product) -> Absent {
+        let why = match super::super::release_elsewhere(product) {
+            Some(release) => format!("not installed here; to be brought: {release}"),
+            None => format!("not installed here; to mend it: weir products install {}", product.name),
         };
         Absent { product: product.name.clone(), title: product.title.clone(), why }
     }
