@@ -10,6 +10,9 @@ mod error;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
@@ -162,7 +165,10 @@ fn write_file(path: &Path, text: &str) -> Result<(), RenderError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(io)?;
     }
-    std::fs::write(path, text).map_err(io)
+    // A configuration that has taken in a key is its owner's alone, as the key's own file is.
+    let mode = if text.contains("PRIVATE KEY-----") { 0o600 } else { 0o666 };
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(io)?;
+    file.write_all(text.as_bytes()).map_err(io)
 }
 
 fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {

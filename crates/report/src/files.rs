@@ -95,20 +95,40 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `None` for what is no text, such as a key store or a cache, and for certificates and keys: a report may be published.
+/// `None` for what is no text, such as a key store or a cache, and for files of certificates and keys. Those inside a
+/// configuration are left out of it: a report may be published.
 fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     if bytes.is_empty() || bytes.contains(&0) {
         return None;
     }
     let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned();
-    if text.starts_with("-----BEGIN ") || text.contains("PRIVATE KEY-----") {
+    if text.trim_start().starts_with(BEGIN) {
         return None;
     }
+    text = without_pem(&text);
     if bytes.len() > LONGEST {
         text.push_str("\n… cut off here\n");
     }
     Some(text)
+}
+
+/// What certificates and keys begin with in PEM.
+const BEGIN: &str = "-----BEGIN ";
+
+/// The text with a remark where each certificate or key stood. One that does not end, the text having been cut off, takes
+/// the rest with it.
+fn without_pem(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(BEGIN) {
+        kept.push_str(&rest[..at]);
+        kept.push_str("(a certificate or key)");
+        let end = rest[at..].find("-----END ").map(|end| at + end + "-----END ".len());
+        rest = end.and_then(|end| Some(&rest[end + rest[end..].find("-----")? + 5..])).unwrap_or_default();
+    }
+    kept.push_str(rest);
+    kept
 }
 
 #[cfg(test)]
@@ -124,13 +144,13 @@ mod tests {
             read_text(&path)
         };
         assert_eq!(shown("listen 1"), Some("listen 1".to_string()));
-        for secret in [
-            "-----BEGIN CERTIFICATE-----\nMII",
-            "-----BEGIN PRIVATE KEY-----\nMII",
-            "x\n-----BEGIN RSA PRIVATE KEY-----",
-        ] {
-            assert_eq!(shown(secret), None, "{secret}");
-        }
+        let pem = |kind: &str| format!("-----BEGIN {kind}-----\nMII\n-----END {kind}-----");
+        assert_eq!(shown(&pem("CERTIFICATE")), None);
+        assert_eq!(shown(&pem("PRIVATE KEY")), None);
+        let both = format!("a: |\n  {}\nb: \"{}\"\nc", pem("CERTIFICATE"), pem("RSA PRIVATE KEY").replace('\n', "\\n"));
+        let remark = "(a certificate or key)";
+        assert_eq!(shown(&both), Some(format!("a: |\n  {remark}\nb: \"{remark}\"\nc")));
+        assert_eq!(shown("a -----BEGIN PRIVATE KEY-----\nMII"), Some(format!("a {remark}")));
     }
 
     #[test]

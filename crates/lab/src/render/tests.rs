@@ -1,5 +1,6 @@
 //! Rendering of made-up products (every error), and of the real ones against golden files.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -228,6 +229,11 @@ fn the_profile_and_the_path_can_be_asked_for_and_the_certificate_be_taken_in() {
     };
     assert_eq!(of("{{ profile }} {{ path }}").unwrap(), "p /bytes/128");
     assert_eq!(of("pem: |\n  {{ cert_pem }}").unwrap(), "pem: |\n  -----BEGIN CERTIFICATE-----\n");
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join(KEY), "-----BEGIN PRIVATE KEY-----\n").unwrap();
+    render(&product("a", "key {{ key_pem }}", &["{{ binary }}"]), "p", &vars(), dir.path()).unwrap();
+    let mode = std::fs::metadata(dir.path().join("a")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "a key that was taken in is nobody else's");
     // There is no key beside it: an error, and no empty key in a configuration.
     assert!(of("a\n{{ key_pem }}").unwrap_err().to_string().contains("t.j2:2: undefined value"));
     assert_eq!(of("{% if tls %}{{ key_pem }}{% endif %}no TLS").unwrap(), "no TLS");
