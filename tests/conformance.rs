@@ -102,6 +102,86 @@ fn a_product_that_does_not_start_is_a_row_with_the_reason() {
     assert!(ended.stderr.contains("did not get ready"), "{}", ended.stderr);
 }
 
+/// A product that asks the origin for what it is asked for, and does not outlive HEAD.
+const STUB: &str = r#"
+import http.client, http.server, os
+
+class Stub(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        origin = http.client.HTTPConnection("{{ origin_host }}", {{ origin_port }})
+        origin.request("GET", self.path)
+        answer = origin.getresponse()
+        body = answer.read()
+        self.send_response_only(answer.status)
+        if answer.status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_HEAD(self):
+        os._exit(3)
+
+    def log_message(self, *words):
+        pass
+
+http.server.ThreadingHTTPServer(("{{ listen_host }}", {{ listen_port }}), Stub).serve_forever()
+"#;
+
+const STUB_FILE: &str = r#"
+[product]
+title = "Stub"
+about = "A product for a test"
+home = "https://weir.test/"
+speaks = ["http/1.1"]
+
+[[install]]
+method = "system"
+binary = "python3"
+
+[version]
+command = ["{{ binary }}", "--version"]
+pattern = 'Python (\d+\.\d+)'
+
+[process]
+command = ["{{ binary }}", "{{ dir }}/stub.py"]
+reload = { command = ["{{ binary }}", "-c", "open('{{ dir }}/reloaded', 'a').write('again ')"] }
+ready_within = "20s"
+stop_within = "5s"
+
+[profile.tuned]
+about = "As it is"
+files = { "stub.py" = "stub.py.j2" }
+"#;
+
+#[test]
+fn a_product_that_dies_of_a_question_is_started_again_for_the_next() {
+    let scratch = scratch();
+    let folder = scratch.path().join("library/products/stub");
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::write(folder.join("product.toml"), STUB_FILE).expect("written");
+    std::fs::write(folder.join("stub.py.j2"), STUB).expect("written");
+    let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (library, kept) = (path("library"), path("kept"));
+    let only = ["get", "head", "path", "reload", "graceful-stop"].map(|check| ["--only", check]).concat();
+    let args = [&["products", "test", "stub", "--library", &library, "--keep", &kept, "--json"], &only[..]].concat();
+    let ended = run_within(&mut weir(&args), LONG);
+    ended.expect(0);
+    nothing_left(scratch.path(), Duration::from_secs(5));
+    let record = ended.json();
+    assert_eq!(cell(&record, "stub", "get")["says"], "yes");
+    assert_eq!(cell(&record, "stub", "head")["says"], "closes");
+    let note = cell(&record, "stub", "head")["note"].as_str().expect("a note");
+    assert!(note.contains("the product ended (exit status 3), and was started again"), "{note}");
+    assert_eq!(cell(&record, "stub", "path")["says"], "yes", "{}", cell(&record, "stub", "path"));
+    assert_eq!(cell(&record, "stub", "graceful-stop")["says"], "cut off");
+    assert_eq!(cell(&record, "stub", "reload")["says"], "0 lost");
+    // Its first start ended with HEAD.
+    let reloaded = std::fs::read_to_string(scratch.path().join("kept/stub-tuned/http-1-1/start-2/reloaded"));
+    assert_eq!(reloaded.expect("the command was run"), "again again ");
+}
+
 #[test]
 fn what_cannot_be_asked_is_said_before_anything_starts() {
     for (args, words) in [

@@ -14,7 +14,7 @@ use weir_wire::tls::TlsError;
 use super::cell::Cell;
 use super::checks::h3;
 use super::site::Site;
-use super::table::{CHECKS, Check, When};
+use super::table::{CHECKS, Check};
 use crate::install::Installed;
 use crate::placement::{Placement, allowed_cpus};
 use crate::stop::Stop;
@@ -172,7 +172,7 @@ fn ask_all(
 
 /// Sees to it that the next check has a product that serves, and says in the cell when this one's did not any more.
 fn after(site: &mut Site<'_>, check: &Check, cell: Cell, last: bool) -> (Cell, Result<(), String>) {
-    if check.when == When::Last {
+    if check.when.uses_up() {
         return (cell, if last { Ok(()) } else { site.anew() });
     }
     let cell = match site.serves_within(RECOVERS_WITHIN) {

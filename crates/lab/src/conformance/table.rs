@@ -28,14 +28,23 @@ pub struct Check {
 pub enum When {
     /// Before any other: the product was just started, and nothing it used earlier hides what it uses now.
     First,
-    /// Soon after: few connections were made before.
+    /// Behind it, with very many connections: the product is started anew afterwards, because what it grew for them may stay.
+    Crowd,
+    /// Soon after a start: few connections were made before.
     Early,
     /// At any time.
     Any,
     /// After the others: the product may not be the same afterwards.
     Late,
-    /// The product ends by it.
+    /// The product ends by it, and is started anew.
     Last,
+}
+
+impl When {
+    /// Whether the product is started anew afterwards.
+    pub fn uses_up(self) -> bool {
+        matches!(self, When::Crowd | When::Last)
+    }
 }
 
 /// All checks.

@@ -14,7 +14,7 @@ pub const CHECK: Check = Check {
     title: "Memory, 1,000 clients",
     asks: "Memory of all its processes with 1,000 client connections open, each of which has carried one request; and what each added.",
     protocol: Protocol::Http11,
-    when: When::First,
+    when: When::Crowd,
     run,
 };
 
