@@ -29,12 +29,22 @@ pub struct Line {
     at: usize,
     interim: Vec<u16>,
     heard: Option<Heard>,
+    /// When the last request was begun to be sent.
+    asked: Instant,
 }
 
 impl Line {
     /// On this connection.
     pub fn new(pipe: Pipe) -> Line {
-        Line { pipe, answers: Answers::new(LIMITS), input: Vec::new(), at: 0, interim: Vec::new(), heard: None }
+        Line {
+            pipe,
+            answers: Answers::new(LIMITS),
+            input: Vec::new(),
+            at: 0,
+            interim: Vec::new(),
+            heard: None,
+            asked: Instant::now(),
+        }
     }
 
     /// What TLS came to.
@@ -48,6 +58,7 @@ impl Line {
     /// When it is not taken within `patience`.
     pub fn send(&mut self, request: &[u8], head: bool, patience: Duration) -> Result<(), Trouble> {
         self.answers.request_sent(head);
+        self.asked = Instant::now();
         self.more(request, patience)
     }
 
@@ -67,6 +78,7 @@ impl Line {
         for _ in requests {
             self.answers.request_sent(false);
         }
+        self.asked = Instant::now();
         self.more(&requests.concat(), patience)
     }
 
@@ -87,9 +99,9 @@ impl Line {
     /// # Errors
     /// What came instead.
     pub fn answer(&mut self, patience: Duration) -> Result<Heard, Trouble> {
-        let begun = Instant::now();
+        let until = Instant::now() + patience;
         loop {
-            match self.listen(begun, begun + patience)? {
+            match self.listen(until)? {
                 Said::Answer(heard) => return Ok(heard),
                 Said::Interim(_) => {}
             }
@@ -101,8 +113,7 @@ impl Line {
     /// # Errors
     /// What came instead.
     pub fn first(&mut self, patience: Duration) -> Result<Said, Trouble> {
-        let begun = Instant::now();
-        self.listen(begun, begun + patience)
+        self.listen(Instant::now() + patience)
     }
 
     /// Whether the peer closes the connection, on which nothing is asked, within `patience`.
@@ -118,7 +129,7 @@ impl Line {
         }
     }
 
-    fn listen(&mut self, begun: Instant, until: Instant) -> Result<Said, Trouble> {
+    fn listen(&mut self, until: Instant) -> Result<Said, Trouble> {
         loop {
             let mut left = &self.input[self.at..];
             let event = match self.answers.next(&mut left) {
@@ -144,15 +155,15 @@ impl Line {
                     self.interim.push(status);
                     return Ok(Said::Interim(status));
                 }
-                Step::End(keep_alive) => return self.done(keep_alive, begun),
+                Step::End(keep_alive) => return self.done(keep_alive),
                 Step::More => {
                     self.input.clear();
                     self.at = 0;
                     match self.pipe.read(&mut self.input, until) {
                         Ok(true) => {}
-                        Ok(false) => return self.ended(begun),
+                        Ok(false) => return self.ended(),
                         // A server that refuses a request without reading all of it resets the connection when it closes.
-                        Err(Trouble::Reset) if self.lasts_until_close() => return self.done(false, begun),
+                        Err(Trouble::Reset) if self.lasts_until_close() => return self.done(false),
                         Err(trouble) => return Err(trouble),
                     }
                 }
@@ -164,18 +175,18 @@ impl Line {
         self.heard.as_ref().is_some_and(|heard| heard.framing == Framing::UntilClose)
     }
 
-    fn ended(&mut self, begun: Instant) -> Result<Said, Trouble> {
+    fn ended(&mut self) -> Result<Said, Trouble> {
         match self.answers.on_eof() {
-            Ok(true) => self.done(false, begun),
+            Ok(true) => self.done(false),
             Ok(false) => Err(Trouble::Closed),
             Err(error) => Err(malformed(error)),
         }
     }
 
-    fn done(&mut self, keep_alive: bool, begun: Instant) -> Result<Said, Trouble> {
+    fn done(&mut self, keep_alive: bool) -> Result<Said, Trouble> {
         let mut heard = self.heard.take().ok_or(Trouble::Closed)?;
         heard.keep_alive = keep_alive;
-        heard.took = begun.elapsed();
+        heard.took = self.asked.elapsed();
         Ok(Said::Answer(heard))
     }
 }

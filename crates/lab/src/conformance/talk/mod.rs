@@ -109,7 +109,7 @@ pub struct Heard {
     pub body: Vec<u8>,
     /// The connection carries another request.
     pub keep_alive: bool,
-    /// From the moment it was waited for to its end.
+    /// From the moment the last request was begun to be sent to its end.
     pub took: Duration,
 }
 
