@@ -161,3 +161,38 @@ fn all_products_are_planned_or_named() {
         assert!(one["why"].as_str().is_some_and(|why| why.len() > 10), "{one}");
     }
 }
+
+/// Of all products, one that turns out not to be had does not keep the others from being measured; named alone, it does.
+#[test]
+fn of_all_products_one_that_cannot_be_got_is_left_out() {
+    let scratch = scratch();
+    let (library, out) = (scratch.path().join("library"), scratch.path().join("run"));
+    let broken = library.join("products/broken");
+    std::fs::create_dir_all(&broken).expect("made");
+    // Nothing listens on port 1.
+    let toml = format!(
+        "[product]\ntitle = \"Broken\"\nabout = \"x\"\nhome = \"https://example.com/\"\nspeaks = [\"http/1.1\"]\n[[install]]\n\
+         method = \"release\"\nversion = \"1.0\"\nbinary = \"x\"\nurl = {{ {arch} = \"http://127.0.0.1:1/x\" }}\n\
+         sha256 = {{ {arch} = \"{hash}\" }}\n[version]\ncommand = [\"{{{{ binary }}}}\"]\npattern = '(x)'\n[process]\n\
+         command = [\"{{{{ binary }}}}\"]\n[profile.tuned]\nabout = \"x\"\n",
+        arch = std::env::consts::ARCH,
+        hash = "0".repeat(64),
+    );
+    std::fs::write(broken.join("product.toml"), toml).expect("written");
+    let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    let run = |products: &str| {
+        let mut args = vec!["run", "quick", "--library", library, "--out", out_text, "--yes", "--scale", "smoke"];
+        args.extend(["--products", products, "--only", "workload=tiny", "--only", "load=capacity"]);
+        args.extend(["--only", "product=direct,broken"].iter().filter(|_| products == "all"));
+        run_within(&mut weir(&args), Duration::from_secs(120))
+    };
+    let named = run("direct,broken");
+    assert_ne!(named.code(), Some(0), "{}", named.stderr);
+    assert!(!out.exists(), "nothing was started");
+
+    let all = run("all");
+    let said = all.expect(0);
+    assert!(said.contains("broken could not be got: "), "{said}");
+    assert_eq!(measurements(&out).len(), 1, "direct alone: {said}");
+    assert!(all.stdout.contains("broken could not be got: "), "the report says so too: {}", all.stdout);
+}

@@ -180,10 +180,16 @@ fn default_folder(suite: &str) -> PathBuf {
 }
 
 fn setup(args: &Args, chosen: Chosen, folder: &Path) -> Result<Setup, Failure> {
-    let Chosen { suite, scaled, left_out, products } = chosen;
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
-    let installed = super::products::ensure(&products.values().collect::<Vec<_>>(), &home, args.yes)?;
+    let (chosen, installed) = match chosen.all {
+        true => all::install(chosen, &home, args.yes)?,
+        false => {
+            let installed = super::products::ensure(&chosen.products.values().collect::<Vec<_>>(), &home, args.yes)?;
+            (chosen, installed)
+        }
+    };
+    let Chosen { suite, scaled, left_out, products, .. } = chosen;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
     preflight::disk(parent).map_err(Failure::missing)?;
     Ok(Setup {

@@ -1,6 +1,7 @@
 //! `weir products install`, and what other verbs do when a product is missing.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
@@ -93,6 +94,67 @@ pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<
     Ok(here)
 }
 
+/// What came of trying to install products that a run can do without.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    /// What is here now, by product name.
+    pub here: BTreeMap<String, Installed>,
+    /// Products that could not be got, by name, each with the reason in one line.
+    pub failed: BTreeMap<String, String>,
+}
+
+/// The same as [`ensure`], but one at a time, and what cannot be got is no error.
+///
+/// # Errors
+/// When the user says no, or stops it.
+pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
+    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
+    let mut attempt = Attempt::default();
+    let mut steps = Vec::new();
+    for &product in &proxies {
+        match install::plan(&[product], home) {
+            Ok(more) => steps.extend(more),
+            Err(error) => drop(attempt.failed.insert(product.name.clone(), in_a_line(&error))),
+        }
+    }
+    if !steps.is_empty() {
+        remark!("Not all of them are installed yet. weir will:");
+        show(&steps, yes)?;
+    }
+    let hands = Hands::new()?;
+    for product in proxies {
+        if attempt.failed.contains_key(&product.name) {
+            continue;
+        }
+        match got(product, home, &hands) {
+            Ok(installed) => drop(attempt.here.insert(product.name.clone(), installed)),
+            Err(error @ InstallError::Interrupted) => return Err(failure(error)),
+            Err(error) => {
+                let why = in_a_line(&error);
+                remark!("  {}: {why}", product.title);
+                attempt.failed.insert(product.name.clone(), why);
+            }
+        }
+    }
+    Ok(attempt)
+}
+
+/// One product, installed if it is not.
+fn got(product: &Product, home: &Home, hands: &Hands) -> Result<Installed, InstallError> {
+    let steps = install::plan(&[product], home)?;
+    if !steps.is_empty() {
+        work(&steps, home, hands)?;
+    }
+    match install::find(product, home)? {
+        Found::Yes(installed) => Ok(installed),
+        Found::No { tried } => Err(InstallError::Unusable { product: product.name.clone(), tried }),
+    }
+}
+
+fn in_a_line(error: &InstallError) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn usable<T>(product: &Product, found: Found<T>) -> Result<T, Failure> {
     match found {
         Found::Yes(found) => Ok(found),
@@ -105,19 +167,41 @@ fn usable<T>(product: &Product, found: Found<T>) -> Result<T, Failure> {
 
 /// Shows the steps, asks, and does them.
 fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
+    show(steps, yes)?;
+    work(steps, home, &Hands::new()?).map_err(failure)
+}
+
+/// Shows the steps and asks.
+fn show(steps: &[Step], yes: bool) -> Result<(), Failure> {
     for step in steps {
         remark!("  - {step}");
     }
     if !yes && !agreed()? {
         return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
     }
-    let stop = Stop::new();
-    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
-    let weir = std::env::current_exe().map_err(Failure::missing)?;
-    let shop = Workshop { home, weir: &weir, stop: &stop };
+    Ok(())
+}
+
+/// What installing takes beside a folder: weir's own program, and an ear for Ctrl-C.
+struct Hands {
+    weir: PathBuf,
+    stop: Stop,
+}
+
+impl Hands {
+    fn new() -> Result<Hands, Failure> {
+        let stop = Stop::new();
+        stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+        Ok(Hands { weir: std::env::current_exe().map_err(Failure::missing)?, stop })
+    }
+}
+
+/// Does the steps.
+fn work(steps: &[Step], home: &Home, hands: &Hands) -> Result<(), InstallError> {
+    let shop = Workshop { home, weir: &hands.weir, stop: &hands.stop };
     for step in steps {
         let mut shown = Shown::new();
-        install::carry_out(step, shop, &mut |progress| shown.see(progress)).map_err(failure)?;
+        install::carry_out(step, shop, &mut |progress| shown.see(progress))?;
     }
     Ok(())
 }

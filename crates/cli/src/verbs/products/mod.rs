@@ -17,7 +17,7 @@ use weir_model::product::{Install, Product, ProductKind};
 use crate::exit::{Done, Failure};
 use crate::library::catalogue;
 
-pub use install::ensure;
+pub use install::{Attempt, attempt, ensure};
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]

@@ -2,44 +2,65 @@
 //!
 //! What is not here and cannot be got here is left out and named, where a product named by the user would be an error.
 
+use std::collections::BTreeMap;
+
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
-use weir_lab::install;
+use weir_lab::install::{self, Installed};
+use weir_lab::left_out;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::LeftOut;
 use weir_model::suite::Suite;
 
+use super::chosen::Chosen;
 use crate::exit::Failure;
+use crate::verbs::products::{self, Attempt};
 
-/// Keeps the entries whose product is here or can be installed. What is left out: the others, and products that have none of
-/// the profiles asked for.
+/// Keeps the entries whose product is here or can be installed. What is left out: the others.
 ///
 /// # Errors
 /// When an entry's product does not exist.
 pub fn keep_what_is_here(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<LeftOut>, Failure> {
-    let mut left_out = without_entry(suite, catalogue);
+    let mut left_out = Vec::new();
     let mut names: Vec<String> = suite.entries.iter().map(|entry| entry.product.clone()).collect();
     names.dedup();
     for name in names {
         let product = catalogue.product(&name, "--products").map_err(Failure::input)?;
         if let Some(why) = why_not_here(product, home) {
             suite.entries.retain(|entry| entry.product != name);
-            left_out.push(LeftOut { product: name, profile: String::new(), workload: None, why });
+            left_out.push(absent(name, why));
         }
     }
     Ok(left_out)
 }
 
-fn without_entry(suite: &Suite, catalogue: &Catalogue) -> Vec<LeftOut> {
+/// Installs what is missing, one product at a time. What cannot be got after all is left out.
+///
+/// # Errors
+/// When the user says no or stops it, the origin cannot be got, or nothing is left to run.
+pub fn install(mut chosen: Chosen, home: &Home, yes: bool) -> Result<(Chosen, BTreeMap<String, Installed>), Failure> {
+    let Attempt { here, failed } = products::attempt(&chosen.products.values().collect::<Vec<_>>(), home, yes)?;
+    for (name, why) in failed {
+        if chosen.suite.origin.as_ref() == Some(&name) {
+            return Err(Failure::missing(format!("--origin: {name} cannot be got: {why}")));
+        }
+        chosen.suite.entries.retain(|entry| entry.product != name);
+        chosen.left_out.retain(|one| one.product != name);
+        chosen.left_out.push(absent(name, format!("could not be got: {why}")));
+    }
+    left_out::something_is_left(&chosen.suite, &chosen.left_out).map_err(Failure::input)?;
+    Ok((chosen, here))
+}
+
+fn absent(product: String, why: String) -> LeftOut {
+    LeftOut { product, profile: String::new(), workload: None, why }
+}
+
+/// Products of the catalogue that have no entry in the suite, because they have none of the profiles asked for.
+pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<LeftOut> {
     let has_entry = |product: &Product| suite.entries.iter().any(|entry| entry.product == product.name);
     let missing = catalogue.products().values().filter(|product| !has_entry(product));
-    let left_out = |product: &Product| LeftOut {
-        product: product.name.clone(),
-        profile: String::new(),
-        workload: None,
-        why: "has none of the profiles asked for".to_owned(),
-    };
-    missing.map(left_out).collect()
+    missing.map(|product| absent(product.name.clone(), "has none of the profiles asked for".to_owned())).collect()
 }
 
 /// Why a product can neither be found nor got on this machine, in a line.

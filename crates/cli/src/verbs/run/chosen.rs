@@ -8,6 +8,7 @@ use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::left_out;
 use weir_model::Filter;
+use weir_model::filter::FilterKey;
 use weir_model::product::Product;
 use weir_model::record::{Environment, LeftOut};
 use weir_model::select::ALL;
@@ -27,6 +28,8 @@ pub struct Chosen {
     pub left_out: Vec<LeftOut>,
     /// The suite's products, and the one that is its origin.
     pub products: BTreeMap<String, Product>,
+    /// All products were asked for, so that one which cannot be got is left out and no error.
+    pub all: bool,
 }
 
 impl Chosen {
@@ -38,28 +41,36 @@ impl Chosen {
         if let Some(folder) = &args.resume {
             let suite = recorded_suite(folder, catalogue)?;
             let (products, left_out) = (products_of(&suite, catalogue)?, recorded_left_out(folder));
-            return Ok(Chosen { suite, scaled: Vec::new(), left_out, products });
+            return Ok(Chosen { suite, scaled: Vec::new(), left_out, products, all: false });
         }
-        let (mut suite, scaled) = chosen_suite(args, catalogue)?;
+        let only = filters(args)?;
+        let (mut suite, scaled) = chosen_suite(args, &only, catalogue)?;
         let mut left_out = Vec::new();
-        if args.products.iter().flatten().any(|name| name == ALL) {
+        let all = args.products.iter().flatten().any(|name| name == ALL);
+        if all {
             let home = Home::from_env().map_err(Failure::missing)?;
-            left_out = all::keep_what_is_here(&mut suite, catalogue, &home)?;
+            // What a filter takes away is no product that is missing.
+            if !only.iter().any(|filter| matches!(filter.key, FilterKey::Product | FilterKey::Profile)) {
+                left_out = all::without_profile(&suite, catalogue);
+            }
+            left_out.extend(all::keep_what_is_here(&mut suite, catalogue, &home)?);
         }
         let products = products_of(&suite, catalogue)?;
         left_out.extend(left_out::unspoken(&suite, &products));
         left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
-        Ok(Chosen { suite, scaled, left_out, products })
+        Ok(Chosen { suite, scaled, left_out, products, all })
     }
 }
 
-fn chosen_suite(args: &Args, catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
+fn filters(args: &Args) -> Result<Vec<Filter>, Failure> {
+    args.only.iter().map(|text| Filter::parse(text)).collect::<Result<_, _>>().map_err(Failure::input)
+}
+
+fn chosen_suite(args: &Args, only: &[Filter], catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
     let name = args.suite.as_deref().unwrap_or_default();
     let suite = crate::library::suite(catalogue, name)?;
-    let only =
-        args.only.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<Filter>, _>>().map_err(Failure::input)?;
     let mut selected =
-        suite.select(args.products.as_deref(), args.profile.as_deref(), &only, catalogue).map_err(Failure::input)?;
+        suite.select(args.products.as_deref(), args.profile.as_deref(), only, catalogue).map_err(Failure::input)?;
     if args.products.is_some() {
         // Products that the user names run at every scale.
         selected.scales.values_mut().for_each(|scale| scale.products = None);
