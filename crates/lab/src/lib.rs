@@ -5,6 +5,8 @@
 //! CPUs ([`placement`]) and its product under a keeper that cannot outlive weir ([`keeper`]), audits what came out
 //! ([`audit`]) and writes it down for good ([`journal`]).
 //!
+//! [`conformance`] asks products what they do with what HTTP asks of a proxy, with the pieces of a trial and a client of its own.
+//!
 //! This crate does not know how a table looks, and it knows no product by name: those are data ([`catalogue`]).
 
 pub mod audit;
