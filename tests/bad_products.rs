@@ -205,6 +205,15 @@ fn an_origin_that_goes_away_is_an_error_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_template_with_an_unknown_variable_is_named_with_its_line() {
+    let library = Library::new("typo", "sleep 1000", "", "300ms");
+    let template = library.scratch.path().join("library/products/typo/bad.conf.j2");
+    std::fs::write(template, "# a port\nport {{ listen_prot }}\n").expect("written");
+    let words = ["bad.conf.j2:2", "listen_prot", "listen_port"];
+    assert_says(&library.error(), "render", &words);
+}
+
+#[test]
 fn a_product_that_is_nowhere_is_refused_before_anything_starts() {
     let library = Library::new("absent", "true", "", "300ms");
     std::fs::remove_file(library.scratch.path().join("bin-absent")).expect("removed");

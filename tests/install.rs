@@ -273,6 +273,18 @@ fn a_list_does_not_wait_for_one_product_after_the_other() {
 }
 
 #[test]
+fn a_binary_of_the_wrong_version_says_found_and_wanted() {
+    let shop = Shop::with("[[install]]\nmethod = \"system\"\nbinary = \"thing\"\n");
+    let old = shop.script("bin/thing", "echo thing 0.9.9");
+    let ended = shop.install();
+    let found = format!("system (thing): {} is version 0.9.9; at least 1 is wanted", old.display());
+    says(ended.expect(3), &["thing is not installed", &found]);
+    shop.script("bin/thing", "echo thing 1.0");
+    shop.install().expect(0);
+    shop.works("1.0", "system");
+}
+
+#[test]
 fn a_wrong_product_file_is_refused_with_line_and_key() {
     let shop = Shop::with("[[install]]\nmethod = \"release\"\nversio = \"1\"\n");
     let ended = shop.install();

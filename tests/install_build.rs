@@ -50,7 +50,7 @@ fn a_project_is_built_once_and_anew_when_it_changed() {
     let shop = Shop::with(CRATE);
     program(&shop, "1.2.3");
     let ended = shop.install();
-    says(ended.expect(0), &["cargo: build weir's products/thing/program from source, with up to 0 crates to download"]);
+    says(ended.expect(0), &["cargo: build products/thing/program from source, with up to 0 crates to download"]);
     shop.works("1.2.3", "crate project program ");
     let [first] = &shop.kept()[..] else { panic!("{:?}", shop.kept()) };
     let folder = shop.path("home/products/thing").join(first);
@@ -164,7 +164,7 @@ fn of_a_maven_project_only_the_jar_stays() {
     );
     shop.script("bin/javac", "echo javac 17.0.1");
     let ended = shop.install();
-    says(ended.expect(0), &["mvn package: build weir's products/thing/program"]);
+    says(ended.expect(0), &["mvn package: build products/thing/program"]);
     shop.works("1.2.3", "maven project program ");
     says(&note(&shop), &["mvn -B -Dstyle.color=never package\n"]);
     let folder = shop.path("home/products/thing").join(&shop.kept()[0]);

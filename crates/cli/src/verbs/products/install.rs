@@ -52,7 +52,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
         true => newest(&wanted, home, args.yes)?,
         false => drop(ensure(&wanted, home, args.yes)?),
     }
-    super::list::main(catalogue, home, json)
+    super::list::show(&wanted, home, json)
 }
 
 fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {

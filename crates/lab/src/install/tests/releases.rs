@@ -223,8 +223,8 @@ fn what_does_not_come_says_where_from_and_what_to_do() {
         (none.url("/none"), ["the server answers 404", "not downloaded"]),
         (broken.url("/broken"), ["the server answers 503", "not downloaded"]),
         (format!("http://{free}/refused"), ["refused", "not downloaded"]),
-        // Nobody is asked there: the name cannot be resolved without a network, and is refused with one.
-        (away.url("/away"), ["not downloaded", "http"]),
+        // Nobody is asked there.
+        (away.url("/away"), ["it leads on to http://example.org/thing", "of this machine only"]),
         ("https://weir.invalid/thing".to_owned(), ["not downloaded", "weir.invalid"]),
     ] {
         let text = Place::new().refused(&release(url.clone(), &bytes, "thing"));
@@ -268,7 +268,7 @@ fn https_is_spoken_with_authorities_and_proxies_that_are_known() {
     assert!(text.contains("ertificate"), "nobody knows who signed it: {text}");
     let down = release(server.url("/down"), &bytes, "thing");
     let error = Place::new().install_by(&down, Route::trusting(&server.certificate, None)).unwrap_err();
-    assert!(error.to_string().contains("which is not https://"), "{error}");
+    assert!(error.to_string().contains("leads on to http://localhost:1/thing: that is not https://"), "{error}");
 }
 
 #[test]
