@@ -297,7 +297,18 @@ impl Flow {
     pub(crate) fn on_sent<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
         self.asked = false;
         self.settle(line, desk);
+        // The word can be of before more was written in the same turn; without another, that would not be counted until
+        // something else happens here.
+        if !self.handed.is_empty() {
+            self.ask(line);
+        }
         self.pump(line, desk);
+    }
+
+    fn ask<L: Line>(&mut self, line: &mut L) {
+        if !mem::replace(&mut self.asked, true) {
+            line.want_sent();
+        }
     }
 
     /// The time that was asked for has come.
@@ -388,9 +399,7 @@ impl Flow {
     /// Something was queued.
     fn hand<L: Line>(&mut self, line: &mut L, written: Written, role: Role) {
         self.handed.push(written, role);
-        if !mem::replace(&mut self.asked, true) {
-            line.want_sent();
-        }
+        self.ask(line);
     }
 
     /// Nothing is behind it: requests are not read once an answer that closes is in the queue.

@@ -152,6 +152,62 @@ fn requests_one_after_the_other_are_one_in_flight_even_if_sent_is_told_late() {
     assert_eq!(rig.books().answered, 5);
 }
 
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// `GET <target>` as a stream of HTTP/2.
+fn get_two(stream: u8, target: &str) -> Vec<u8> {
+    let path = [&[0x04, target.len() as u8], target.as_bytes()].concat();
+    // :method GET, :scheme http, :authority o, :path; the stream ends.
+    frame(1, 0x5, stream, &[&[0x82, 0x86, 0x01, 1, b'o'][..], &path].concat())
+}
+
+/// How a client of HTTP/2 begins that never has to open a window again.
+fn begin_two() -> Vec<u8> {
+    let wide = frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
+    [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), wide, frame(8, 0, 0, &[0x7f, 0xfe, 0, 0])].concat()
+}
+
+/// The driver says that all has left, and before the worker hears of it there is more.
+fn late_word(rig: &mut Rig) {
+    assert!(std::mem::take(&mut rig.io.asked));
+    rig.event(Event::Sent);
+}
+
+#[test]
+fn word_of_before_more_was_written_is_not_the_last() {
+    let mut rig = Rig::new(true);
+    rig.data(get("/bytes/10"));
+    rig.data(get("/bytes/10"));
+    late_word(&mut rig);
+    assert_eq!(rig.books().answered, 0);
+    rig.sent();
+    assert_eq!(rig.books().answered, 2);
+
+    let mut rig = Rig::new(true);
+    rig.data([begin_two(), get_two(1, "/bytes/10"), get_two(3, "/bytes/10")].concat());
+    late_word(&mut rig);
+    assert_eq!(rig.books().answered, 0);
+    rig.sent();
+    assert_eq!(rig.books().answered, 2);
+}
+
+#[test]
+fn what_waits_for_room_goes_on_after_word_of_before_more_was_written() {
+    let mut rig = Rig::new(true);
+    let targets = [1, 3, 5].map(|stream| get_two(stream, "/bytes/300000"));
+    rig.data([begin_two(), targets.concat()].concat());
+    assert!(rig.io.out.len() < 600_000, "one waits: {}", rig.io.out.len());
+    late_word(&mut rig);
+    for _ in 0..3 {
+        rig.sent();
+    }
+    assert_eq!(rig.books().answered, 3);
+}
+
 #[test]
 fn a_peer_that_does_not_read_holds_up_its_answers() {
     let mut rig = Rig::new(true);
