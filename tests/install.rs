@@ -81,6 +81,19 @@ fn without_a_network_the_address_and_the_ways_out_are_named() {
     assert_eq!(shop.kept(), [""; 0]);
 }
 
+/// The proxy answers with the thing itself, which is no way to be a proxy.
+#[test]
+fn releases_come_through_the_proxy_of_the_environment() {
+    let proxy = Server::of(b"");
+    let shop = Shop::with(&release("https://weir.invalid/thing", &thing_sha256()));
+    let mut command = shop.weir(&["products", "install", "thing", "--yes"]);
+    command.env_remove("ALL_PROXY").env_remove("all_proxy").env_remove("NO_PROXY").env_remove("no_proxy");
+    let ended = run_within(command.env("HTTPS_PROXY", proxy.url("/")), Duration::from_secs(120));
+    let through =
+        format!("through the proxy {}, which the environment names", proxy.url("").trim_start_matches("http://"));
+    says(ended.expect(3), &["https://weir.invalid/thing: not downloaded", &through]);
+}
+
 /// Starts an install that will not end by itself, and waits until it is in the middle of it.
 fn stalled(shop: &Shop) -> std::process::Child {
     let mut command = shop.weir(&["products", "install", "thing", "--yes"]);
@@ -254,6 +267,45 @@ fn the_newest_of_a_release_is_refused_because_no_hash_is_known() {
         &["no newest version of thing", "release 1.2.3: no hash is known", "weir products use thing"],
     );
     shop.run(&["products", "install", "--latest", "--yes"]).expect(2);
+}
+
+#[test]
+fn of_all_products_those_that_cannot_be_got_are_named_and_the_others_installed() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
+    shop.product("other", &release(&server.url("/thing"), &"ab".repeat(32)));
+    shop.product(
+        "nowhere",
+        "[[install]]\nmethod = \"own\"\nwhere = \"https://example.org/\"\nabout = \"the archive\"\n",
+    );
+    // Those built in are not wanted here: a home with a choice that is no good keeps each from being installed.
+    let ended = shop.run(&["products", "list", "--json"]);
+    for row in ended.json().as_array().expect("rows") {
+        let name = row["name"].as_str().expect("a name");
+        if !["thing", "other", "nowhere"].contains(&name) {
+            shop.file(
+                &format!("home/products/{name}/use.toml"),
+                "[own]\nbinary = \"/nonexistent\"\nversion = \"1\"\nsha256 = \"\"\n",
+            );
+        }
+    }
+    let ended = shop.run(&["products", "install", "--yes"]);
+    let said = ended.expect(1);
+    says(said, &["weir: not installed: other: ", "wrong SHA-256; refused", "weir: not installed: nowhere: "]);
+    says(said, &["the archive, from https://example.org/", "weir products use nowhere --binary <path>"]);
+    shop.works("1.2.3", "release 1.2.3");
+}
+
+#[test]
+fn what_is_wrong_with_one_product_is_said_of_that_one() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
+    shop.product("other", &release(&server.url("/thing"), &thing_sha256()));
+    shop.run(&["products", "install", "thing", "other", "--yes"]).expect(0);
+    shop.file("home/products/other/use.toml", "[mine]\n");
+    shop.works("1.2.3", "release 1.2.3");
+    let ended = shop.run(&["products", "path", "other"]);
+    says(ended.expect(3), &["home/products/other/use.toml: ", "would be right: that file removed"]);
 }
 
 /// Versions are asked several at once: one after the other would take as long as all of them together.

@@ -256,6 +256,11 @@ mod tests {
         let end = "; services that come with them are not started";
         assert_eq!(step.to_string(), format!("apt-get update; {rest}{end}"));
         step.refresh = false;
+        step.upgrade = true;
+        assert_eq!(step.to_string(), format!("{rest} (the newest version of this distribution){end}"));
+        assert!(!install_words(&step.packages, true).contains(&"--no-upgrade".to_owned()));
+        assert!(install_words(&step.packages, false).contains(&"--no-upgrade".to_owned()));
+        step.upgrade = false;
         step.download = Some(1_250_000);
         assert_eq!(step.to_string(), format!("{rest} (1.2 MB to download){end}"));
     }

@@ -11,7 +11,7 @@ use weir_model::product::{Product, ProductKind};
 
 use super::progress::Shown;
 use crate::args::stop_on_signal;
-use crate::exit::{Done, Failure};
+use crate::exit::{Done, Exit, Failure};
 
 pub const HELP: &str = "\
 Versions are pinned in the products' files, and downloads are checked against the
@@ -28,7 +28,7 @@ Examples:
 /// Flags of `weir products install`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The products' names; all when none is given
+    /// The products' names; when none is given, all that can be got here
     #[arg(required_if_eq("latest", "true"))]
     products: Vec<String>,
     /// Do not ask
@@ -40,11 +40,11 @@ pub struct Args {
 }
 
 pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
-    let names: Vec<String> = match args.products.is_empty() {
-        true => catalogue.products().keys().cloned().collect(),
-        false => args.products.clone(),
-    };
-    let wanted = names
+    if args.products.is_empty() {
+        return all(catalogue, home, args.yes, json);
+    }
+    let wanted = args
+        .products
         .iter()
         .map(|name| catalogue.product(name, "weir products install").map_err(Failure::input))
         .collect::<Result<Vec<_>, _>>()?;
@@ -53,6 +53,16 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
         false => drop(ensure(&wanted, home, args.yes)?),
     }
     super::list::show(&wanted, home, json)
+}
+
+/// All that can be got here; the others are named at the end, and are why it ends with another status.
+fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> Done {
+    let failed = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?.failed;
+    super::list::main(catalogue, home, json)?;
+    for (name, why) in &failed {
+        remark!("weir: not installed: {name}: {why}");
+    }
+    Ok(if failed.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
 fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
-use weir_lab::install::{self, Found, InstallError, Seen};
+use weir_lab::install::{self, Found, Seen};
 use weir_model::product::{Product, ProductKind};
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Done, Exit};
 use crate::words::columns;
 
 pub const HELP: &str = "\
@@ -61,7 +61,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
 
 /// Shows these.
 pub fn show(products: &[&Product], home: &Home, json: bool) -> Done {
-    let rows = rows(products, home).map_err(Failure::missing)?;
+    let rows = rows(products, home);
     if json {
         crate::verbs::print_json(&rows)?;
         return Ok(Exit::Ok);
@@ -81,17 +81,17 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> Done {
     Ok(Exit::Ok)
 }
 
-/// Their binaries are asked several at once.
-fn rows(products: &[&Product], home: &Home) -> Result<Vec<Row>, InstallError> {
+/// Their binaries are asked several at once. What is wrong with one product is said of that one.
+fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
     let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
     let mut found = install::glance_all(&proxies, home).into_iter();
-    let mut rows = Vec::with_capacity(products.len());
-    for product in products {
+    let row = |product: &&Product| {
         let found = match product.kind {
             ProductKind::Direct => None,
-            ProductKind::Proxy(_) => found.next().transpose()?,
+            ProductKind::Proxy(_) => found.next(),
         };
-        rows.push(Row::of(product, found.unwrap_or(Found::No { tried: Vec::new() })));
-    }
-    Ok(rows)
+        let found = found.unwrap_or(Ok(Found::No { tried: Vec::new() }));
+        Row::of(product, found.unwrap_or_else(|error| Found::No { tried: vec![error.to_string()] }))
+    };
+    products.iter().map(row).collect()
 }

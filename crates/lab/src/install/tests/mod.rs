@@ -34,6 +34,7 @@ fn product(installs: Vec<Install>) -> Product {
             stop_within: Duration::from_secs(1),
             graceful: Signal::Term,
             reload: None,
+            scratch: Vec::new(),
         },
     };
     Product {
