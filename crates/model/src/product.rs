@@ -225,6 +225,9 @@ pub struct ProcessSpec {
     pub graceful: Signal,
     /// How it reads its configuration anew while it runs; `None` when it cannot.
     pub reload: Option<Reload>,
+    /// Files and folders, relative to its folder in a trial, that it makes, that are large, and that nobody reads
+    /// afterwards: removed when it has ended.
+    pub scratch: Vec<String>,
 }
 
 /// A signal that asks a program for something.

@@ -27,6 +27,7 @@ fn program(command: &[&str]) -> Program {
             stop_within: Duration::from_secs(1),
             graceful: Signal::Term,
             reload: None,
+            scratch: Vec::new(),
         },
     }
 }

@@ -8,6 +8,7 @@
 pub(crate) mod failure;
 mod measure;
 pub(crate) mod product;
+mod scratch;
 mod serving;
 mod told;
 

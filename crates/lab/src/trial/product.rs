@@ -10,6 +10,7 @@ use weir_model::record::{Finding, Severity};
 use weir_model::suite::Protocol;
 
 use super::failure::Failure;
+use super::scratch;
 use super::{Bench, Order};
 use crate::http::{Http, Speech};
 use crate::keeper::{self, Kept, descendants};
@@ -220,6 +221,9 @@ impl Running {
             ProductKind::Direct => Duration::ZERO,
         };
         let ended = self.kept.stop(grace);
+        if let ProductKind::Proxy(program) = &product.kind {
+            scratch::clear(&self.folder, &program.process.scratch);
+        }
         if let Ok(json) = crate::journal::pretty(&ended) {
             // Evidence, not a result: a full disk shows when the measurement itself is written.
             let _ = std::fs::write(self.folder.join("exit.json"), json);

@@ -1,6 +1,7 @@
 //! From a product's wire structs to a valid [`Product`].
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
 use super::errors::{Errors, listed, suggestion};
 use super::install::{self, Files};
@@ -184,6 +185,13 @@ fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
             errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name without =, such as GOMAXPROCS");
         }
     }
+    for (i, name) in table.scratch.iter().enumerate() {
+        // What is removed stays inside the folder, and is not the folder.
+        if name.is_empty() || !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+            let path = item("process.scratch", i);
+            errors.add(&path, format!("found {name:?}"), "a name below the product's folder in a trial, such as \"data\"");
+        }
+    }
     ProcessSpec {
         command: table.command,
         check: table.check,
@@ -192,6 +200,7 @@ fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
         stop_within: table.stop_within.into(),
         graceful: table.graceful,
         reload: table.reload.and_then(|table| reload(table, errors)),
+        scratch: table.scratch,
     }
 }
 

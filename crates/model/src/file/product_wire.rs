@@ -116,6 +116,10 @@ pub(super) struct ProcessTable {
     /// How it reads its configuration anew while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
     #[serde(default)]
     pub reload: Option<ReloadTable>,
+    /// What it makes in its folder that is large and that nobody reads afterwards, such as a data base: removed when it
+    /// has ended.
+    #[serde(default)]
+    pub scratch: Vec<String>,
 }
 
 /// How a product reads its configuration anew while it runs: one of the two.
