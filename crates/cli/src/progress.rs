@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use weir_lab::run::{Happening, Observer};
-use weir_model::record::{CaseId, Measurement, Verdict};
+use weir_model::record::{CaseId, Measurement, Severity, Verdict};
 use weir_model::suite::Suite;
 use weir_model::units::human_rate;
 
@@ -174,7 +174,9 @@ fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {
     };
     let median =
         if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", time(load.latency.p50_us)) } else { String::new() };
-    let findings: Vec<&str> = m.findings.iter().map(|f| f.check.as_str()).collect();
+    // Those that make the verdict; notes are for the report.
+    let grave = m.findings.iter().filter(|f| f.severity > Severity::Note);
+    let findings: Vec<&str> = grave.map(|f| f.check.as_str()).collect();
     let line = format!(
         "{head} {:>9}{median}  p99 {:>7}  {} {}",
         human_rate(load.rate),
