@@ -124,6 +124,7 @@ fn show(record: &Record, json: bool) -> Result<(), Failure> {
     if record.stopped {
         say!("Stopped on request; what was found until then is above.");
     }
+    say!("A star says that there is more to know; the notes above have most of it, --json and --write all.");
     say!("Figures are one reading each, of this run. It took {}.", minutes(std::time::Duration::from_secs_f64(took)));
     Ok(())
 }
