@@ -58,7 +58,8 @@ pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Resul
         let answer = product
             .send(&workload.request)
             .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
-        compare(&answer, reference, version).map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
+        compare(&answer, reference, version)
+            .map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
 }

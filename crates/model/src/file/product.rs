@@ -189,7 +189,11 @@ fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
         // What is removed stays inside the folder, and is not the folder.
         if name.is_empty() || !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
             let path = item("process.scratch", i);
-            errors.add(&path, format!("found {name:?}"), "a name below the product's folder in a trial, such as \"data\"");
+            errors.add(
+                &path,
+                format!("found {name:?}"),
+                "a name below the product's folder in a trial, such as \"data\"",
+            );
         }
     }
     ProcessSpec {
