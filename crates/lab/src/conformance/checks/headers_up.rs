@@ -58,6 +58,10 @@ fn run(rig: &mut dyn Rig) -> Cell {
         Ok(heard) if heard.status != 200 => return Cell::status(&heard),
         Ok(heard) => heard,
     };
+    // The request says that the client takes gzip, and the origin never packs.
+    if let Some(coding) = heard.header("Content-Encoding") {
+        return Cell::unknown(format!("the product packs the answer that would have told ({coding})"));
+    }
     let head = String::from_utf8_lossy(&heard.body).into_owned();
     let arrived: Vec<(String, String)> = head
         .lines()
@@ -181,7 +185,7 @@ fn changed((name, was, is): &(String, String, String), origin: &str) -> String {
 mod tests {
     use super::*;
     use crate::conformance::Verdict;
-    use crate::conformance::fake::{Asked, Say, TestRig, origin};
+    use crate::conformance::fake::{Asked, Say, TestRig, answer, origin};
 
     /// A product that sends the head on, changed.
     fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
@@ -221,6 +225,14 @@ mod tests {
         assert!(
             cell.note.expect("a note").contains("sends on Connection, X-Weir-Hop, Keep-Alive, TE and Proxy-Connection")
         );
+    }
+
+    #[test]
+    fn a_packed_answer_is_not_taken_for_a_head() {
+        let packs = |_: &Asked| Some(Say::Next(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
+        let cell = run(&mut TestRig::but(packs));
+        assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
+        assert_eq!(cell.note.expect("a note"), "the product packs the answer that would have told (gzip)");
     }
 
     #[test]
