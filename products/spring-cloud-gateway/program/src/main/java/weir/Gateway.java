@@ -9,13 +9,13 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.web.embedded.netty.NettyServerCustomizer;
 import org.springframework.context.annotation.Bean;
-
 import reactor.netty.http.server.HttpServer;
+import reactor.netty.tcp.SslProvider;
 
 /**
- * Spring Cloud Gateway with nothing added but a way to forbid the resumption of TLS sessions, for which Spring Boot has no key:
- * {@code listener.resumption: false}. Routes and everything else come from the configuration file that the command line names.
- * {@code --version} prints the version of the gateway's library, as the library itself records it, and ends.
+ * Spring Cloud Gateway with nothing added but a way to forbid the resumption of TLS sessions, for which Spring Boot has no
+ * key. Routes and everything else come from the configuration file that the command line names. {@code --version} prints the
+ * version of the gateway's library, as the library itself records it, and ends.
  */
 @SpringBootApplication
 public class Gateway {
@@ -35,6 +35,11 @@ public class Gateway {
         SpringApplication.run(Gateway.class, args);
     }
 
+    /**
+     * With {@code listener.resumption: false}, no tickets over TLS 1.3. For TLS 1.2 the virtual machine needs
+     * {@code -Djdk.tls.server.enableSessionTicketExtension=false} beside it: it would promise a ticket and give none, and
+     * clients would take that for an error.
+     */
     @Bean
     @ConditionalOnProperty(name = "listener.resumption", havingValue = "false")
     NettyServerCustomizer noResumption() {
@@ -42,8 +47,9 @@ public class Gateway {
     }
 
     private static HttpServer forbidResumption(HttpServer server) {
-        if (server.configuration().sslProvider() != null) {
-            server.configuration().sslProvider().getSslContext().sessionContext().setSessionTimeout(TOO_LONG_FOR_TICKETS);
+        SslProvider tls = server.configuration().sslProvider();
+        if (tls != null) {
+            tls.getSslContext().sessionContext().setSessionTimeout(TOO_LONG_FOR_TICKETS);
         }
         return server;
     }
@@ -51,7 +57,7 @@ public class Gateway {
     private static String version() throws IOException {
         try (InputStream file = Gateway.class.getResourceAsStream(LIBRARY)) {
             if (file == null) {
-                throw new IOException(LIBRARY + " is not in this jar: it was built with another version of the library");
+                throw new IOException(LIBRARY + " is not in this jar: the library was made in another way than expected");
             }
             Properties properties = new Properties();
             properties.load(file);

@@ -39,7 +39,9 @@ public final class Listener {
      * @param streams              requests of one HTTP/2 connection that are let in and worked on at a time
      * @param protocols            TLS versions, as {@code TLSv1.3}
      * @param ciphers              suites, as OpenSSL or the standards name them
-     * @param resumption           whether a client may resume a session
+     * @param resumption           whether a client may resume a session; {@code false} needs
+     *                             {@code -Djdk.tls.server.enableSessionTicketExtension=false} beside it, or the virtual
+     *                             machine promises TLS 1.2 clients a ticket and gives none
      */
     public Listener(Integer maxKeepAliveRequests, String certificate, String key, boolean http2, Integer streams,
             List<String> protocols, List<String> ciphers, Boolean resumption) {
