@@ -12,6 +12,7 @@ mod cell;
 mod checks;
 #[cfg(test)]
 mod fake;
+mod mixed;
 mod rig;
 mod run;
 mod site;

@@ -175,7 +175,7 @@ fn after(site: &mut Site<'_>, check: &Check, cell: Cell, last: bool) -> (Cell, R
     if check.when.uses_up() {
         return (cell, if last { Ok(()) } else { site.anew() });
     }
-    let cell = match site.serves_within(RECOVERS_WITHIN) {
+    let cell = match site.serves_within(RECOVERS_WITHIN).and_then(|()| site.gives_each_its_own()) {
         Ok(()) => return (cell, Ok(())),
         Err(how) => cell.with(how),
     };

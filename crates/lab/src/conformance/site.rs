@@ -12,9 +12,10 @@ use weir_model::suite::{Expect, Protocol, Request};
 use weir_vitals::{Watch, Watched};
 use weir_wire::tls::{ClientConfig, ServerName};
 
+use super::mixed;
 use super::rig::{Loaded, Rig, pause};
 use super::run::Order;
-use super::talk::{Door, PATIENCE, Two};
+use super::talk::{Door, PATIENCE};
 use crate::http::Http;
 use crate::ports;
 use crate::role::{ClientProcess, ClientWord, OriginProcess};
@@ -146,14 +147,17 @@ impl<'a> Site<'a> {
     }
 
     fn ready(&self) -> Result<u16, String> {
-        let door = self.product();
-        let heard = match self.protocol.is_two() {
-            false => door.get("/_weir/ready"),
-            true => Two::open(&door)
-                .and_then(|mut two| two.get_all(&["/_weir/ready"], PATIENCE))
-                .and_then(|heard| heard.into_iter().next().ok_or(super::talk::Trouble::Closed)),
-        };
+        let heard = mixed::ask(&self.product(), self.protocol.is_two(), "/_weir/ready");
         heard.map(|heard| heard.status).map_err(|trouble| trouble.to_string())
+    }
+
+    /// Whether the product gives each client its own answer.
+    ///
+    /// # Errors
+    /// What it does instead, in words for the cell of what was done to it.
+    pub fn gives_each_its_own(&self) -> Result<(), String> {
+        mixed::own_answers(&self.product(), self.protocol.is_two())
+            .map_err(|how| format!("{how}; it was started again for the next check"))
     }
 
     fn watched(&self) -> Result<Watched, String> {

@@ -75,13 +75,18 @@ fn versions(record: &Record, page: &mut String) -> std::fmt::Result {
     for named in &record.tested {
         if !seen.contains(&named.tested.product.as_str()) {
             seen.push(&named.tested.product);
-            writeln!(page, "| {} | {} | {} |", cell(&named.title), cell(&named.version), cell(&named.from))?;
+            writeln!(page, "| {} | {} | {} |", cell(&named.title), cell(&named.version), cell(from(&named.from)))?;
         }
     }
     for absent in &record.absent {
         writeln!(page, "| {} | - | {} |", cell(&absent.title), cell(&absent.why))?;
     }
     writeln!(page)
+}
+
+/// Where a binary of the user's lies is nobody else's business.
+fn from(from: &str) -> &str {
+    if from.starts_with("own ") { "a binary of one's own" } else { from }
 }
 
 fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
@@ -168,6 +173,8 @@ mod tests {
         at("refuses \\| pipes");
         at("| Four | - | not installed (four is not in PATH) |");
         at("2026-01-02");
+        at("| TWO | 1.2.3 | apt two |");
+        assert_eq!(from("own /home/somebody/bin/two"), "a binary of one's own");
         assert!(page.lines().all(|line| line.starts_with('|') || line.chars().count() <= WIDTH), "{page}");
         assert!(!page.contains("\n\n\n"));
     }
