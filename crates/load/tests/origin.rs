@@ -214,9 +214,10 @@ fn sessions_are_resumed_where_that_is_ordered() {
     let (result, books) = go(&spec, origin);
     agree(&result, &books, "resumption");
     let tls = result.tls.unwrap();
-    assert_eq!((tls.handshakes, tls.failed), (20, 0), "{tls:?}");
+    // Twenty times five requests; or one more, when neither connection's share is a multiple of five.
+    assert!((20..=21).contains(&tls.handshakes) && tls.failed == 0, "{tls:?}");
     // The first two have no ticket yet.
-    assert_eq!(tls.resumed, 18, "{tls:?}");
+    assert_eq!(tls.resumed, tls.handshakes - 2, "{tls:?}");
 }
 
 #[test]

@@ -33,12 +33,25 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The least of up to three counts, as soon as one is not above `most`: what runs the tests allocates now and then in
+/// a thread of its own, when another test has ended. What a request allocates is in every count.
+fn least(most: u64, count: impl Fn() -> u64) -> u64 {
+    let mut least = u64::MAX;
+    for _ in 0..3 {
+        least = least.min(count());
+        if least <= most {
+            break;
+        }
+    }
+    least
+}
+
 #[test]
 fn the_usual_request_allocates_nothing() {
     let _alone = ALONE.lock();
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
-            let count = allocations(driver, target);
+            let count = least(0, || allocations(driver, target));
             assert_eq!(count, 0, "{driver:?} {target}: in 1000 requests");
         }
     }
@@ -50,9 +63,9 @@ fn nor_with_http_2_and_tls() {
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         for tls in [false, true] {
             for target in ["/bytes/128", "/bytes/11268", "/delay/1us"] {
-                let count = wire::allocations(driver, tls, target);
                 // A driver's queue gives back what it holds above 8 KiB, and sealed bodies are copied into it.
                 let most = if tls && target == "/bytes/11268" { 2000 } else { 0 };
+                let count = least(most, || wire::allocations(driver, tls, target));
                 assert!(count <= most, "{driver:?}, TLS {tls}, {target}: {count} in 1000 requests");
             }
         }
