@@ -30,7 +30,7 @@ pub enum When {
     First,
     /// Behind it, with very many connections: the product is started anew afterwards, because what it grew for them may stay.
     Crowd,
-    /// Soon after a start: few connections were made before.
+    /// First after that: no connection to the origin is there yet.
     Early,
     /// At any time.
     Any,

@@ -14,7 +14,7 @@ pub const CHECK: Check = Check {
     title: "GET",
     asks: "Three GETs of 11,268 bytes over one connection: are status and body the origin's, and is the connection kept?",
     protocol: Protocol::Http11,
-    when: When::Early,
+    when: When::Any,
     run,
 };
 

@@ -87,7 +87,7 @@ fn told(rig: &dyn Rig, heard: &Heard, sent: &[(&str, &str)]) -> Cell {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
         .collect();
-    if arrived.is_empty() {
+    if arrived.is_empty() || !head.starts_with("GET /headers ") {
         return Cell::unknown("what came back is not the head that reached the origin");
     }
     let authority = rig.product().authority();
