@@ -29,6 +29,11 @@ fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "{}\n", wrapped(how, WIDTH, 0))?;
     let machine = format!("weir {}, {}, on {}.", record.weir, date(&record.started), place(&record.machine));
     writeln!(page, "{}\n", wrapped(&machine, WIDTH, 0))?;
+    if !record.optimised {
+        let slow = "This weir was built without optimisation. Its client and origin are slow, so that no product was as busy as it can be: \
+                    the cores used are too few.";
+        writeln!(page, "{}\n", wrapped(slow, WIDTH, 0))?;
+    }
     if record.stopped {
         writeln!(page, "The run was stopped before its end.\n")?;
     }
@@ -173,6 +178,7 @@ mod tests {
         at("refuses \\| pipes");
         at("| Four | - | not installed (four is not in PATH) |");
         at("2026-01-02");
+        assert_eq!(page.contains("built without optimisation"), cfg!(debug_assertions));
         at("| TWO | 1.2.3 | apt two |");
         assert_eq!(from("own /home/somebody/bin/two"), "a binary of one's own");
         assert!(page.lines().all(|line| line.starts_with('|') || line.chars().count() <= WIDTH), "{page}");

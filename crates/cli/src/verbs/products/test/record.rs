@@ -15,6 +15,8 @@ pub struct Record {
     pub schema: u32,
     /// weir's version.
     pub weir: String,
+    /// Whether weir was built to be fast. One that was not cannot keep a product busy.
+    pub optimised: bool,
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// Where.
@@ -99,6 +101,7 @@ impl Record {
         Record {
             schema: SCHEMA,
             weir: env!("CARGO_PKG_VERSION").to_owned(),
+            optimised: !cfg!(debug_assertions),
             started: jiff::Timestamp::now().to_string(),
             machine: Machine {
                 os: environment.os,
