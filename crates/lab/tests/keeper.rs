@@ -193,6 +193,20 @@ fn a_daemon_is_gone_after_its_keeper_was_killed() {
     assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
 }
 
+/// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
+/// must be reaped when they come to the keeper's parent.
+#[test]
+fn children_that_die_before_a_slow_main_process_are_reaped() {
+    let scratch = Scratch::new();
+    let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
+    let mut holder = Holder::new(&scratch.order(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
+    let keeper: u32 = holder.line().parse().expect("a pid");
+    let pids = scratch.pids(2);
+    kill(keeper);
+    assert_eq!(holder.line(), "signal 9");
+    assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+}
+
 #[test]
 fn one_that_ignores_sigterm_is_killed_after_grace_and_said_to_be() {
     let scratch = Scratch::new();

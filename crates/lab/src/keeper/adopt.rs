@@ -1,7 +1,7 @@
 //! Orphans: who gets them, and how weir ends those of a keeper that somebody killed.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -27,7 +27,7 @@ pub fn end_orphans(main: u32) {
     let mut dead: BTreeSet<i32> = BTreeSet::from([main as i32]);
     let mut quiet = 0;
     for _ in 0..1_000 {
-        dead.retain(|pid| still_ours(*pid));
+        dead.retain(|pid| not_yet_reaped(*pid));
         let orphans: Vec<u32> = descendants(std::process::id()).into_iter().filter(|pid| exe_of(*pid) != own).collect();
         for pid in &orphans {
             dead.insert(*pid as i32);
@@ -43,9 +43,17 @@ pub fn end_orphans(main: u32) {
     }
 }
 
-/// Reaps a child that has ended; whether it is a child of ours that has not.
-fn still_ours(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
+/// Reaps a child that has ended; whether there is something left to reap, now or when it becomes a child of ours: a
+/// child of the product's may be dead before the product is, which takes a while when it holds much memory.
+fn not_yet_reaped(pid: i32) -> bool {
+    let Some(child) = Pid::from_raw(pid) else {
+        return false;
+    };
+    match waitpid(Some(child), WaitOptions::NOHANG) {
+        Ok(Some(_)) => false,
+        Ok(None) => true,
+        Err(_) => Path::new(&format!("/proc/{pid}")).exists(),
+    }
 }
 
 /// `None` for a process that is just going.
