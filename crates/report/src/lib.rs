@@ -19,6 +19,7 @@ pub mod palette;
 mod plan;
 pub mod run;
 mod series;
+pub mod shaped;
 pub mod summary;
 mod summary_csv;
 pub mod tables;

@@ -1,18 +1,19 @@
 //! As ApacheBench prints it: whole milliseconds. The server's name is not read, and stays empty.
 
 use weir_model::load::{ErrorKind, Quantiles};
+use weir_report::shaped::{is_answer, is_connect, percentile_us};
 
-use super::{Told, is_answer, is_connect, percentile_us};
+use super::Told;
 use crate::verbs::load::target;
 
 /// ab.
 pub fn ab(told: Told<'_>) -> String {
     let mut out = heading(told);
-    let (spec, result, seconds) = (told.spec, told.result, told.seconds());
-    let done = told.answered();
-    let (connect, length) = (told.sum(is_connect), told.sum(|kind| kind == ErrorKind::WrongBody));
-    let receive = told.sum(|kind| !is_answer(kind)) - connect;
-    let exceptions = told.sum(|kind| kind == ErrorKind::WrongHeader);
+    let (spec, result, seconds) = (told.spec, told.result, told.account().seconds());
+    let done = told.account().answered();
+    let (connect, length) = (told.account().sum(is_connect), told.account().sum(|kind| kind == ErrorKind::WrongBody));
+    let receive = told.account().sum(|kind| !is_answer(kind)) - connect;
+    let exceptions = told.account().sum(|kind| kind == ErrorKind::WrongHeader);
     let failed = connect + receive + length + exceptions;
     let mut line = |name: &str, value: String| out.push_str(&format!("{:<24}{value}\n", format!("{name}:")));
     line("Concurrency Level", spec.connections.to_string());
@@ -57,7 +58,7 @@ fn heading(told: Told<'_>) -> String {
 fn rates(told: Told<'_>, done: u64, seconds: f64) -> String {
     let (spec, window) = (told.spec, &told.result.window);
     let mut out = String::new();
-    let bad = told.bad_statuses(300);
+    let bad = told.account().bad_statuses(300);
     if bad > 0 {
         out.push_str(&format!("Non-2xx responses:      {bad}\n"));
     }

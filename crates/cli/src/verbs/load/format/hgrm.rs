@@ -1,26 +1,8 @@
-//! HdrHistogram's text of percentiles (`.hgrm`), in milliseconds: what its plotter and many scripts read.
-//!
-//! Two flavours are in use. HdrHistogram's own (`outputPercentileDistribution`) writes percentiles with twelve decimals
-//! and leaves the last column of the last row empty; wrk2's, from the C library, writes six decimals and `inf` there.
+//! What `--hgrm` writes: HdrHistogram's text of percentiles.
 
-use hdrhistogram::Histogram;
+pub use weir_report::shaped::hgrm::{Flavour, spectrum};
 
 use super::{Told, pipelined};
-
-/// Steps for each halving of the distance to 100 %, as both write it.
-const TICKS: u32 = 5;
-
-/// Nanoseconds in a millisecond.
-const NANOS: f64 = 1e6;
-
-/// Whose text it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
-    /// HdrHistogram's own.
-    Hdr,
-    /// wrk2's.
-    Wrk2,
-}
 
 /// What is written to a file: HdrHistogram's own text of the latencies.
 pub fn file(told: Told<'_>) -> String {
@@ -29,55 +11,4 @@ pub fn file(told: Told<'_>) -> String {
         text.push_str(&format!("#[{label}]\n"));
     }
     text
-}
-
-/// The text. The histogram's values are nanoseconds.
-pub fn spectrum(histo: &Histogram<u64>, flavour: Flavour) -> String {
-    let mut out = match flavour {
-        Flavour::Hdr => {
-            format!("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
-        }
-        Flavour::Wrk2 => {
-            format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
-        }
-    };
-    let mut total = 0;
-    for step in histo.iter_quantiles(TICKS) {
-        total += step.count_since_last_iteration();
-        out.push_str(&row(ms(histo, step.value_iterated_to()), step.quantile_iterated_to(), total, flavour));
-    }
-    out + &foot(histo)
-}
-
-fn row(value: f64, quantile: f64, total: u64, flavour: Flavour) -> String {
-    match (flavour, quantile < 1.0) {
-        (Flavour::Hdr, true) => {
-            format!("{value:>12.3} {quantile:>14.12} {total:>10} {:>14.2}\n", 1.0 / (1.0 - quantile))
-        }
-        (Flavour::Hdr, false) => format!("{value:>12.3} {quantile:>14.12} {total:>10}\n"),
-        (Flavour::Wrk2, true) => {
-            format!("{value:>12.3} {quantile:>12.6} {total:>12} {:>12.2}\n", 1.0 / (1.0 - quantile))
-        }
-        (Flavour::Wrk2, false) => format!("{value:>12.3} {quantile:>12.6} {total:>12} {:>12}\n", "inf"),
-    }
-}
-
-fn foot(histo: &Histogram<u64>) -> String {
-    // Buckets overlap but for the first by half: so many sub-buckets make up the values there are.
-    let buckets = usize::from(histo.buckets());
-    let sub_buckets = histo.distinct_values() * 2 / (buckets + 1);
-    let of = |value: f64| if histo.is_empty() { 0.0 } else { value / NANOS };
-    format!(
-        "#[Mean    = {:>12.3}, StdDeviation   = {:>12.3}]\n#[Max     = {:>12.3}, Total count    = {:>12}]\n#[Buckets = \
-         {buckets:>12}, SubBuckets     = {sub_buckets:>12}]\n",
-        of(histo.mean()),
-        of(histo.stdev()),
-        ms(histo, histo.max()),
-        histo.len()
-    )
-}
-
-/// The lowest step, below half a microsecond, is 0.
-fn ms(histo: &Histogram<u64>, nanos: u64) -> f64 {
-    if nanos <= histo.highest_equivalent(0) { 0.0 } else { histo.highest_equivalent(nanos) as f64 / NANOS }
 }

@@ -51,7 +51,7 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
             "or ports and descriptors on either side (weir doctor)",
         );
     }
-    let wrong = told.wrong_answers();
+    let wrong = told.account().wrong_answers();
     if wrong as f64 > (1.0 - CARRIED) * window.due as f64 {
         let share = wrong as f64 / window.due.max(1) as f64 * 100.0;
         let what = format!("{share:.1} % of the answers were wrong (see statuses and errors), so");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::{Told, is_answer, percentile_us};
+use super::{Account, is_answer, percentile_us};
 
 /// Marks of the histogram.
 const MARKS: usize = 11;
@@ -14,8 +14,8 @@ const MARKS: usize = 11;
 const BAR: u64 = 40;
 
 /// hey.
-pub fn hey(told: Told<'_>) -> String {
-    let (result, histo) = (told.result, &told.distributions.service);
+pub fn hey(told: Account<'_>) -> String {
+    let (result, histo) = (told.result, told.service);
     let latency = &result.service;
     let ended = told.answered() + told.sum(|kind| !is_answer(kind));
     let s = |us: f64| us / 1e6;
@@ -66,7 +66,7 @@ fn histogram(histo: &Histogram<u64>, min_us: f64, max_us: f64) -> String {
     marks.iter().zip(&counts).map(line).collect()
 }
 
-fn details(told: Told<'_>) -> String {
+fn details(told: Account<'_>) -> String {
     let result = told.result;
     let (service, first, connect) = (&result.service, &result.first_byte, &result.connect);
     let s = |us: f64| us / 1e6;
@@ -89,7 +89,7 @@ fn details(told: Told<'_>) -> String {
     out
 }
 
-fn distributions(told: Told<'_>) -> String {
+fn distributions(told: Account<'_>) -> String {
     let window = &told.result.window;
     let mut out = "\nStatus code distribution:\n".to_owned();
     for (status, n) in &window.statuses {

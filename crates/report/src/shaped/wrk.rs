@@ -1,37 +1,38 @@
 //! As `wrk --latency` and `wrk2 --latency` print it. What they count a tenth of a second at a time (`Req/Sec`), weir counts
 //! by the second.
 
-use super::{Spread, Told, hgrm, is_answer, is_connect, percentile_us};
-use crate::verbs::load::format::units::{binary, cell, metric, time_s, time_us};
 use weir_model::load::ErrorKind;
 
+use super::units::{binary, cell, metric, time_s, time_us};
+use super::{Account, Spread, hgrm, is_answer, is_connect, percentile_us};
+
 /// wrk.
-pub fn wrk(told: Told<'_>) -> String {
+pub fn wrk(told: Account<'_>) -> String {
     let mut out = head(told);
     out.push_str("  Latency Distribution\n");
     for percent in [50.0, 75.0, 90.0, 99.0] {
-        let value = percentile_us(&told.distributions.latency, percent);
+        let value = percentile_us(told.latency, percent);
         out.push_str(&format!("{percent:>7.0}%{}\n", cell(&time_us(value), 10)));
     }
     out + &tail(told)
 }
 
 /// wrk2.
-pub fn wrk2(told: Told<'_>) -> String {
+pub fn wrk2(told: Account<'_>) -> String {
     let mut out = head(told);
     out.push_str("  Latency Distribution (HdrHistogram - Recorded Latency)\n");
     for percent in [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
-        let value = percentile_us(&told.distributions.latency, percent);
+        let value = percentile_us(told.latency, percent);
         out.push_str(&format!("{percent:>7.3}%{}\n", cell(&time_us(value), 10)));
     }
     out.push_str("\n  Detailed Percentile spectrum:\n");
-    out.push_str(&hgrm::spectrum(&told.distributions.latency, hgrm::Flavour::Wrk2));
+    out.push_str(&hgrm::spectrum(told.latency, hgrm::Flavour::Wrk2));
     out.push_str(&format!("{}\n", "-".repeat(58)));
     out + &tail(told)
 }
 
-fn head(told: Told<'_>) -> String {
-    let (spec, result) = (told.spec, told.result);
+fn head(told: Account<'_>) -> String {
+    let result = told.result;
     let latency = &result.latency;
     let threads = f64::from(result.threads.max(1));
     let rates: Vec<f64> = result
@@ -52,7 +53,7 @@ fn head(told: Told<'_>) -> String {
         time_s(result.window_s),
         told.title,
         result.threads,
-        spec.connections,
+        told.connections,
         "Avg",
         "Stdev",
         "Max",
@@ -73,8 +74,8 @@ fn row(name: &str, spread: Spread, unit: fn(f64) -> String) -> String {
 }
 
 /// Per cent of the latencies within one standard deviation of the mean.
-fn within(told: Told<'_>, mean_us: f64, stdev_us: f64) -> f64 {
-    let histo = &told.distributions.latency;
+fn within(told: Account<'_>, mean_us: f64, stdev_us: f64) -> f64 {
+    let histo = told.latency;
     if histo.is_empty() {
         return 0.0;
     }
@@ -83,7 +84,7 @@ fn within(told: Told<'_>, mean_us: f64, stdev_us: f64) -> f64 {
     count as f64 / histo.len() as f64 * 100.0
 }
 
-fn tail(told: Told<'_>) -> String {
+fn tail(told: Account<'_>) -> String {
     let (result, seconds) = (told.result, told.seconds());
     let bytes = result.window.bytes_in as f64;
     let answered = told.answered();
