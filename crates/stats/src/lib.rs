@@ -31,6 +31,7 @@
 //!
 //! This crate does not know files, the clock, or what the numbers measure.
 
+mod detect;
 mod estimate;
 mod knee;
 mod noise;
@@ -43,6 +44,7 @@ mod student;
 mod tau;
 mod unpaired;
 
+pub use detect::detectable_change;
 pub use estimate::{Estimate, median, median_interval};
 pub use knee::{Bend, knee};
 pub use noise::{detectable_difference, paired_noise, relative_noise};

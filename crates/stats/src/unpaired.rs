@@ -57,7 +57,7 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
 }
 
 /// Sorted, so that no sum depends on the order of the input.
-fn sorted_logs(xs: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted_logs(xs: &[f64]) -> Vec<f64> {
     let mut logs: Vec<f64> = xs.iter().filter(|x| x.is_finite() && **x > 0.0).map(|x| x.ln()).collect();
     logs.sort_by(f64::total_cmp);
     logs
@@ -65,7 +65,7 @@ fn sorted_logs(xs: &[f64]) -> Vec<f64> {
 
 /// How many of the sorted `n x m` differences to cut off each end, and the share of samples in which what remains
 /// covers the true difference: `1 - 2 P(U <= cut)`. When not even all of them reach `level`, none is cut off.
-fn cut_off(n: usize, m: usize, level: f64) -> (usize, f64) {
+pub(crate) fn cut_off(n: usize, m: usize, level: f64) -> (usize, f64) {
     if n > COUNTED || m > COUNTED {
         return (normal_cut(n, m, level), level);
     }
@@ -119,17 +119,23 @@ fn mann_whitney(n: usize, m: usize) -> Vec<f64> {
 /// Welch's interval of the difference of means; needs two values in each.
 fn welch(a: &[f64], b: &[f64], level: f64) -> Option<(f64, f64)> {
     let ((mean_a, error_a), (mean_b, error_b)) = (mean_and_error(a)?, mean_and_error(b)?);
-    let error = error_a + error_b;
-    let least = a.len().min(b.len()) - 1;
-    let freedom = error * error / (error_a * error_a / (a.len() - 1) as f64 + error_b * error_b / (b.len() - 1) as f64);
-    // Rounded down, which widens. Without any noise it is 0 / 0, and any will do.
-    let freedom = if freedom.is_finite() { (freedom as usize).max(least) } else { least };
-    let half = student::two_sided(level, freedom)? * error.sqrt();
+    let freedom = welch_freedom((a.len(), error_a), (b.len(), error_b));
+    let half = student::two_sided(level, freedom)? * (error_a + error_b).sqrt();
     Some((mean_a - mean_b - half, mean_a - mean_b + half))
 }
 
+/// Welch's degrees of freedom of a difference of means, of two samples with their sizes (at least 2) and the squares of
+/// their standard errors.
+pub(crate) fn welch_freedom((n, error_a): (usize, f64), (m, error_b): (usize, f64)) -> usize {
+    let error = error_a + error_b;
+    let least = n.min(m) - 1;
+    let freedom = error * error / (error_a * error_a / (n - 1) as f64 + error_b * error_b / (m - 1) as f64);
+    // Rounded down, which widens. Without any noise it is 0 / 0, and any will do.
+    if freedom.is_finite() { (freedom as usize).max(least) } else { least }
+}
+
 /// Mean, and the square of its standard error.
-fn mean_and_error(xs: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn mean_and_error(xs: &[f64]) -> Option<(f64, f64)> {
     if xs.len() < 2 {
         return None;
     }

