@@ -296,6 +296,36 @@ fn what_cannot_be_started_says_why() {
     }
 }
 
+/// As below `nohup`.
+#[test]
+fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
+    let scratch = Scratch::new();
+    let order = scratch.order("trap 'exit 7' HUP; echo ready; while :; do sleep 0.05; done");
+    let script = "trap '' HUP; exec \"$0\" hold \"$1\"";
+    let mut holder = Command::new("bash")
+        .args(["-c", script])
+        .arg(keeper())
+        .arg(serde_json::to_string(&order).expect("JSON"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("bash starts");
+    let said = BufReader::new(holder.stdout.take().expect("piped"));
+    let mut holder = Holder { child: holder, said };
+    let _keeper = holder.line();
+    scratch.lines(1);
+    let main = std::fs::read_dir("/proc").expect("/proc").flatten().find_map(|entry| {
+        let command = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let here = std::fs::read_link(entry.path().join("cwd")).ok()?;
+        let pid = entry.file_name().to_str()?.parse::<i32>().ok()?;
+        (here == scratch.0.path() && command.starts_with("bash")).then_some(pid)
+    });
+    let main = Pid::from_raw(main.expect("the process runs")).expect("a pid");
+    kill_process(main, Signal::HUP).expect("signalled");
+    until("it has ended", || gone(main.as_raw_nonzero().get() as u32));
+    assert_eq!(holder.line(), "exit status 7");
+}
+
 #[test]
 fn a_signal_reaches_the_process_and_no_other() {
     let scratch = Scratch::new();

@@ -48,6 +48,11 @@ pub fn keep() -> std::io::Result<i32> {
     Ok(0)
 }
 
+/// Signals by which products are told something. What ignores one when weir starts (`nohup` does) would be inherited, and
+/// a shell cannot even undo it.
+const TOLD_BY: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
+
 fn start(order: &Order) -> std::io::Result<Child> {
     let Some((program, args)) = order.argv.split_first() else {
         return Err(std::io::Error::other("the order has no program"));
@@ -84,6 +89,9 @@ fn start(order: &Order) -> std::io::Result<Child> {
             libc::sigemptyset(&mut none);
             if libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) != 0 {
                 return Err(std::io::Error::last_os_error());
+            }
+            for signal in TOLD_BY {
+                libc::signal(signal, libc::SIG_DFL);
             }
             Ok(())
         });
