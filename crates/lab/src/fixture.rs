@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_model::load::{Counts, LoadResult, Quantiles};
 use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, TrialError, Verdict};
 use weir_model::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Suite, Tls, Workload,
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Series, Suite, Tls, Workload,
 };
 
 /// Products `p0`.., workloads `w0`.., the closed load `capacity` and the open load `half`, 1 s each.
@@ -35,6 +35,8 @@ fn workload(name: &str) -> Workload {
         protocol: Protocol::Http11,
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
         expect: Expect::default(),
+        loads: None,
+        products: None,
     }
 }
 
@@ -46,7 +48,10 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         title: name.into(),
         kind: LoadKind::Open { rate, arrivals: Arrivals::Constant },
         connections: 64,
+        series: Series::Once,
         streams: 1,
+        steady: None,
+        saturating: false,
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
         timeout: Duration::from_secs(2),
@@ -105,6 +110,9 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         origin: None,
         usage: Vec::new(),
         findings: Vec::new(),
+        points: Vec::new(),
+        warmup: None,
+        search: None,
     }
 }
 

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use weir_model::record::{CaseId, LeftOut};
-use weir_model::suite::Suite;
+use weir_model::suite::{Entry, Suite};
 
 /// One trial to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,9 @@ pub fn plan(suite: &Suite, seed: u64, left_out: &[LeftOut]) -> Vec<Planned> {
                 .workloads
                 .iter()
                 .flat_map(|workload| {
-                    suite.entries.iter().map(|entry| CaseId {
+                    let runs = |entry: &&Entry| workload.runs(&load.name, &entry.product, &entry.profile);
+                    let has_rate = |entry: &&Entry| load.has_rate(&workload.name, &entry.product);
+                    suite.entries.iter().filter(runs).filter(has_rate).map(|entry| CaseId {
                         product: entry.product.clone(),
                         profile: entry.profile.clone(),
                         workload: workload.name.clone(),

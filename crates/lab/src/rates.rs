@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use weir_model::record::{Measurement, Verdict};
-use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
+use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite, table_rate};
 
 /// A rate that was chosen, and from what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,10 @@ pub fn choose(suite: &Suite, load: &Load, measured: &[Measurement], is_direct: &
         };
         match of {
             RateBase::Own => chosen.extend(capacities.iter().map(|(e, c)| made(Some((*e).clone()), e, *c))),
+            RateBase::Direct => {
+                let direct = capacities.iter().find(|(entry, _)| is_direct(&entry.product));
+                chosen.extend(direct.map(|(entry, capacity)| made(None, entry, *capacity)));
+            }
             RateBase::Slowest => {
                 // The baseline sets no rate, unless it is all there is.
                 let products = capacities.iter().filter(|(entry, _)| !is_direct(&entry.product));
@@ -62,8 +66,9 @@ pub fn choose(suite: &Suite, load: &Load, measured: &[Measurement], is_direct: &
 /// The rate that holds for one entry.
 pub fn rate_for(chosen: &[Chosen], load: &Load, workload: &str, entry: &Entry) -> Option<f64> {
     match &load.kind {
-        LoadKind::Closed => None,
+        LoadKind::Closed | LoadKind::Count { .. } | LoadKind::Search { .. } => None,
         LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => Some(*rate),
+        LoadKind::Open { rate: RateSpec::Table(table), .. } => table_rate(table, workload, &entry.product),
         LoadKind::Open { .. } => chosen
             .iter()
             .find(|c| c.load == load.name && c.workload == workload && c.entry.as_ref().is_none_or(|e| e == entry))

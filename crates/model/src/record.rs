@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::books::Books;
-use crate::load::LoadResult;
+use crate::load::{LoadResult, SearchResult};
 use crate::suite::Protocol;
 
-/// Version of [`Measurement`]. 2 added `protocol`.
-pub const MEASUREMENT_SCHEMA: u32 = 2;
+/// Version of [`Measurement`]. 2 added `protocol`; 3 `points`, `warmup` and `search`.
+pub const MEASUREMENT_SCHEMA: u32 = 3;
 
 /// Name of the check that sees a product answer from a cache of its own: its numbers are shown, and are not ranked with
 /// those of products that pass every request on.
@@ -71,6 +71,43 @@ pub struct Measurement {
     pub usage: Vec<RoleUsage>,
     /// What the checks noticed.
     pub findings: Vec<Finding>,
+    /// Every point of a series, in order; empty for a load that is none. `load`, `origin` and `usage` are the last one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<Point>,
+    /// How the product was warmed up; `None` where only the load's own warm-up was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Warmup>,
+    /// What a search did and found; `load` is its confirming trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchResult>,
+}
+
+/// One window of a series: the product was not restarted before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// 1-based.
+    pub point: u32,
+    /// Requests a second that were due; `None` for a closed load.
+    pub offered_rate: Option<f64>,
+    /// Connections.
+    pub connections: u32,
+    /// The client's account.
+    pub load: LoadResult,
+    /// The origin's account of the same load.
+    pub origin: Option<Books>,
+    /// What each role used during the window.
+    pub usage: Vec<RoleUsage>,
+    /// What the checks noticed of this point.
+    pub findings: Vec<Finding>,
+}
+
+/// How a product was warmed up: until what it carried each second kept its level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// How long it took, seconds.
+    pub seconds: f64,
+    /// False: it had not become steady when the time allowed was over.
+    pub steady: bool,
 }
 
 fn http11() -> Protocol {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::suite::{Scale, Suite};
+use crate::suite::{LoadKind, Scale, Suite};
 use crate::units::HumanDuration;
 
 impl Suite {
@@ -31,8 +31,21 @@ impl Suite {
             let left: Vec<&str> = suite.workloads.iter().map(|workload| workload.name.as_str()).collect();
             left_out(&mut words, "workloads", &left, before);
         }
+        if let Some(loads) = &change.loads {
+            let before = suite.loads.len();
+            suite.loads.retain(|load| loads.contains(&load.name));
+            let left: Vec<&str> = suite.loads.iter().map(|load| load.name.as_str()).collect();
+            left_out(&mut words, "loads", &left, before);
+        }
+        suite.forget_loads_that_are_gone();
         for load in &mut suite.loads {
             let name = &load.name;
+            if let (LoadKind::Count { requests }, Some(new)) = (&mut load.kind, change.requests)
+                && *requests != new
+            {
+                words.push(format!("requests of {name}: {new} instead of {requests}"));
+                *requests = new;
+            }
             set(&mut words, &format!("warm-up of {name}"), &mut load.warmup, change.warmup);
             set(&mut words, &format!("measured window of {name}"), &mut load.duration, change.duration);
         }

@@ -37,8 +37,53 @@ impl Suite {
             suite.keep(filter)?;
         }
         suite.check_bases(only)?;
+        suite.forget_loads_that_are_gone();
+        suite.check_something_runs()?;
         suite.narrow_scales();
         Ok(suite)
+    }
+
+    /// What workloads and rates say of loads and workloads that are no longer there. A workload that ran only under loads
+    /// that are gone goes too.
+    pub(crate) fn forget_loads_that_are_gone(&mut self) {
+        let there: Vec<String> = self.loads.iter().map(|load| load.name.clone()).collect();
+        for workload in &mut self.workloads {
+            if let Some(loads) = &mut workload.loads {
+                loads.retain(|name| there.contains(name));
+            }
+        }
+        let entries = &self.entries;
+        self.workloads.retain(|workload| {
+            workload.loads.as_ref().is_none_or(|loads| !loads.is_empty())
+                && entries.iter().any(|entry| workload.asks(&entry.product, &entry.profile))
+        });
+        for workload in &mut self.workloads {
+            if let Some(products) = &mut workload.products {
+                products.retain(|one| entries.iter().any(|entry| one.fits(&entry.product, &entry.profile)));
+            }
+        }
+        for load in &mut self.loads {
+            if let LoadKind::Open { rate: RateSpec::Table(rows), .. } = &mut load.kind {
+                rows.retain(|row| self.workloads.iter().any(|workload| workload.name == row.workload));
+            }
+        }
+        let workloads = &self.workloads;
+        let used = |load: &Load| {
+            workloads.iter().any(|w| w.loads.as_ref().is_none_or(|loads| loads.contains(&load.name)))
+                && !matches!(&load.kind, LoadKind::Open { rate: RateSpec::Table(rows), .. } if rows.is_empty())
+        };
+        self.loads.retain(used);
+    }
+
+    fn check_something_runs(&self) -> Result<(), InputError> {
+        if !self.workloads.is_empty() && !self.loads.is_empty() {
+            return Ok(());
+        }
+        Err(flag_error(
+            "--products, --only",
+            "what is selected leaves no case: its workloads are asked of other products, or under other loads",
+            format!("what `weir suites show {}` lists", self.name),
+        ))
     }
 
     fn selected_entries(
@@ -199,6 +244,7 @@ impl Suite {
             }
         };
         for scale in self.scales.values_mut() {
+            narrowed(&mut scale.loads, &|name| self.loads.iter().any(|load| load.name == name));
             narrowed(&mut scale.products, &|name| self.entries.iter().any(|entry| entry.product == name));
             narrowed(&mut scale.workloads, &|name| self.workloads.iter().any(|workload| workload.name == name));
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::condition::Condition;
 use crate::load::TlsVersion;
 
 /// A suite: the questions, and everything needed to ask them.
@@ -78,6 +79,10 @@ pub struct ScaleOverride {
     pub products: Option<Vec<String>>,
     /// Only these workloads.
     pub workloads: Option<Vec<String>>,
+    /// Only these loads.
+    pub loads: Option<Vec<String>>,
+    /// Requests of every load of a fixed number of them.
+    pub requests: Option<u64>,
     /// Warm-up of every load.
     pub warmup: Option<Duration>,
     /// Measured window of every load.
@@ -97,6 +102,55 @@ pub struct Workload {
     pub request: Request,
     /// What must come back.
     pub expect: Expect,
+    /// Names of the loads it runs under; `None`: all of the suite.
+    pub loads: Option<Vec<String>>,
+    /// The entries that it is asked of; `None`: all of the suite.
+    pub products: Option<Vec<EntryPattern>>,
+}
+
+impl Workload {
+    /// Whether the workload runs under this load with this product and profile.
+    pub fn runs(&self, load: &str, product: &str, profile: &str) -> bool {
+        self.loads.as_ref().is_none_or(|loads| loads.iter().any(|name| name == load)) && self.asks(product, profile)
+    }
+
+    /// Whether it is asked of this product and profile.
+    pub fn asks(&self, product: &str, profile: &str) -> bool {
+        self.products.as_ref().is_none_or(|some| some.iter().any(|one| one.fits(product, profile)))
+    }
+}
+
+/// A product under one profile or under any.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryPattern {
+    /// Name of the product.
+    pub product: String,
+    /// Name of the profile; `None`: any.
+    pub profile: Option<String>,
+}
+
+impl EntryPattern {
+    /// Reads `name` or `name:profile`.
+    pub fn of(text: &str) -> EntryPattern {
+        match text.split_once(':') {
+            Some((product, profile)) => EntryPattern { product: product.to_owned(), profile: Some(profile.to_owned()) },
+            None => EntryPattern { product: text.to_owned(), profile: None },
+        }
+    }
+
+    /// Whether it means this product and profile.
+    pub fn fits(&self, product: &str, profile: &str) -> bool {
+        self.product == product && self.profile.as_ref().is_none_or(|own| own == profile)
+    }
+}
+
+impl std::fmt::Display for EntryPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.profile {
+            Some(profile) => write!(f, "{}:{profile}", self.product),
+            None => f.write_str(&self.product),
+        }
+    }
 }
 
 /// Protocol spoken between client and product.
@@ -245,10 +299,17 @@ pub struct Load {
     pub title: String,
     /// Closed or open.
     pub kind: LoadKind,
-    /// Connections, all up before the clock starts (at least 1).
+    /// What is measured one after another without a restart of the product.
+    pub series: Series,
+    /// Connections, all up before the clock starts (at least 1). Of a series over connections: the most.
     pub connections: u32,
     /// Streams that each connection may have open, where a workload's protocol is HTTP/2 (at least 1).
     pub streams: u32,
+    /// The product is warmed up until what it carries each second keeps its level, for so long at most; then comes
+    /// `warmup`. `None`: only `warmup`.
+    pub steady: Option<Duration>,
+    /// An open load that is meant to be more than can be carried: that requests are late is no finding.
+    pub saturating: bool,
     /// Not measured.
     pub warmup: Duration,
     /// Measured window.
@@ -262,6 +323,55 @@ impl Load {
     pub fn streams_of(&self, protocol: Protocol) -> u32 {
         if protocol.is_two() { self.streams } else { 1 }
     }
+
+    /// Whether a rate is known, or will be, for this workload and product; true of loads that have no rate.
+    pub fn has_rate(&self, workload: &str, product: &str) -> bool {
+        match &self.kind {
+            LoadKind::Open { rate: RateSpec::Table(table), .. } => table_rate(table, workload, product).is_some(),
+            _ => true,
+        }
+    }
+
+    /// The longest that one trial's load takes, start-up of the product and settling apart.
+    pub fn longest(&self) -> Duration {
+        let once = match self.kind {
+            LoadKind::Count { .. } => self.duration,
+            LoadKind::Closed | LoadKind::Open { .. } => self.warmup.saturating_add(self.duration),
+            // About ten trials as long as the confirming one, until the interval is narrow enough.
+            LoadKind::Search { .. } => self.warmup.saturating_add(self.duration).saturating_mul(SEARCH_TRIALS),
+        };
+        once.saturating_mul(self.series.points()).saturating_add(self.steady.unwrap_or_default())
+    }
+}
+
+/// Trials that a search takes, about: what its time is reckoned by beforehand.
+const SEARCH_TRIALS: u32 = 10;
+
+/// What one trial measures, one after another, without a restart of the product.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Series {
+    /// The load, once.
+    #[default]
+    Once,
+    /// The same load, so many times.
+    Rounds(u32),
+    /// The same open load at these multiples of its rate.
+    Shares(Vec<f64>),
+    /// The same load over so many connections.
+    Connections(Vec<u32>),
+}
+
+impl Series {
+    /// How many windows a trial measures.
+    pub fn points(&self) -> u32 {
+        let points = match self {
+            Series::Once => 1,
+            Series::Rounds(rounds) => return *rounds,
+            Series::Shares(shares) => shares.len(),
+            Series::Connections(counts) => counts.len(),
+        };
+        u32::try_from(points).unwrap_or(u32::MAX)
+    }
 }
 
 /// Closed or open.
@@ -269,6 +379,16 @@ impl Load {
 pub enum LoadKind {
     /// Each connection sends when its last answer came.
     Closed,
+    /// Closed, until so many requests were sent in all; the load's `duration` is the time they may take. No warm-up.
+    Count {
+        /// Requests in all, at least 1.
+        requests: u64,
+    },
+    /// The highest open rate at which all of these hold, found by trials, the last of which is as long as `duration`.
+    Search {
+        /// At least one.
+        objective: Vec<Condition>,
+    },
     /// Requests are due at times fixed beforehand.
     Open {
         /// Requests a second, or where that comes from.
@@ -283,6 +403,8 @@ pub enum LoadKind {
 pub enum RateSpec {
     /// Requests a second.
     Fixed(f64),
+    /// Requests a second by workload and product. What it does not name is not run.
+    Table(Vec<TableRate>),
     /// A share of a capacity found by an earlier load of the suite, per workload.
     Share {
         /// 0.5 is half.
@@ -294,6 +416,24 @@ pub enum RateSpec {
     },
 }
 
+/// A rate for one workload, and for one product or all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableRate {
+    /// Name of the workload.
+    pub workload: String,
+    /// Name of the product; `None`: every product that has no rate of its own.
+    pub product: Option<String>,
+    /// Requests a second.
+    pub rate: f64,
+}
+
+/// The rate that a table has for a workload and a product, requests a second.
+pub fn table_rate(table: &[TableRate], workload: &str, product: &str) -> Option<f64> {
+    let own = table.iter().find(|row| row.workload == workload && row.product.as_deref() == Some(product));
+    let any = || table.iter().find(|row| row.workload == workload && row.product.is_none());
+    own.or_else(any).map(|row| row.rate)
+}
+
 /// Whose capacity an offered rate is a share of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -302,6 +442,8 @@ pub enum RateBase {
     Slowest,
     /// Each entry's own.
     Own,
+    /// The direct path's: what client and origin carry without a product. Offered alike to all.
+    Direct,
 }
 
 /// How due times are spaced.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
+use weir_model::Condition;
 use weir_model::load::TlsVersion;
 use weir_model::product::{Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
-    Suite, Tls, Workload,
+    Series, Suite, Tls, Workload,
 };
 
 /// Has every product, with the two profiles that suites may rely on.
@@ -100,6 +101,8 @@ prop_compose! {
             protocol,
             request: Request { method: method.to_owned(), path, headers, body },
             expect: Expect { status, size, hash, headers: vec![] },
+            loads: None,
+            products: None,
         }
     }
 }
@@ -113,8 +116,11 @@ prop_compose! {
         share in 0.001f64..=1.5,
         base in any::<proptest::sample::Index>(),
         fixed in any::<bool>(),
-        slowest in any::<bool>(),
+        slowest in 0u8..3,
         poisson in any::<bool>(),
+        other in 0u8..4,
+        series in 0u8..4,
+        (steady, saturating) in (proptest::option::of(duration()), any::<bool>()),
         connections in 1u32..,
         streams in 1u32..,
         warmup in duration(),
@@ -124,13 +130,28 @@ prop_compose! {
         let rate = if fixed || closed.is_empty() {
             RateSpec::Fixed(rate)
         } else {
-            let of = if slowest { RateBase::Slowest } else { RateBase::Own };
+            let of = [RateBase::Slowest, RateBase::Own, RateBase::Direct][usize::from(slowest)];
             RateSpec::Share { share, of, load: base.get(&closed).clone() }
         };
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
         // Loads whose name begins with a letter up to m are the closed ones, so that later ones can refer to them.
         let kind = if open && !is_closed(&name) { LoadKind::Open { rate, arrivals } } else { LoadKind::Closed };
-        Load { name: name.clone(), title, kind, connections, streams, warmup, duration, timeout }
+        let kind = match (kind, other) {
+            (LoadKind::Closed, 1) if !is_closed(&name) => LoadKind::Count { requests: u64::from(connections) },
+            (LoadKind::Closed, 2) if !is_closed(&name) => {
+                LoadKind::Search { objective: Condition::list("p99<5ms, errors<0.1%").expect("conditions") }
+            }
+            (kind, _) => kind,
+        };
+        let series = match (&kind, series) {
+            (LoadKind::Search { .. }, _) | (_, 0) => Series::Once,
+            (LoadKind::Open { .. }, 1) => Series::Shares(vec![0.25, 0.5, 1.25]),
+            (_, 2) if connections > 1 => Series::Connections(vec![1, connections]),
+            _ => Series::Rounds(9),
+        };
+        let saturating = saturating && matches!(kind, LoadKind::Open { .. });
+        let steady = steady.filter(|most| !most.is_zero());
+        Load { name: name.clone(), title, kind, series, connections, streams, steady, saturating, warmup, duration, timeout }
     }
 }
 
@@ -161,11 +182,14 @@ fn scale(products: Vec<String>, workloads: Vec<String>) -> impl Strategy<Value =
         some(workloads),
         proptest::option::of(duration()),
         proptest::option::of(duration()),
+        proptest::option::of(1u64..1 << 60),
     )
-        .prop_map(|(blocks, products, workloads, warmup, duration)| ScaleOverride {
+        .prop_map(|(blocks, products, workloads, warmup, duration, requests)| ScaleOverride {
             blocks,
             products,
             workloads,
+            loads: None,
+            requests,
             warmup,
             duration,
         })

@@ -130,6 +130,14 @@ fn show(suite: &Suite) -> Result<(), Failure> {
 fn describe(load: &Load) -> String {
     let kind = match &load.kind {
         LoadKind::Closed => "closed".to_owned(),
+        LoadKind::Count { requests } => format!("{requests} requests, closed"),
+        LoadKind::Search { objective } => {
+            let words: Vec<String> = objective.iter().map(ToString::to_string).collect();
+            format!("highest rate with {}", words.join(", "))
+        }
+        LoadKind::Open { rate: RateSpec::Table(_), arrivals } => {
+            format!("open, rates by workload and product, {}", format!("{arrivals:?}").to_lowercase())
+        }
         LoadKind::Open { rate: RateSpec::Fixed(rate), arrivals } => {
             format!("open {} {}", human_rate(*rate), format!("{arrivals:?}").to_lowercase())
         }

@@ -3,27 +3,27 @@
 use std::time::Duration;
 
 use weir_model::record::{LeftOut, Measurement};
-use weir_model::suite::{Entry, Suite, Workload};
+use weir_model::suite::{Load, Suite};
 
-use crate::plan::Planned;
+use crate::plan::{Planned, plan};
 
 /// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.
 const OVERHEAD: Duration = Duration::from_millis(900);
 
 /// The whole run, before anything of it was seen.
 pub fn expected(suite: &Suite, left_out: &[LeftOut]) -> Duration {
-    let each: Duration = suite.loads.iter().map(|l| l.warmup + l.duration + OVERHEAD).sum();
-    let runs = |entry: &Entry, workload: &Workload| {
-        !left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
-    };
-    let of_workload = |workload| suite.entries.iter().filter(|entry| runs(entry, workload)).count();
-    let cases: usize = suite.workloads.iter().map(of_workload).sum();
-    each.saturating_mul(suite.blocks).saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX))
+    // The seed changes the order alone.
+    let one_block = Suite { blocks: 1, ..suite.clone() };
+    let each = plan(&one_block, 0, left_out)
+        .iter()
+        .filter_map(|planned| suite.load(&planned.case.load))
+        .fold(Duration::ZERO, |sum, load| sum.saturating_add(load.longest()).saturating_add(OVERHEAD));
+    each.saturating_mul(suite.blocks)
 }
 
 /// The trials of `plan` from one on, judged by what trials of this run took beyond their loads' own lengths.
 pub fn left(suite: &Suite, plan: &[Planned], measured: &[Measurement], from_trial: u32) -> Duration {
-    let length = |load: &str| suite.load(load).map_or(Duration::ZERO, |l| l.warmup + l.duration);
+    let length = |load: &str| suite.load(load).map_or(Duration::ZERO, Load::longest);
     let over: Vec<f64> = measured
         .iter()
         .filter(|m| m.error.is_none())

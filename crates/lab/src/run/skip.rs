@@ -49,6 +49,7 @@ fn no_rate(load: &Load, rate: Option<f64>) -> Option<TrialError> {
     let whose = match of {
         RateBase::Slowest => "no product",
         RateBase::Own => "this product never",
+        RateBase::Direct => "the direct path never",
     };
     Some(TrialError {
         stage: "rate".to_owned(),

@@ -143,6 +143,9 @@ fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
         origin: None,
         usage: Vec::new(),
         findings: Vec::new(),
+        points: Vec::new(),
+        warmup: None,
+        search: None,
     }
 }
 

@@ -25,6 +25,7 @@ mod product_wire;
 mod schema;
 mod shape;
 mod suite;
+mod suite_load;
 mod suite_wire;
 mod suite_write;
 

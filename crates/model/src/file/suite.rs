@@ -6,15 +6,10 @@ use std::path::Path;
 use super::errors::{Errors, listed, suggestion};
 use super::http::{is_field_value, is_token};
 use super::locate::{self, Lines, child, item};
-use super::suite_wire::{
-    EntryName, ExpectTable, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable,
-    WorkloadTable,
-};
-use super::{Catalogue, NAME_WANTED, is_name, schema, shape};
+use super::suite_wire::{EntryName, ExpectTable, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable, WorkloadTable};
+use super::{Catalogue, NAME_WANTED, is_name, schema, shape, suite_load};
 use crate::InputError;
-use crate::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Scale, ScaleOverride, Suite, Tls, Workload,
-};
+use crate::suite::{Entry, EntryPattern, Expect, Protocol, Request, Scale, ScaleOverride, Suite, Tls, Workload};
 
 /// Largest generated body: it is held in memory, once a connection.
 const LARGEST_BODY: u64 = 64 << 20;
@@ -57,10 +52,12 @@ impl Reader<'_, '_> {
         let before = self.errors.count();
         let entries = self.entries(&head.products, head.profile.as_deref());
         let entries_are_whole = self.errors.count() == before;
-        let workloads: Vec<Workload> =
-            file.workload.into_iter().enumerate().map(|(index, table)| self.workload(index, table)).collect();
-        let loads = self.loads(file.load);
-        let scales = self.scales(file.scale, &entries, entries_are_whole, &workloads);
+        let load_names: Vec<String> = file.load.iter().map(|table| table.name.clone()).collect();
+        let workloads: Vec<Workload> = (file.workload.into_iter().enumerate())
+            .map(|(index, table)| self.workload(index, table, &load_names, entries_are_whole.then_some(&entries)))
+            .collect();
+        let loads = suite_load::loads(file.load, &workloads, self.errors);
+        let scales = self.scales(file.scale, &entries, entries_are_whole, &workloads, &load_names);
         Suite {
             name: head.name.unwrap_or_else(|| self.name_of_file(source_name)),
             title: head.title,
@@ -173,8 +170,21 @@ impl Reader<'_, '_> {
         entries
     }
 
-    fn workload(&mut self, index: usize, table: WorkloadTable) -> Workload {
+    fn workload(
+        &mut self,
+        index: usize,
+        table: WorkloadTable,
+        loads: &[String],
+        entries: Option<&Vec<Entry>>,
+    ) -> Workload {
         let path = item("workload", index);
+        let known: Vec<&str> = loads.iter().map(String::as_str).collect();
+        self.known(&child(&path, "loads"), "load", table.loads.as_deref(), &known);
+        let products: Option<Vec<EntryPattern>> =
+            table.products.as_ref().map(|some| some.iter().map(|EntryName(text)| EntryPattern::of(text)).collect());
+        if let Some(entries) = entries {
+            self.known_entries(&child(&path, "products"), products.as_deref(), entries);
+        }
         for (name, values) in &table.headers.0 {
             let path = child(&child(&path, "headers"), name);
             if !is_token(name) {
@@ -203,6 +213,19 @@ impl Reader<'_, '_> {
             protocol: table.protocol,
             request,
             expect: expect(&table.expect),
+            loads: table.loads,
+            products,
+        }
+    }
+
+    fn known_entries(&mut self, path: &str, found: Option<&[EntryPattern]>, entries: &[Entry]) {
+        for (index, pattern) in found.into_iter().flatten().enumerate() {
+            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
+                let names: Vec<String> =
+                    entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile)).collect();
+                let found = format!("the suite has no product {:?}", pattern.to_string());
+                self.errors.add(&item(path, index), found, listed(names.iter().map(String::as_str)));
+            }
         }
     }
 
@@ -234,78 +257,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn loads(&mut self, tables: Vec<LoadTable>) -> Vec<Load> {
-        let kinds: Vec<(String, Kind)> = tables.iter().map(|table| (table.name.clone(), table.kind)).collect();
-        let mut loads = Vec::with_capacity(tables.len());
-        for (index, table) in tables.into_iter().enumerate() {
-            loads.push(Load {
-                title: table.title.clone().unwrap_or_else(|| table.name.clone()),
-                kind: self.load_kind(&kinds, index, &table),
-                name: table.name,
-                connections: table.connections,
-                streams: table.streams,
-                warmup: table.warmup.0,
-                duration: table.duration.0,
-                timeout: table.timeout.0,
-            });
-        }
-        loads
-    }
-
-    fn load_kind(&mut self, kinds: &[(String, Kind)], index: usize, table: &LoadTable) -> LoadKind {
-        let path = item("load", index);
-        if table.kind == Kind::Closed {
-            for (key, given) in [("rate", table.rate.is_some()), ("arrivals", table.arrivals.is_some())] {
-                if given {
-                    let found = format!("a closed load has no {key}: each connection sends when its last answer came");
-                    self.errors.add(&child(&path, key), found, format!("kind = \"open\", or no {key}"));
-                }
-            }
-            return LoadKind::Closed;
-        }
-        let rate = match &table.rate {
-            Some(RateValue::Fixed(rate)) => RateSpec::Fixed(rate.per_second()),
-            Some(RateValue::Share(share)) => {
-                self.check_base(kinds, index, &share.load);
-                RateSpec::Share { share: share.share, of: share.of, load: share.load.clone() }
-            }
-            None => {
-                let wanted =
-                    "rate = 5000, or rate = { share = 0.5, of = \"slowest\", load = \"<an earlier closed load>\" }";
-                self.errors.add(&child(&path, "rate"), "missing: an open load needs a rate", wanted);
-                RateSpec::Fixed(1.0)
-            }
-        };
-        LoadKind::Open { rate, arrivals: table.arrivals.unwrap_or(Arrivals::Constant) }
-    }
-
-    /// A share refers to a closed load that has been run by then.
-    fn check_base(&mut self, kinds: &[(String, Kind)], index: usize, base: &str) {
-        let path = child(&child(&item("load", index), "rate"), "load");
-        let earlier = || kinds[..index].iter().filter(|(_, kind)| *kind == Kind::Closed).map(|(name, _)| name.as_str());
-        let wanted = match earlier().next() {
-            None => "the name of a closed load that stands before this one".to_owned(),
-            Some(_) => format!("a closed load that stands before this one: {}", listed(earlier())),
-        };
-        let found = match kinds.iter().position(|(name, _)| name == base) {
-            None => {
-                let near = suggestion(base, kinds.iter().map(|(name, _)| name.as_str()));
-                format!("there is no load {base:?}{near}")
-            }
-            Some(at) if at == index => "a load cannot be a share of itself".to_owned(),
-            Some(at) if at > index => format!("the load {base:?} comes later"),
-            Some(at) if kinds[at].1 == Kind::Open => format!("the load {base:?} is open, and finds no capacity"),
-            Some(_) => return,
-        };
-        self.errors.add(&path, found, wanted);
-    }
-
     fn scales(
         &mut self,
         tables: ScaleTables,
         entries: &[Entry],
         entries_are_whole: bool,
         workloads: &[Workload],
+        loads: &[String],
     ) -> BTreeMap<Scale, ScaleOverride> {
         let mut scales = BTreeMap::new();
         for (scale, table) in [(Scale::Smoke, tables.smoke), (Scale::Fit, tables.fit), (Scale::Full, tables.full)] {
@@ -319,6 +277,8 @@ impl Reader<'_, '_> {
             }
             let names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
             self.known(&child(&path, "workloads"), "workload", table.workloads.as_deref(), &names);
+            let names: Vec<&str> = loads.iter().map(String::as_str).collect();
+            self.known(&child(&path, "loads"), "load", table.loads.as_deref(), &names);
             scales.insert(scale, scale_override(table));
         }
         scales
@@ -340,6 +300,8 @@ fn scale_override(table: ScaleTable) -> ScaleOverride {
         blocks: table.blocks,
         products: table.products,
         workloads: table.workloads,
+        loads: table.loads,
+        requests: table.requests,
         warmup: table.warmup.map(Into::into),
         duration: table.duration.map(Into::into),
     }

@@ -159,6 +159,14 @@ pub(super) struct WorkloadTable {
     /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
     #[serde(default, skip_serializing_if = "ExpectTable::is_empty")]
     pub expect: ExpectTable,
+    /// The loads it runs under. Left out, all of the suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub loads: Option<Vec<String>>,
+    /// The suite's products that it is asked of: `name`, or `name:profile`. Left out, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub products: Option<Vec<EntryName>>,
 }
 
 fn http11() -> Protocol {
@@ -204,11 +212,33 @@ pub(super) struct LoadTable {
     /// One line for people. Left out, it is the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Closed: each connection sends when its last answer came. Open: requests are due at times fixed beforehand.
+    /// Closed: each connection sends when its last answer came. Open: requests are due at times fixed beforehand. Count:
+    /// closed, until so many requests were sent. Search: the highest open rate that meets an objective.
     pub kind: Kind,
-    /// Open loads only: requests a second, or a share of what an earlier closed load found.
+    /// Loads of kind `count` only: requests in all. The load's `duration` is the time they may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests: Option<u64>,
+    /// Loads of kind `search` only: what has to hold, such as `p99<5ms, errors<0.1%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub objective: Option<String>,
+    /// Open loads only: requests a second, or a share of what an earlier closed load found, or a list of rates by
+    /// workload and product.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateValue>,
+    /// Measure the load so many times, one after another, without a restart of the product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub rounds: Option<u32>,
+    /// Open loads only: measure at these multiples of the rate, one after another, without a restart of the product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2))]
+    pub shares: Option<Vec<f64>>,
+    /// Measure over so many connections, one after another, without a restart of the product. The most are `connections`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2))]
+    pub connection_counts: Option<Vec<u32>>,
     /// Open loads only: how due times are spaced. Left out, `constant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
@@ -219,6 +249,13 @@ pub(super) struct LoadTable {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub streams: u32,
+    /// Warm the product up until what it carries each second keeps its level, for so long at most; then comes `warmup`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-weir-positive" = true))]
+    pub steady: Option<HumanDuration>,
+    /// Open loads only: it is meant to be more than can be carried, so that being late is no finding.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub saturating: bool,
     /// Time before the measured window, not measured.
     pub warmup: HumanDuration,
     /// Length of the measured window.
@@ -246,6 +283,21 @@ pub(super) enum Kind {
     Closed,
     /// Requests are due at times fixed beforehand, whatever the answers do.
     Open,
+    /// Closed, until so many requests were sent.
+    Count,
+    /// The highest open rate that meets an objective.
+    Search,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Kind::Closed => "closed",
+            Kind::Open => "open",
+            Kind::Count => "count",
+            Kind::Search => "search",
+        }
+    }
 }
 
 /// An open load's rate.
@@ -256,6 +308,21 @@ pub(super) enum RateValue {
     Fixed(Rate),
     /// A share of a capacity that an earlier load of the suite found.
     Share(ShareTable),
+    /// Rates by workload and product. What is not named is not run.
+    Table(#[schemars(length(min = 1))] Vec<TableRateTable>),
+}
+
+/// The rate of one workload, of one product or of all that have none of their own.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableRateTable {
+    /// Name of a workload of the suite.
+    pub workload: String,
+    /// Name of a product. Left out, every product that has no rate of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product: Option<String>,
+    /// Requests a second.
+    pub rate: Rate,
 }
 
 /// A share of a capacity that an earlier load of the suite found, per workload.
@@ -268,7 +335,8 @@ pub(super) struct ShareTable {
         extend("exclusiveMinimum" = 0, "x-weir-wanted" = "a share of more than 0 and at most 1.5, such as 0.5")
     )]
     pub share: f64,
-    /// `slowest`: one rate, offered alike to all. `own`: each product's own capacity.
+    /// `slowest`: one rate, offered alike to all. `own`: each product's own capacity. `direct`: what client and origin
+    /// carry without a product, offered alike to all.
     pub of: RateBase,
     /// Name of an earlier closed load.
     pub load: String,
@@ -311,6 +379,14 @@ pub(super) struct ScaleTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub workloads: Option<Vec<String>>,
+    /// Only these loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub loads: Option<Vec<String>>,
+    /// Requests of every load of kind `count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests: Option<u64>,
     /// Warm-up of every load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<HumanDuration>,

@@ -6,9 +6,10 @@ use super::http::{Headers, Method};
 use super::suite::generated_body;
 use super::suite_wire::{
     EntryName, ExpectTable, Head, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile,
-    TlsTable, WorkloadTable,
+    TableRateTable, TlsTable, WorkloadTable,
 };
-use crate::suite::{Entry, Load, LoadKind, RateSpec, Scale, ScaleOverride, Suite, Tls, Workload};
+use crate::Condition;
+use crate::suite::{Entry, Load, LoadKind, RateSpec, Scale, ScaleOverride, Series, Suite, TableRate, Tls, Workload};
 use crate::units::{ByteCount, Rate};
 
 impl Suite {
@@ -73,6 +74,8 @@ fn workload(workload: &Workload) -> WorkloadTable {
             size: workload.expect.size.map(ByteCount),
             hash: workload.expect.hash.map(|hash| format!("{hash:016x}")),
         },
+        loads: workload.loads.clone(),
+        products: workload.products.as_ref().map(|some| some.iter().map(|one| EntryName(one.to_string())).collect()),
     };
     if request.body.is_empty() {
         return table;
@@ -96,20 +99,33 @@ fn workload(workload: &Workload) -> WorkloadTable {
 fn load(load: &Load) -> LoadTable {
     let (kind, rate, arrivals) = match &load.kind {
         LoadKind::Closed => (Kind::Closed, None, None),
+        LoadKind::Count { .. } => (Kind::Count, None, None),
+        LoadKind::Search { .. } => (Kind::Search, None, None),
         LoadKind::Open { rate, arrivals } => (Kind::Open, rate_value(rate), Some(*arrivals)),
     };
     LoadTable {
         name: load.name.clone(),
         title: Some(load.title.clone()),
         kind,
+        requests: if let LoadKind::Count { requests } = load.kind { Some(requests) } else { None },
+        objective: if let LoadKind::Search { objective } = &load.kind { Some(objective_text(objective)) } else { None },
         rate,
+        rounds: if let Series::Rounds(rounds) = load.series { Some(rounds) } else { None },
+        shares: if let Series::Shares(shares) = &load.series { Some(shares.clone()) } else { None },
+        connection_counts: if let Series::Connections(counts) = &load.series { Some(counts.clone()) } else { None },
         arrivals,
+        steady: load.steady.map(Into::into),
+        saturating: load.saturating,
         connections: load.connections,
         streams: load.streams,
         warmup: load.warmup.into(),
         duration: load.duration.into(),
         timeout: load.timeout.into(),
     }
+}
+
+fn objective_text(objective: &[Condition]) -> String {
+    objective.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn rate_value(rate: &RateSpec) -> Option<RateValue> {
@@ -119,6 +135,13 @@ fn rate_value(rate: &RateSpec) -> Option<RateValue> {
         RateSpec::Share { share, of, load } => {
             Some(RateValue::Share(ShareTable { share: *share, of: *of, load: load.clone() }))
         }
+        RateSpec::Table(rows) => {
+            let row = |row: &TableRate| {
+                let rate = Rate::new(row.rate).ok()?;
+                Some(TableRateTable { workload: row.workload.clone(), product: row.product.clone(), rate })
+            };
+            Some(RateValue::Table(rows.iter().filter_map(row).collect()))
+        }
     }
 }
 
@@ -127,6 +150,8 @@ fn scale(scale: &ScaleOverride) -> ScaleTable {
         blocks: scale.blocks,
         products: scale.products.clone(),
         workloads: scale.workloads.clone(),
+        loads: scale.loads.clone(),
+        requests: scale.requests,
         warmup: scale.warmup.map(Into::into),
         duration: scale.duration.map(Into::into),
     }

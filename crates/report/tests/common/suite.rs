@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_model::suite::{Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Suite, Tls, Workload};
+use weir_model::suite::{
+    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateSpec, Request, Series, Suite, Tls, Workload,
+};
 
 use super::{BLOCKS, PRODUCTS, WINDOW_S};
 
@@ -48,6 +50,8 @@ fn workload(name: &str, title: &str, size: u64) -> Workload {
             body: Vec::new(),
         },
         expect: Expect { status: Some(200), size: Some(size), hash: None, headers: vec![] },
+        loads: None,
+        products: None,
     }
 }
 
@@ -57,7 +61,10 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         title: title.to_string(),
         kind,
         connections,
+        series: Series::Once,
         streams: 1,
+        steady: None,
+        saturating: false,
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),
         timeout: Duration::from_secs(5),

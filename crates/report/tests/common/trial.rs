@@ -239,6 +239,9 @@ fn measurement(
         origin: None,
         usage: if proxied { vec![usage] } else { Vec::new() },
         findings: Vec::new(),
+        points: Vec::new(),
+        warmup: None,
+        search: None,
         case,
     }
 }
