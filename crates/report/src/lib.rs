@@ -17,6 +17,7 @@ pub mod number;
 mod page;
 pub mod palette;
 mod plan;
+pub mod published;
 pub mod run;
 mod series;
 pub mod shaped;

@@ -10,6 +10,7 @@ use crate::chart::{Chart, data, png, svg};
 use crate::charts::{self, SectionCharts};
 use crate::error::ReportError;
 use crate::page::{self, Drawing};
+use crate::published::{Published, published};
 use crate::run::load_run;
 use crate::summary::summary;
 use crate::{markdown, summary_csv};
@@ -56,6 +57,7 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     let sections = summary.sections.iter();
     let mut drawn: Vec<SectionCharts> =
         sections.map(|section| charts::of_section(&loaded, section, &mut broken)).collect();
+    let published = published(&loaded, &summary, &mut broken);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
     summary.broken.append(&mut broken);
     let overview = match drawn.as_mut_slice() {
@@ -68,14 +70,19 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
         summary: &summary,
         overview: overview.as_ref(),
         sections: summary.sections.iter().zip(&drawn).collect(),
+        published: published.as_ref(),
     };
     let new = folder_beside(run)?;
-    let all: Vec<&Chart> =
-        overview.iter().chain(drawn.iter().flat_map(|charts| charts.main.iter().chain(&charts.room))).collect();
+    let of_sections = drawn.iter().flat_map(|charts| charts.main.iter().chain(&charts.room));
+    let of_published = published.iter().flat_map(Published::charts);
+    let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_published).collect();
     let names = write_charts(&all, new.path(), options)?;
     write(&new.path().join("report.html"), page::draw(&drawing)?.as_bytes())?;
     write(&new.path().join("report.md"), markdown::draw(&drawing).as_bytes())?;
     write(&new.path().join("summary.csv"), &summary_csv::draw(&summary)?)?;
+    for (file, text) in published.iter().flat_map(Published::files) {
+        write_below(new.path(), file, text)?;
+    }
     let folder = run.join(FOLDER);
     replace(run, new, &folder)?;
     Ok(Made {
@@ -108,6 +115,15 @@ fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), Repo
     }
     let new = new.keep();
     fs::rename(&new, folder).map_err(|error| ReportError::io(folder, "rename to", error))
+}
+
+/// Writes a file in a folder of the report, which is made when it is not there.
+fn write_below(report: &Path, file: &str, text: &str) -> Result<(), ReportError> {
+    let path = report.join(file);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| ReportError::io(folder, "make", error))?;
+    }
+    write(&path, text.as_bytes())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {

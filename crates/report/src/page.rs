@@ -8,6 +8,7 @@ use crate::charts::SectionCharts;
 use crate::error::ReportError;
 use crate::files::{self, Rendered};
 use crate::number::count;
+use crate::published::{Block, Published, draw as published};
 use crate::run::Run;
 use crate::summary::{Section, Summary};
 use crate::tables::{self, html};
@@ -18,6 +19,7 @@ pub(crate) struct Drawing<'a> {
     pub summary: &'a Summary,
     pub overview: Option<&'a Chart>,
     pub sections: Vec<(&'a Section, &'a SectionCharts)>,
+    pub published: Option<&'a Published>,
 }
 
 #[derive(Template)]
@@ -30,6 +32,9 @@ struct Page<'a> {
     head_table: String,
     head_chart: Option<ChartBlock<'a>>,
     sections: Vec<SectionBlock<'a>>,
+    /// For the contents.
+    published_blocks: &'a [Block],
+    published: String,
     findings: Option<String>,
     broken: Option<String>,
     environment: Option<(String, String)>,
@@ -99,6 +104,8 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
         head_table,
         head_chart: drawing.overview.map(block),
         sections,
+        published_blocks: drawing.published.map_or(&[], |published| &published.blocks),
+        published: drawing.published.map(published::html).transpose()?.unwrap_or_default(),
         findings: table(!summary.findings.is_empty(), tables::findings(&summary.findings))?,
         broken: table(!summary.broken.is_empty(), tables::broken_files(&summary.broken))?,
         doctor_remarks: drawing.run.environment.as_ref().map_or(0, |environment| environment.doctor.len()),
@@ -107,6 +114,15 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
         trials,
     };
     page.render().map_err(|error| ReportError::draw("report.html", error))
+}
+
+/// A chart as the page has it.
+///
+/// # Errors
+///
+/// Only when the template is wrong.
+pub(crate) fn chart(chart: &Chart) -> Result<String, ReportError> {
+    block(chart).render().map_err(|error| ReportError::draw(&chart.name, error))
 }
 
 fn block(chart: &Chart) -> ChartBlock<'_> {

@@ -57,15 +57,29 @@ fn add_bars(plot: &mut Plot, bars: &Bars) {
         if bars.stacked { group.bars.iter().map(|bar| bar.value).sum() } else { ends.fold(0.0, f64::max) }
     });
     // Room on the right for the numbers at the ends of the bars.
-    let high = most.fold(0.0, f64::max) * 1.18;
+    let most = most.fold(0.0, f64::max);
+    let high = most * 1.18;
     let places = Places::of(bars);
     let labels = bars.groups.iter().map(|group| escape(&group.label)).collect();
     let x = PlotAxis::new().title(escape(&bars.value.words())).tick_format(",~r").auto_margin(true);
-    let x = x.range(AxisRange::new(0.0, if high > 0.0 { high } else { 1.0 }));
+    let x = match bars.value.scale {
+        Scale::Log => logarithmic(x, bars),
+        Scale::Linear | Scale::Percentile => x.range(AxisRange::new(0.0, if high > 0.0 { high } else { 1.0 })),
+    };
     let y = PlotAxis::new().tick_values(places.middles.clone()).tick_text(labels).auto_margin(true).show_grid(false);
     let y = y.zero_line(false).range(AxisRange::new(places.end, -0.7));
     let mode = if bars.stacked { BarMode::Stack } else { BarMode::Overlay };
     plot.set_layout(layout(x, y, bars_height(bars)).bar_mode(mode).hover_mode(HoverMode::Closest));
+}
+
+/// A logarithmic axis for bars: it has no 0, so they begin at a power of ten.
+fn logarithmic(axis: PlotAxis, bars: &Bars) -> PlotAxis {
+    let all = || bars.groups.iter().flat_map(|group| &group.bars);
+    let least = all().map(|bar| bar.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let most = all().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high)).fold(0.0, f64::max);
+    let (low, high) = if least <= most { (least.log10().floor(), most.log10()) } else { (0.0, 1.0) };
+    // Room on the right for the numbers at the ends of the bars.
+    axis.type_(AxisType::Log).range(AxisRange::new(low, high + (high - low) * 0.15)).tick_format(",~r").n_ticks(12)
 }
 
 fn bars_height(bars: &Bars) -> usize {

@@ -2,6 +2,10 @@
 
 mod bars;
 mod latency;
+pub(crate) mod published;
+mod published_bars;
+mod published_lines;
+mod published_resources;
 mod resources;
 mod timeline;
 

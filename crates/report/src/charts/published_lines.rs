@@ -1,0 +1,143 @@
+//! A document's curves with this run's numbers: latency by percentile, and a metric round after round.
+
+use weir_model::suite::Entry;
+
+use super::latency::{curve, merged};
+use super::published::{Original, Originals};
+use super::style;
+use crate::chart::axis::{Axis, Scale};
+use crate::chart::{Chart, Dash, Kind, Line, Lines};
+use crate::number::Unit;
+use crate::palette::lighter;
+use crate::published::document::places;
+use crate::published::layout::tail;
+use crate::published::ours::OwnCase;
+use crate::published::quantity::size_of;
+use crate::published::variant::Variant;
+use crate::run::Broken;
+
+/// How much white the last case of a product has in it, where several are drawn.
+const PALEST: f64 = 0.65;
+
+/// Latency by percentile, a line an entry; of several cases a line an entry and case, and then of the first profile alone:
+/// twice as many lines would be told apart by nobody.
+pub(super) fn percentiles(
+    originals: &Originals<'_>,
+    original: Original<'_>,
+    broken: &mut Vec<Broken>,
+) -> Option<Chart> {
+    let (ours, layout) = (originals.ours, original.layout);
+    let all = places(ours, originals.source, layout.order, &|case| layout.holds(case));
+    let mut cases: Vec<&str> = Vec::new();
+    for (case, _) in &all {
+        if !cases.contains(&case.name) {
+            cases.push(case.name);
+        }
+    }
+    let one_profile = cases.len() > 1 && ours.profiles.len() > 1;
+    let first = |entry: &Entry| ours.profiles.first().and_then(|p| ours.entry(&entry.product, p)) == Some(entry);
+    let size = original.picture.and_then(|picture| size_of(&picture.y_unit)).unwrap_or(Unit::MILLIS.size);
+    let mut series = Vec::new();
+    for (case, entry) in all.into_iter().filter(|(_, entry)| !one_profile || first(entry)) {
+        if let Some((histogram, us)) = merged(ours.run, case.section, entry, broken) {
+            let points = curve(&histogram, us).into_iter().map(|(p, us)| (p, us / size)).collect();
+            let place = cases.iter().position(|name| *name == case.name).unwrap_or(0);
+            series.push(line(originals, case, entry, (place, cases.len()), points));
+        }
+    }
+    let unit = original.picture.map_or_else(|| "ms".to_string(), |picture| picture.y_unit.clone());
+    let mut notes = vec![
+        "Latency is due to answered. Histograms of all blocks that count, added up; a curve ends where fewer than ten samples \
+         lie beyond."
+            .to_string(),
+    ];
+    if let (true, Some(profile)) = (one_profile, ours.profiles.first()) {
+        notes.push(format!("Of the profile {profile}; the others are in the pictures of one case."));
+    }
+    notes.push(originals.scaled.to_string());
+    (!series.is_empty()).then(|| Chart {
+        name: original.name(),
+        title: format!("{}: this run", original.title()),
+        subtitle: original.subtitle("Less is better."),
+        alt: format!(
+            "Latency over percentile of {}.",
+            series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(", ")
+        ),
+        notes,
+        kind: Kind::Lines(Lines {
+            x: Axis {
+                label: "Share of requests answered within".to_string(),
+                unit: String::new(),
+                scale: Scale::Percentile,
+            },
+            y: Axis { label: "Latency".to_string(), unit, scale: original.scale() },
+            series,
+            rules: Vec::new(),
+        }),
+    })
+}
+
+fn line(
+    originals: &Originals<'_>,
+    case: &OwnCase<'_>,
+    entry: &Entry,
+    (place, of): (usize, usize),
+    points: Vec<(f64, f64)>,
+) -> Line {
+    let run = originals.ours.run;
+    let (look, dash) = style(run, entry);
+    let shade = if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 };
+    Line {
+        name: if of < 2 { run.label_of(entry) } else { format!("{} {}", run.label_of(entry), tail(case.name)) },
+        part: String::new(),
+        colour: lighter(&look.colour, shade),
+        // Every other case is dashed, so that a product's lines are told apart by more than their shade.
+        dash: if of > 1 && place % 2 == 1 { Dash::Dotted } else { dash },
+        pieces: vec![points],
+    }
+}
+
+/// A metric against the round, a line an entry: medians over blocks.
+pub(super) fn rounds(originals: &Originals<'_>, original: Original<'_>) -> Option<Chart> {
+    let (ours, layout) = (originals.ours, original.layout);
+    let metric = layout.metrics.first()?;
+    let unit = originals.source.results(metric).next()?.unit.clone();
+    let size = size_of(&unit)?;
+    let mut series = Vec::new();
+    for (case, entry) in places(ours, originals.source, layout.order, &|case| layout.holds(case)) {
+        let (look, dash) = style(ours.run, entry);
+        let point = |round: u32| {
+            let estimate = ours.estimate(case, Variant::Round(round), entry, metric)?;
+            Some((f64::from(round), estimate.value / size))
+        };
+        let points: Vec<(f64, f64)> = (1..=case.rounds()).filter_map(point).collect();
+        if !points.is_empty() {
+            series.push(Line {
+                name: ours.run.label_of(entry),
+                part: String::new(),
+                colour: look.colour,
+                dash,
+                pieces: vec![points],
+            });
+        }
+    }
+    (!series.is_empty()).then(|| Chart {
+        name: original.name(),
+        title: original.title(),
+        subtitle: original.subtitle("A product that warms up carries more from round to round."),
+        alt: format!(
+            "{metric} over rounds of {}.",
+            series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(", ")
+        ),
+        notes: vec![
+            "Each point is one load; between them the product was not restarted. Medians over blocks.".to_string(),
+            originals.scaled.to_string(),
+        ],
+        kind: Kind::Lines(Lines {
+            x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
+            y: Axis { label: metric.clone(), unit, scale: Scale::Linear },
+            series,
+            rules: Vec::new(),
+        }),
+    })
+}

@@ -1,0 +1,119 @@
+//! What a document itself says that makes one of its figures no measure of the product.
+
+use super::super::facts::{Pair, Side};
+use super::{a_second, of_sides, share, sides};
+
+/// How close to what was offered a published rate is when it is that.
+const AS_OFFERED: f64 = 0.02;
+
+/// Rates that differ by more than this were not the same load.
+const SAME_RATE: f64 = 0.02;
+
+/// A share of errors from which on a rate counts other answers than the right ones.
+pub(in super::super) const MANY_ERRORS: f64 = 0.001;
+
+/// The published rate is the one that was asked for.
+pub(super) fn offered(pair: &Pair) -> Vec<String> {
+    if !pair.compared.higher_is_better {
+        return Vec::new();
+    }
+    of_sides(pair, |side| {
+        let offered = was_offered(side)?;
+        Some(format!(
+            "{} was asked for only {}: its published rate is what was offered, not what it carries",
+            side.title,
+            a_second(offered)
+        ))
+    })
+}
+
+/// What was offered, where the published rate says nothing else.
+fn was_offered(side: &Side) -> Option<f64> {
+    let (rate, offered) = (side.published.rate?, side.published.offered?);
+    (rate >= offered * (1.0 - AS_OFFERED)).then_some(offered)
+}
+
+/// Published answers that were errors.
+pub(super) fn errors(pair: &Pair) -> Vec<String> {
+    of_sides(pair, |side| {
+        let grave = side.published.errors.iter().filter(|(_, share)| *share >= MANY_ERRORS);
+        let words: Vec<String> = grave.map(|(what, of_all)| format!("{} {what}", share(*of_all))).collect();
+        (!words.is_empty())
+            .then(|| format!("of the published answers of {} {} counted as answers", side.title, words.join(" and ")))
+    })
+}
+
+/// A scheduling priority that the others did not have.
+pub(super) fn priority(pair: &Pair) -> Vec<String> {
+    of_sides(pair, |side| {
+        let nice = side.published.nice?;
+        Some(format!("{} was published at a lower scheduling priority (nice {nice})", side.title))
+    })
+}
+
+/// Latencies at different rates are of different loads.
+pub(super) fn rates_differ(pair: &Pair) -> Vec<String> {
+    let [Some(a), Some(b)] = sides(pair).map(|side| side.published.offered) else { return Vec::new() };
+    if pair.compared.higher_is_better || (a / b - 1.0).abs() <= SAME_RATE {
+        return Vec::new();
+    }
+    vec![format!(
+        "the published loads differ: {} of {} and {} of {}",
+        a_second(a),
+        pair.ahead.title,
+        a_second(b),
+        pair.behind.title
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    const SILENT: [String; 0] = [];
+
+    #[test]
+    fn a_rate_that_was_merely_offered_is_no_capacity() {
+        let mut pair = sample::silent();
+        pair.behind.published.offered = Some(10_100.0);
+        assert_eq!(
+            offered(&pair),
+            ["Birch was asked for only 10,100/s: its published rate is what was offered, not what it carries"]
+        );
+        pair.behind.published.offered = Some(12_000.0);
+        assert_eq!(offered(&pair), SILENT);
+        let mut latency = sample::of_latency();
+        latency.behind.published.offered = Some(10_100.0);
+        assert_eq!(offered(&latency), SILENT);
+    }
+
+    #[test]
+    fn published_errors_are_named() {
+        let mut pair = sample::silent();
+        pair.ahead.published.errors =
+            vec![("of status 502".to_string(), 0.107), ("that timed out".to_string(), 0.0001)];
+        assert_eq!(errors(&pair), ["of the published answers of Alder 11 % of status 502 counted as answers"]);
+        pair.ahead.published.errors.remove(0);
+        assert_eq!(errors(&pair), SILENT);
+    }
+
+    #[test]
+    fn a_lower_priority_is_named() {
+        let mut pair = sample::silent();
+        assert_eq!(priority(&pair), SILENT);
+        pair.behind.published.nice = Some(5.0);
+        assert_eq!(priority(&pair), ["Birch was published at a lower scheduling priority (nice 5)"]);
+    }
+
+    #[test]
+    fn latencies_at_different_rates_are_of_different_loads() {
+        let mut pair = sample::of_latency();
+        pair.ahead.published.offered = Some(10_000.0);
+        assert_eq!(rates_differ(&pair), SILENT);
+        pair.behind.published.offered = Some(200_000.0);
+        assert_eq!(rates_differ(&pair), ["the published loads differ: 10,000/s of Alder and 200,000/s of Birch"]);
+        pair.behind.published.offered = Some(10_100.0);
+        assert_eq!(rates_differ(&pair), SILENT);
+    }
+}

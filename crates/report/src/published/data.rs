@@ -1,0 +1,269 @@
+//! The published figures, as they are built in from `suites/published/`: one row a number, found by suite. `README.md`
+//! beside them says what the columns mean. Knows the files, nothing of a run.
+
+use std::sync::LazyLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::layout::{Layout, PictureLayout, Shape, TableLayout};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/published");
+
+static ALL: LazyLock<Library> = LazyLock::new(|| Library::parse(&read_built_in).unwrap_or_default());
+
+/// Everything that is published of one suite.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// One row a number.
+    pub figures: Vec<Figure>,
+    /// What was measured, in the document's order.
+    pub products: Vec<Measured>,
+    /// What the pictures' axes are.
+    pub pictures: Vec<Picture>,
+    /// Where it all comes from; the first is the one that was published, others are scripts beside it.
+    pub documents: Vec<Document>,
+    /// How its tables are laid out.
+    pub tables: Vec<TableLayout>,
+    /// How its pictures are drawn.
+    pub drawings: Vec<PictureLayout>,
+    /// In whose shape a single measurement was printed.
+    pub shape: Option<Shape>,
+}
+
+/// One published number.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Figure {
+    /// The suite's name.
+    pub suite: String,
+    /// The workload's name; empty in a condition that holds for all.
+    pub case: String,
+    /// The product's name; empty in a condition that holds for all.
+    pub product: String,
+    /// What else differs, such as `4c` or `round 3`.
+    pub variant: String,
+    /// What was measured, or what was asked for.
+    pub kind: FigureKind,
+    /// What the number is.
+    pub metric: String,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Where it stands.
+    pub document: String,
+    /// On which line.
+    pub line: u32,
+    /// What a reader must know.
+    pub remark: String,
+}
+
+/// What was measured, or what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FigureKind {
+    /// Measured.
+    Result,
+    /// Asked for.
+    Condition,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Measured {
+    /// The suite's name.
+    pub suite: String,
+    /// weir's name of it.
+    pub product: String,
+    /// The document's.
+    pub called: String,
+    /// Empty: the document does not say.
+    pub version: String,
+}
+
+/// A published picture.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Picture {
+    /// The suite's name.
+    pub suite: String,
+    /// File name in the document.
+    pub picture: String,
+    /// What stands above it.
+    pub title: String,
+    /// What the vertical axis shows.
+    pub y_axis: String,
+    /// Its unit.
+    pub y_unit: String,
+    /// Its range, such as `0 to 80000`; empty: it has none.
+    pub y_range: String,
+    /// `linear`, `log` ...
+    pub y_scale: String,
+    /// Where it stands.
+    pub document: String,
+    /// On which line.
+    pub line: u32,
+}
+
+/// Where figures come from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Document {
+    /// The suite's name.
+    pub suite: String,
+    /// The name by which the other files refer to it.
+    pub document: String,
+    /// Its title.
+    pub title: String,
+    /// The state that was read.
+    pub address: String,
+}
+
+/// What is published of the suite of that name; `None` when nothing is.
+pub fn source(suite: &str) -> Option<Source> {
+    ALL.source(suite)
+}
+
+/// All files, read.
+#[derive(Debug, Default)]
+struct Library {
+    figures: Vec<Figure>,
+    products: Vec<Measured>,
+    pictures: Vec<Picture>,
+    documents: Vec<Document>,
+    layout: Layout,
+}
+
+impl Library {
+    /// Every file that `text` has, by name.
+    fn parse(text: &dyn Fn(&str) -> Option<&'static str>) -> Result<Library, String> {
+        let file = |name: &str| text(name).ok_or_else(|| format!("{name} is not there"));
+        let documents: Vec<Document> = rows("documents.csv", file("documents.csv")?)?;
+        let mut suites: Vec<&str> = documents.iter().map(|document| document.suite.as_str()).collect();
+        suites.dedup();
+        suites.sort_unstable();
+        suites.dedup();
+        let mut figures = Vec::new();
+        for suite in suites {
+            let name = format!("{suite}.csv");
+            figures.extend(rows::<Figure>(&name, file(&name)?)?);
+        }
+        let layout = toml::from_str(file("layout.toml")?).map_err(|error| format!("layout.toml: {error}"))?;
+        Ok(Library {
+            figures,
+            products: rows("products.csv", file("products.csv")?)?,
+            pictures: rows("pictures.csv", file("pictures.csv")?)?,
+            documents,
+            layout,
+        })
+    }
+
+    fn source(&self, suite: &str) -> Option<Source> {
+        let figures: Vec<Figure> = self.figures.iter().filter(|figure| figure.suite == suite).cloned().collect();
+        (!figures.is_empty()).then(|| Source {
+            figures,
+            products: self.products.iter().filter(|row| row.suite == suite).cloned().collect(),
+            pictures: self.pictures.iter().filter(|row| row.suite == suite).cloned().collect(),
+            documents: self.documents.iter().filter(|row| row.suite == suite).cloned().collect(),
+            tables: self.layout.tables(suite),
+            drawings: self.layout.pictures(suite),
+            shape: self.layout.shape(suite),
+        })
+    }
+}
+
+impl Source {
+    /// What the document calls a product.
+    pub fn called<'a>(&'a self, product: &'a str) -> &'a str {
+        let known = self.products.iter().find(|measured| measured.product == product);
+        known.map_or(product, |measured| measured.called.as_str())
+    }
+
+    /// The results of one metric.
+    pub fn results<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = &'a Figure> {
+        self.figures.iter().filter(move |figure| figure.kind == FigureKind::Result && figure.metric == metric)
+    }
+
+    /// A result by all that names it.
+    pub fn result(&self, case: &str, product: &str, variant: &str, metric: &str) -> Option<&Figure> {
+        self.figures.iter().find(|f| {
+            f.kind == FigureKind::Result
+                && f.metric == metric
+                && f.case == case
+                && f.product == product
+                && f.variant == variant
+        })
+    }
+
+    /// What was asked for: the condition that is closest to the case, product and variant, where several hold.
+    pub fn condition(&self, case: &str, product: &str, variant: &str, metric: &str) -> Option<&Figure> {
+        let holds = |own: &str, asked: &str| own.is_empty() || own == asked;
+        let exact = |f: &Figure| {
+            usize::from(f.case == case) + usize::from(f.product == product) + usize::from(f.variant == variant)
+        };
+        self.figures
+            .iter()
+            .filter(|f| f.kind == FigureKind::Condition && f.metric == metric)
+            .filter(|f| holds(&f.case, case) && holds(&f.product, product) && holds(&f.variant, variant))
+            .max_by_key(|f| exact(f))
+    }
+
+    /// Names of the cases that have a result, in the document's order.
+    pub fn cases(&self) -> Vec<&str> {
+        let mut cases: Vec<&str> = Vec::new();
+        for figure in self.figures.iter().filter(|figure| figure.kind == FigureKind::Result) {
+            if !cases.contains(&figure.case.as_str()) {
+                cases.push(&figure.case);
+            }
+        }
+        cases
+    }
+}
+
+fn read_built_in(name: &str) -> Option<&'static str> {
+    FILES.get_file(name).and_then(|file| file.contents_utf8())
+}
+
+fn rows<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, String> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    reader.deserialize().collect::<Result<Vec<T>, csv::Error>>().map_err(|error| format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_can_be_read() {
+        let library = Library::parse(&read_built_in).unwrap();
+        assert!(library.figures.len() > 1_000 && library.products.len() > 15 && library.pictures.len() > 25);
+        for suite in ["monolake", "easegress", "juno", "spring-cloud-gateway", "loggly"] {
+            let source = source(suite).unwrap();
+            assert!(!source.products.is_empty() && !source.documents.is_empty(), "{suite}");
+        }
+        assert!(source("quick").is_none() && source("").is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_broken_is_named() {
+        let missing = Library::parse(&|name| if name == "pictures.csv" { None } else { read_built_in(name) });
+        assert_eq!(missing.unwrap_err(), "pictures.csv is not there");
+        let broken =
+            Library::parse(&|name| if name == "products.csv" { Some("suite\nx\n") } else { read_built_in(name) });
+        assert!(broken.unwrap_err().starts_with("products.csv: "));
+        let unknown =
+            Library::parse(&|name| if name == "layout.toml" { Some("[[tabel]]") } else { read_built_in(name) });
+        assert!(unknown.unwrap_err().contains("tabel"));
+    }
+
+    #[test]
+    fn the_closest_condition_is_found() {
+        let source = source("monolake").unwrap();
+        let offered = |case, product| source.condition(case, product, "4c", "rate-offered").map(|f| f.value);
+        assert_eq!(offered("http-tiny", "nginx"), Some(210_000.0));
+        assert_eq!(offered("http-tiny", "nobody"), None);
+        assert_eq!(source.condition("http-tiny", "nginx", "4c", "cores").map(|f| f.value), Some(4.0));
+        assert_eq!(source.condition("http-tiny", "nginx", "16c", "cores").map(|f| f.value), Some(16.0));
+        assert_eq!(source.called("nginx"), "nginx");
+        assert_eq!(source.cases()[..2], ["http-tiny", "http-small"]);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a published figure's `variant` says, and which part of a measurement it belongs to.
+
+use weir_model::books::Books;
+use weir_model::load::LoadResult;
+use weir_model::record::{Measurement, Point, RoleUsage};
+
+/// Rates that differ by more than this are different points of a curve.
+const SAME_RATE: f64 = 0.01;
+
+/// What else differs between figures of one case and product.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Variant {
+    /// Nothing.
+    Whole,
+    /// `4c`: cores of the proxy's machine.
+    Cores(u32),
+    /// `round 3`: the third measurement without a restart.
+    Round(u32),
+    /// `50000 connections`: a point of a curve.
+    Connections(u32),
+    /// `10000 requests/s`: a point of a curve.
+    Rate(f64),
+    /// What has no counterpart in a measurement, such as a listing of processes.
+    Other,
+}
+
+/// One load of a measurement with what belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment<'a> {
+    pub load: &'a LoadResult,
+    pub origin: Option<&'a Books>,
+    pub usage: &'a [RoleUsage],
+}
+
+impl Variant {
+    pub fn parse(text: &str) -> Variant {
+        if text.is_empty() {
+            return Variant::Whole;
+        }
+        if let Some(cores) = text.strip_suffix('c').and_then(|number| number.parse().ok()) {
+            return Variant::Cores(cores);
+        }
+        if let Some(round) = text.strip_prefix("round ").and_then(|number| number.parse().ok()) {
+            return Variant::Round(round);
+        }
+        if let Some(connections) = text.strip_suffix(" connections").and_then(|number| number.parse().ok()) {
+            return Variant::Connections(connections);
+        }
+        let rate = text.strip_suffix(" requests/s").and_then(|number| number.parse().ok());
+        rate.map_or(Variant::Other, Variant::Rate)
+    }
+
+    /// The part of a measurement that it belongs to; `None` when there is none.
+    pub fn moment(self, measurement: &Measurement) -> Option<Moment<'_>> {
+        match self {
+            Variant::Whole | Variant::Cores(_) => Some(Moment {
+                load: measurement.load.as_ref()?,
+                origin: measurement.origin.as_ref(),
+                usage: &measurement.usage,
+            }),
+            Variant::Round(round) => point(measurement, |point| point.point == round),
+            Variant::Connections(connections) => point(measurement, |point| point.connections == connections),
+            Variant::Rate(rate) => point(measurement, |point| {
+                point.offered_rate.is_some_and(|offered| (offered / rate - 1.0).abs() <= SAME_RATE)
+            }),
+            Variant::Other => None,
+        }
+    }
+}
+
+fn point(measurement: &Measurement, wanted: impl Fn(&Point) -> bool) -> Option<Moment<'_>> {
+    let point = measurement.points.iter().find(|point| wanted(point))?;
+    Some(Moment { load: &point.load, origin: point.origin.as_ref(), usage: &point.usage })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_are_told_apart() {
+        let all = ["", "4c", "16c", "round 3", "200 connections", "5e3 requests/s", "top", "pid 34028", "c"]
+            .map(Variant::parse);
+        use Variant::{Connections, Cores, Other, Rate, Round, Whole};
+        assert_eq!(all, [Whole, Cores(4), Cores(16), Round(3), Connections(200), Rate(5e3), Other, Other, Other]);
+    }
+}
