@@ -69,6 +69,8 @@ pub enum Verb {
     Doctor(verbs::doctor::Args),
     /// Make the report of a run again, from its files alone
     Report(verbs::report::Args),
+    /// Say what changed between two runs, by how much, and how sure that is
+    Compare(verbs::compare::Args),
     /// Long help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),
     /// Print what a shell needs to complete verbs and flags

@@ -20,6 +20,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Suites(args) => verbs::suites::main(&args),
         args::Verb::Doctor(args) => verbs::doctor::main(&args),
         args::Verb::Report(args) => verbs::report::main(&args),
+        args::Verb::Compare(args) => verbs::compare::main(&args),
         args::Verb::Help(args) => verbs::help::main(&args),
         args::Verb::Completions(args) => verbs::completions::main(&args),
         args::Verb::Man(args) => verbs::man::main(&args),

@@ -58,6 +58,23 @@ pub fn configurations(run: &Run) -> Vec<Rendered> {
     all.into_iter().map(|(rendered, _)| rendered).collect()
 }
 
+/// The configuration of one trial: names of files and what stands in them, without ports and the paths of the trial's own
+/// folder, so that those of two runs can be compared.
+pub(crate) fn of_trial(run: &Run, trial: &crate::run::Trial) -> Vec<(String, String)> {
+    let folder = run.folder.join(&trial.folder).join(FOLDER);
+    let own = trial.folder.rsplit('/').next().unwrap_or_default();
+    let told = |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));
+    files(&folder).iter().filter_map(told).collect()
+}
+
+/// The text without a trial folder's name and the path that stands before it.
+fn without_folder(text: &str, own: &str) -> String {
+    let before_path = |c: char| !(c.is_whitespace() || matches!(c, '"' | '\'' | '=' | '(' | ','));
+    let mut parts: Vec<&str> = text.split(own).collect();
+    let last = parts.pop().unwrap_or_default();
+    parts.into_iter().map(|part| part.trim_end_matches(before_path)).chain([last]).collect()
+}
+
 /// The text without numbers of 4 or 5 digits after a colon: each trial listens elsewhere. Of one profile nothing else
 /// that looks so can differ, because templates are told only ports, folders, cores and connections.
 fn without_ports(text: &str) -> String {
@@ -133,7 +150,7 @@ fn without_pem(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{read_text, without_ports};
+    use super::{read_text, without_folder, without_ports};
 
     #[test]
     fn a_key_is_never_shown() {
@@ -151,6 +168,14 @@ mod tests {
         let remark = "(a certificate or key)";
         assert_eq!(shown(&both), Some(format!("a: |\n  {remark}\nb: \"{remark}\"\nc")));
         assert_eq!(shown("a -----BEGIN PRIVATE KEY-----\nMII"), Some(format!("a {remark}")));
+    }
+
+    #[test]
+    fn the_folder_of_a_trial_does_not_make_files_differ() {
+        let of =
+            |run: &str| format!("pid \"/srv/{run}/trials/1-a/product/x.pid\";\nroot=/srv/{run}/trials/1-a;\nthe end");
+        assert_eq!(without_folder(&of("one"), "1-a"), without_folder(&of("another"), "1-a"));
+        assert_eq!(without_folder("listen 1", "1-a"), "listen 1");
     }
 
     #[test]

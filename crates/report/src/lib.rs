@@ -8,6 +8,7 @@
 
 pub mod chart;
 pub mod charts;
+pub mod compare;
 mod error;
 mod files;
 mod hlog;

@@ -116,7 +116,7 @@ impl Plan {
 }
 
 /// A run's own file names products that may no longer be in any catalogue; so the file is its own catalogue.
-fn read_suite(file: &Path) -> Result<Suite, String> {
+pub(crate) fn read_suite(file: &Path) -> Result<Suite, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let named = |error: &dyn std::fmt::Display| error.to_string();
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| named(&error.message()))?;

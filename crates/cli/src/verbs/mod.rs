@@ -1,6 +1,7 @@
 //! One file per verb: flags in, a call, what came out.
 
 pub mod client;
+pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod help;

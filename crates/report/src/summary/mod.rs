@@ -18,6 +18,7 @@ use crate::run::{Broken, Run};
 
 pub(crate) use answer::headline;
 pub use metric::Metric;
+pub(crate) use metric::{answered, cpu_us_per_answer, proxy_usage};
 
 /// Version of [`Summary`].
 pub const SUMMARY_SCHEMA: u32 = 1;

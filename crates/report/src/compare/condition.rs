@@ -1,0 +1,174 @@
+//! What `--fail-if` says: a metric, and from what change for the worse on there is an alarm. Knows no run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use weir_model::InputError;
+use weir_model::file::{listed, suggestion};
+
+use super::Metric;
+
+/// What would be right where nothing like a condition was found.
+const WANTED: &str = "a metric and the change from which on it is an alarm, in per cent with its sign, such as \
+                      'capacity -5%', 'p99 +10%' or 'cpu +5%'";
+
+/// The most that anything may rise by, in per cent: beyond is a slip of the hand.
+const MOST: f64 = 100_000.0;
+
+/// One `--fail-if 'capacity -5%'`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(into = "String")]
+pub struct FailIf {
+    /// Whose change.
+    pub metric: Metric,
+    /// The change as a share of what was before, negative where less is worse: -0.05.
+    pub change: f64,
+}
+
+impl FailIf {
+    /// True when a ratio (after over before) is at least so bad.
+    pub fn reached(&self, ratio: f64) -> bool {
+        let bound = 1.0 + self.change;
+        if self.metric.higher_is_better() { ratio <= bound } else { ratio >= bound }
+    }
+
+    /// How large a change it asks about, as a ratio above 1.
+    pub(super) fn size(&self) -> f64 {
+        let bound = 1.0 + self.change;
+        bound.max(1.0 / bound)
+    }
+}
+
+impl FromStr for FailIf {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<FailIf, InputError> {
+        let text = text.trim();
+        let Some(at) = text.find(['-', '+', '\u{2212}']) else {
+            let what = if text.contains(['<', '>', '=']) {
+                "compares with a bound; here two runs are compared"
+            } else {
+                "has no change with a sign"
+            };
+            return Err(error(format!("{text:?} {what}"), WANTED));
+        };
+        let (name, change) = (text[..at].trim(), &text[at..]);
+        let metric = metric(name).ok_or_else(|| unknown(text, name))?;
+        let percent = percent(change).ok_or_else(|| {
+            let found = format!("in {text:?}: {change:?} is no change in per cent");
+            error(found, if metric.higher_is_better() { "-5%" } else { "+5%" })
+        })?;
+        let for_the_worse =
+            if metric.higher_is_better() { change.starts_with(['-', '\u{2212}']) } else { change.starts_with('+') };
+        if !for_the_worse {
+            let (right, more) = if metric.higher_is_better() { ('-', "more") } else { ('+', "less") };
+            let digits = change.trim_start_matches(['-', '+', '\u{2212}']).trim();
+            let found = format!("{text:?} would be an alarm when {metric} gets better: {more} of it is");
+            return Err(error(found, format!("{metric} {right}{digits}")));
+        }
+        if metric.higher_is_better() && percent >= 100.0 {
+            return Err(error(format!("in {text:?}: nothing can fall by {percent}%"), "less than 100%"));
+        }
+        let share = percent / 100.0;
+        Ok(FailIf { metric, change: if metric.higher_is_better() { -share } else { share } })
+    }
+}
+
+fn metric(name: &str) -> Option<Metric> {
+    let name = if name == "p99.9" { "p999" } else { name };
+    Metric::ALL.iter().find(|(_, known)| *known == name).map(|(metric, _)| *metric)
+}
+
+fn unknown(text: &str, name: &str) -> InputError {
+    let names = || Metric::ALL.iter().map(|(_, name)| *name);
+    match name {
+        "" => error(format!("{text:?} does not say what is compared"), WANTED),
+        _ => error(format!("in {text:?}: {name:?} is no metric{}", suggestion(name, names())), listed(names())),
+    }
+}
+
+/// Per cent without the sign: plain digits with a point, and `%`.
+fn percent(change: &str) -> Option<f64> {
+    let digits = change.trim_start_matches(['-', '+', '\u{2212}']).trim().strip_suffix('%')?.trim_end();
+    // Rust's own parser takes `inf`, `nan`, further signs and exponents; none of them is how a change is written.
+    let plain =
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    digits.parse::<f64>().ok().filter(|percent| plain && *percent <= MOST)
+}
+
+fn error(found: impl Into<String>, wanted: impl Into<String>) -> InputError {
+    InputError { source: "--fail-if".to_owned(), line: None, key: None, found: found.into(), wanted: wanted.into() }
+}
+
+impl fmt::Display for FailIf {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.metric.higher_is_better() { '-' } else { '+' };
+        // A share such as 0.07 is not exactly 7 per cent any more.
+        let percent = (self.change.abs() * 1e8).round() / 1e6;
+        write!(f, "{} {sign}{percent}%", self.metric)
+    }
+}
+
+impl From<FailIf> for String {
+    fn from(condition: FailIf) -> String {
+        condition.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        for (text, metric, change) in [
+            ("capacity -5%", Metric::Capacity, -0.05),
+            ("rate -0.5%", Metric::Rate, -0.005),
+            ("p99 +10%", Metric::P99, 0.1),
+            ("p999 +7%", Metric::P999, 0.07),
+            ("cpu +0%", Metric::Cpu, 0.0),
+            ("memory +250%", Metric::Memory, 2.5),
+        ] {
+            let condition: FailIf = text.parse().expect(text);
+            assert_eq!(condition.metric, metric);
+            assert!((condition.change - change).abs() < 1e-12, "{text}");
+            assert_eq!(condition.to_string(), text);
+        }
+        for text in ["capacity-5%", " capacity  - 5 % ", "capacity \u{2212}5%"] {
+            assert_eq!(text.parse::<FailIf>().expect(text).to_string(), "capacity -5%");
+        }
+        assert_eq!("p99.9 +5%".parse::<FailIf>().expect("p99.9").metric, Metric::P999);
+    }
+
+    #[test]
+    fn each_mistake_has_its_own_answer() {
+        for (text, found, right) in [
+            ("", "\"\" has no change with a sign", "such as 'capacity -5%'"),
+            ("capacity 5%", "\"capacity 5%\" has no change with a sign", "such as 'capacity -5%'"),
+            ("p99>5ms", "\"p99>5ms\" compares with a bound; here two runs are compared", "'p99 +10%'"),
+            ("-5%", "\"-5%\" does not say what is compared", "a metric and the change"),
+            ("capcity -5%", "\"capcity\" is no metric; did you mean \"capacity\"?", "one of capacity, rate, p50"),
+            ("capacity -5", "\"-5\" is no change in per cent", "right: -5%"),
+            ("capacity --5%", "\"--5%\" is no change in per cent", "right: -5%"),
+            ("p99 +inf%", "\"+inf%\" is no change in per cent", "right: +5%"),
+            ("capacity +5%", "would be an alarm when capacity gets better", "right: capacity -5%"),
+            ("p99 -5%", "would be an alarm when p99 gets better", "right: p99 +5%"),
+            ("capacity -100%", "nothing can fall by 100%", "less than 100%"),
+        ] {
+            let message = text.parse::<FailIf>().expect_err(text).to_string();
+            assert!(message.starts_with("--fail-if: "), "{message}");
+            assert!(message.contains(found) && message.contains(right), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_bound_itself_is_reached() {
+        let falls: FailIf = "capacity -5%".parse().expect("read");
+        assert!(falls.reached(0.95) && falls.reached(0.5) && !falls.reached(0.951) && !falls.reached(1.2));
+        let rises: FailIf = "p99 +10%".parse().expect("read");
+        assert!(rises.reached(1.2) && !rises.reached(1.09) && !rises.reached(0.5));
+        assert!((falls.size() - 1.0 / 0.95).abs() < 1e-12 && (rises.size() - 1.1).abs() < 1e-12);
+    }
+}
