@@ -37,6 +37,7 @@ fn workload(name: &str) -> Workload {
         expect: Expect::default(),
         loads: None,
         products: None,
+        by_product: false,
     }
 }
 
@@ -52,6 +53,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         streams: 1,
         steady: None,
         saturating: false,
+        least_cores: None,
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
         timeout: Duration::from_secs(2),

@@ -106,6 +106,8 @@ pub struct Workload {
     pub loads: Option<Vec<String>>,
     /// The entries that it is asked of; `None`: all of the suite.
     pub products: Option<Vec<EntryPattern>>,
+    /// Products answer it themselves: nothing of it reaches the origin, which only says what is right.
+    pub by_product: bool,
 }
 
 impl Workload {
@@ -310,6 +312,8 @@ pub struct Load {
     pub steady: Option<Duration>,
     /// An open load that is meant to be more than can be carried: that requests are late is no finding.
     pub saturating: bool,
+    /// It is run only where products have so many CPUs; `None`: everywhere.
+    pub least_cores: Option<u32>,
     /// Not measured.
     pub warmup: Duration,
     /// Measured window.

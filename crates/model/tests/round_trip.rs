@@ -94,6 +94,7 @@ prop_compose! {
         status in proptest::option::of(200u16..=599),
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
+        by_product in any::<bool>(),
     ) -> Workload {
         Workload {
             name: name.clone(),
@@ -103,6 +104,7 @@ prop_compose! {
             expect: Expect { status, size, hash, headers: vec![] },
             loads: None,
             products: None,
+            by_product,
         }
     }
 }
@@ -121,6 +123,7 @@ prop_compose! {
         other in 0u8..4,
         series in 0u8..4,
         (steady, saturating) in (proptest::option::of(duration()), any::<bool>()),
+        least_cores in proptest::option::of(1u32..),
         connections in 1u32..,
         streams in 1u32..,
         warmup in duration(),
@@ -151,7 +154,20 @@ prop_compose! {
         };
         let saturating = saturating && matches!(kind, LoadKind::Open { .. });
         let steady = steady.filter(|most| !most.is_zero());
-        Load { name: name.clone(), title, kind, series, connections, streams, steady, saturating, warmup, duration, timeout }
+        Load {
+            name: name.clone(),
+            title,
+            kind,
+            series,
+            connections,
+            streams,
+            steady,
+            saturating,
+            least_cores,
+            warmup,
+            duration,
+            timeout,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The life of one trial: place, start, ready, verify, measure, settle, stop, audit.
+//! The life of one trial: place, start, ready, verify, measure each point, settle, audit, stop.
 //!
 //! Whatever goes wrong becomes an `error` row with stage, message, evidence and remedy; only a wish to stop and a
 //! disk that takes no more end the run. Everything started here is ended here, on every path (drop does it).
@@ -6,25 +6,30 @@
 //! This module does not know which trials there are, nor what their numbers mean.
 
 pub(crate) mod failure;
+mod fold;
 mod measure;
+mod points;
 pub(crate) mod product;
 mod scratch;
+mod series;
 mod serving;
+mod spec;
 mod told;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Shape, Target};
-use weir_model::product::{Product, ProductKind, is_levelled};
-use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
-use weir_model::suite::{Expect, Load, LoadKind, Protocol, Workload};
+use weir_model::load::{DriverChoice, LoadSecond};
+use weir_model::product::{Product, ProductKind};
+use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError};
+use weir_model::suite::{Expect, Load, Protocol, Workload};
 
-use crate::audit::{self, Evidence};
+use crate::audit;
 use crate::http::Http;
 use crate::install::Installed;
-use crate::journal::{JournalError, pretty};
+use crate::journal::JournalError;
 use crate::placement::Placement;
 use crate::plan::Planned;
 use crate::ports;
@@ -33,9 +38,9 @@ use crate::tls::RunTls;
 use crate::verify;
 
 use failure::Failure;
-use measure::Measured;
+pub use points::Part;
 use product::Running;
-use serving::Serving;
+use series::{Scene, is_series};
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -89,6 +94,8 @@ pub enum Abort {
 pub enum Step<'a> {
     /// A stage begins: `starting`, `verifying`, `connecting`, `warming up`, `measuring`, `settling`.
     Stage(&'static str),
+    /// A part of the trial begins: a point of a series, a trial of a search.
+    Part(Part),
     /// A second of warm-up or window.
     Second(&'a LoadSecond),
 }
@@ -105,14 +112,30 @@ pub fn carry_out(
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(bench, order);
-    match attempt(bench, order, stop, tell) {
-        Ok(yielded) => yielded.into_measurement(bench, order, &mut measurement),
+    let mut points = Vec::new();
+    match attempt(bench, order, stop, tell, &mut points) {
+        Ok(findings) => conclude(&mut measurement, order.load, points, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
-        Err(Failure::Trial(error)) => measurement = failed(measurement, error),
+        // What was measured before it failed stands.
+        Err(Failure::Trial(error)) => measurement = failed(Measurement { points, ..measurement }, error),
         Err(Failure::Journal(error)) => return Err(error.into()),
     }
     measurement.took_s = clock.elapsed().as_secs_f64();
     Ok(measurement)
+}
+
+/// Fills in what the points came to; `findings` are those of the trial as a whole.
+fn conclude(m: &mut Measurement, load: &Load, mut points: Vec<Point>, findings: Vec<Finding>) {
+    m.findings = fold::fold(&points);
+    m.findings.extend(findings);
+    m.verdict = audit::verdict(&m.findings);
+    let last = if is_series(&load.series) { points.last().cloned() } else { points.pop() };
+    if let Some(last) = last {
+        m.load = Some(last.load);
+        m.origin = last.origin;
+        m.usage = last.usage;
+    }
+    m.points = points;
 }
 
 /// A measurement that says only that the trial was not tried, and why.
@@ -149,81 +172,49 @@ fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
     }
 }
 
-/// What an attempt that went through has to say.
-struct Yielded {
-    load: LoadResult,
-    origin: Option<weir_model::books::Books>,
-    measured: weir_vitals::Window,
-    stopped: Vec<Finding>,
-    proxied: bool,
-    caches: bool,
-}
-
-impl Yielded {
-    fn into_measurement(self, bench: &Bench, order: &Order<'_>, m: &mut Measurement) {
-        m.findings = audit::audit(&Evidence {
-            load: &self.load,
-            origin: self.origin.as_ref(),
-            usage: &self.measured.usage,
-            series: &self.measured.series,
-            placement: &bench.placement,
-            connections: order.load.connections,
-            proxied: self.proxied,
-            caches: self.caches,
-            protocol: order.workload.protocol,
-            tls: bench.tls.asked(),
-            levelled: is_levelled(&order.planned.case.profile),
-        });
-        m.findings.extend(self.stopped);
-        m.verdict = audit::verdict(&m.findings);
-        m.load = Some(self.load);
-        m.origin = self.origin;
-        m.usage = self.measured.usage;
-    }
-}
-
-fn attempt(bench: &Bench, order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Step<'_>)) -> Result<Yielded, Failure> {
+/// Everything from the start to the end of product and origin. Returns what was found beside the points.
+fn attempt(
+    bench: &Bench,
+    order: &Order<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Step<'_>),
+    points: &mut Vec<Point>,
+) -> Result<Vec<Finding>, Failure> {
     let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
         Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
     })?;
+    let mut scene = set(bench, order, product, stop, tell)?;
+    series::carry_out(&mut scene, stop, tell, points)?;
+    let Scene { origin, running, .. } = scene;
+    let mut findings: Vec<Finding> = running.and_then(|r| r.stop(product)).into_iter().collect();
+    findings.extend(origin.stop());
+    Ok(findings)
+}
+
+/// Starts origin and product, and verifies them.
+fn set<'a>(
+    bench: &'a Bench,
+    order: &'a Order<'a>,
+    product: &'a Product,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<Scene<'a>, Failure> {
     let [origin_addr, proxy_addr] = ports::free()
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
-
     tell(Step::Stage("starting"));
     // Behind a product the origin is asked in plain HTTP/1.1, whatever the product is asked in.
     let at_origin = match &product.kind {
         ProductKind::Direct => order.workload.protocol,
         ProductKind::Proxy(_) => Protocol::Http11,
     };
-    let mut origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
+    let origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
     let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
     tell(Step::Stage("verifying"));
     let expect = verified(bench, order, product, &origin.http, target, &mut running)?;
-    let books_before = origin.books()?;
-
-    let spec = load_spec(bench, order, target, expect)?;
-    let measured = measure::measure(bench, order, &spec, &mut origin, &mut running, stop, tell)?;
-
-    tell(Step::Stage("settling"));
-    let books = match books_before {
-        Some(before) => settled_books(&origin)?.map(|after| after.since(&before)),
-        None => None,
-    };
-    let proxied = running.is_some();
-    let mut stopped: Vec<Finding> = running.and_then(|r| r.stop(product)).into_iter().collect();
-    stopped.extend(origin.stop());
-    write_files(order.folder, &measured)?;
-    Ok(Yielded {
-        load: measured.load,
-        origin: books,
-        measured: measured.window,
-        stopped,
-        proxied,
-        caches: product.caches,
-    })
+    Ok(Scene { bench, order, product, origin, running, target, expect })
 }
 
 /// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
@@ -263,65 +254,4 @@ fn verified(
         })?;
     }
     Ok(expect)
-}
-
-fn load_spec(
-    bench: &Bench,
-    order: &Order<'_>,
-    target: std::net::SocketAddr,
-    expect: Expect,
-) -> Result<LoadSpec, Failure> {
-    let protocol = order.workload.protocol;
-    let authority = product::spoken(bench, protocol)?.authority(target);
-    let shape = match (&order.load.kind, order.rate) {
-        (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
-        _ => Shape::Closed,
-    };
-    let http = match protocol.is_two() {
-        true => weir_model::load::Http::Two { streams: order.load.streams },
-        false => weir_model::load::Http::One { pipeline: 1 },
-    };
-    Ok(LoadSpec {
-        shape,
-        http,
-        tls: protocol.is_tls().then(|| bench.tls.order()),
-        connections: order.load.connections,
-        threads: (bench.placement.client.len() as u32).min(order.load.connections),
-        cpus: bench.placement.client.clone(),
-        warmup_s: order.load.warmup.as_secs_f64(),
-        duration_s: order.load.duration.as_secs_f64(),
-        timeout_s: order.load.timeout.as_secs_f64(),
-        // The same arrivals for every product of a block: what is compared is offered alike.
-        seed: bench.seed ^ u64::from(order.planned.block),
-        driver: bench.driver,
-        ..LoadSpec::new(Target::tcp(target, authority), order.workload.request.clone(), expect)
-    })
-}
-
-/// Reads the books when everything that reached the origin is answered, or after a second.
-fn settled_books(origin: &Serving) -> Result<Option<weir_model::books::Books>, Failure> {
-    let deadline = Instant::now() + Duration::from_secs(1);
-    loop {
-        let books = origin.books()?;
-        let settled = books.as_ref().is_none_or(|books| books.answered >= books.requests);
-        if settled || Instant::now() >= deadline {
-            return Ok(books);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn write_files(folder: &Path, measured: &Measured) -> Result<(), Failure> {
-    let path = folder.join("resources.csv");
-    let io = |error: std::io::Error| JournalError::Io { path: path.clone(), error };
-    let mut writer = csv::Writer::from_path(&path).map_err(|e| io(e.into()))?;
-    for row in &measured.window.series {
-        writer.serialize(row).map_err(|e| io(e.into()))?;
-    }
-    writer.flush().map_err(io)?;
-    let costs =
-        serde_json::json!({ "vitals_cpu_us": measured.window.own_cpu_us, "window_s": measured.window.length_s });
-    let path = folder.join("observer.json");
-    std::fs::write(&path, pretty(&costs)?).map_err(|error| JournalError::Io { path, error })?;
-    Ok(())
 }

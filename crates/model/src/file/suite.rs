@@ -215,6 +215,7 @@ impl Reader<'_, '_> {
             expect: expect(&table.expect),
             loads: table.loads,
             products,
+            by_product: table.by_product,
         }
     }
 

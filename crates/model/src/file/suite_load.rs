@@ -29,6 +29,7 @@ pub(super) fn loads(tables: Vec<LoadTable>, workloads: &[Workload], errors: &mut
             streams: table.streams,
             steady: table.steady.map(|most| most.0),
             saturating: table.saturating,
+            least_cores: table.cores,
             warmup: table.warmup.0,
             duration: table.duration.0,
             timeout: table.timeout.0,

@@ -167,6 +167,10 @@ pub(super) struct WorkloadTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryName>>,
+    /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
+    /// the right answer is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_product: bool,
 }
 
 fn http11() -> Protocol {
@@ -256,6 +260,10 @@ pub(super) struct LoadTable {
     /// Open loads only: it is meant to be more than can be carried, so that being late is no finding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub saturating: bool,
+    /// Run it only where products have so many CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub cores: Option<u32>,
     /// Time before the measured window, not measured.
     pub warmup: HumanDuration,
     /// Length of the measured window.

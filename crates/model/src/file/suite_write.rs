@@ -76,6 +76,7 @@ fn workload(workload: &Workload) -> WorkloadTable {
         },
         loads: workload.loads.clone(),
         products: workload.products.as_ref().map(|some| some.iter().map(|one| EntryName(one.to_string())).collect()),
+        by_product: workload.by_product,
     };
     if request.body.is_empty() {
         return table;
@@ -116,6 +117,7 @@ fn load(load: &Load) -> LoadTable {
         arrivals,
         steady: load.steady.map(Into::into),
         saturating: load.saturating,
+        cores: load.least_cores,
         connections: load.connections,
         streams: load.streams,
         warmup: load.warmup.into(),

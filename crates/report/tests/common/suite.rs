@@ -52,6 +52,7 @@ fn workload(name: &str, title: &str, size: u64) -> Workload {
         expect: Expect { status: Some(200), size: Some(size), hash: None, headers: vec![] },
         loads: None,
         products: None,
+        by_product: false,
     }
 }
 
@@ -65,6 +66,7 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         streams: 1,
         steady: None,
         saturating: false,
+        least_cores: None,
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),
         timeout: Duration::from_secs(5),
