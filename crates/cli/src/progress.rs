@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use weir_lab::run::{Happening, Observer};
+use weir_lab::trial::Part;
 use weir_model::record::{CaseId, Measurement, Severity, Verdict};
 use weir_model::suite::Suite;
 use weir_model::units::human_rate;
@@ -30,6 +31,8 @@ pub struct RunProgress {
     trials: usize,
     names: Names,
     now: String,
+    /// Which part of the trial, with a separator before it.
+    part: String,
     until: Until,
 }
 
@@ -53,7 +56,16 @@ impl RunProgress {
         if live {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
-        RunProgress { bar, live, quiet, trials: 0, names: Names::of(suite), now: String::new(), until }
+        RunProgress {
+            bar,
+            live,
+            quiet,
+            trials: 0,
+            names: Names::of(suite),
+            now: String::new(),
+            part: String::new(),
+            until,
+        }
     }
 
     fn line(&self, text: &str) {
@@ -103,12 +115,18 @@ impl Observer for RunProgress {
                     *until = Instant::now().checked_add(left);
                 }
                 self.now = self.names.words(&planned.case);
+                self.part.clear();
                 self.bar.set_message(self.now.clone());
             }
-            Happening::Stage(stage) => self.bar.set_message(format!("{} · {stage}", self.now)),
+            Happening::Part(part) => {
+                self.part = format!(" · {}", part_words(part));
+                self.bar.set_message(format!("{}{}", self.now, self.part));
+            }
+            Happening::Stage(stage) => self.bar.set_message(format!("{}{} · {stage}", self.now, self.part)),
             Happening::Second(row) => self.bar.set_message(format!(
-                "{} · {} p99 {}",
+                "{}{} · {} p99 {}",
                 self.now,
+                self.part,
                 human_rate(row.right as f64 / row.length_s.max(0.001)),
                 time(row.p99_us)
             )),
@@ -151,6 +169,21 @@ impl Names {
     fn words(&self, case: &CaseId) -> String {
         let profile = if self.profile { format!(" {}", case.profile) } else { String::new() };
         format!("{}{profile} · {} · {}", case.product, case.workload, case.load)
+    }
+}
+
+/// `round 3 of 9`, `20 % of the rate, 1 of 7`, `64 connections, 3 of 5`, `coarse trial 4 at 1.2k/s`.
+fn part_words(part: Part) -> String {
+    match part {
+        Part::Round { round, of } => format!("round {round} of {of}"),
+        Part::Share { share, point, of } => format!("{:.0} % of the rate, {point} of {of}", share * 100.0),
+        Part::Connections { connections, point, of } => {
+            format!("{}, {point} of {of}", counted(u64::from(connections), "connection"))
+        }
+        Part::Probe { number, kind, rate } => {
+            let at = rate.map_or(String::new(), |rate| format!(" at {}", human_rate(rate)));
+            format!("{} trial {}{at}", kind.as_str(), number + 1)
+        }
     }
 }
 
@@ -203,6 +236,19 @@ mod tests {
         assert_eq!(left(&until), "");
         *until.lock().expect("not poisoned") = Some(Instant::now());
         assert_eq!(left(&until), " · 0s left ·");
+    }
+
+    #[test]
+    fn parts_of_a_trial_are_named() {
+        use weir_model::load::ProbeKind::{Coarse, Guess};
+        assert_eq!(part_words(Part::Round { round: 3, of: 9 }), "round 3 of 9");
+        assert_eq!(part_words(Part::Share { share: 0.2, point: 1, of: 7 }), "20 % of the rate, 1 of 7");
+        assert_eq!(part_words(Part::Connections { connections: 1, point: 1, of: 5 }), "1 connection, 1 of 5");
+        assert_eq!(part_words(Part::Probe { number: 0, kind: Guess, rate: None }), "guess trial 1");
+        assert_eq!(
+            part_words(Part::Probe { number: 3, kind: Coarse, rate: Some(1_200.0) }),
+            "coarse trial 4 at 1.2k/s"
+        );
     }
 
     fn quick() -> Suite {

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use weir_model::record::{CaseId, LeftOut};
-use weir_model::suite::{Entry, Suite};
+use weir_model::suite::Suite;
 
 /// One trial to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,26 +32,19 @@ impl Planned {
 
 /// All trials of a run, in order, without those that are left out.
 pub fn plan(suite: &Suite, seed: u64, left_out: &[LeftOut]) -> Vec<Planned> {
-    let is_left_out =
-        |case: &CaseId| left_out.iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut trials = Vec::new();
     for load in &suite.loads {
         for block in 1..=suite.blocks {
             let mut cases: Vec<CaseId> = suite
-                .workloads
-                .iter()
-                .flat_map(|workload| {
-                    let runs = |entry: &&Entry| workload.runs(&load.name, &entry.product, &entry.profile);
-                    let has_rate = |entry: &&Entry| load.has_rate(&workload.name, &entry.product);
-                    suite.entries.iter().filter(runs).filter(has_rate).map(|entry| CaseId {
-                        product: entry.product.clone(),
-                        profile: entry.profile.clone(),
-                        workload: workload.name.clone(),
-                        load: load.name.clone(),
-                    })
+                .cases(load, left_out)
+                .into_iter()
+                .map(|(workload, entry)| CaseId {
+                    product: entry.product.clone(),
+                    profile: entry.profile.clone(),
+                    workload: workload.name.clone(),
+                    load: load.name.clone(),
                 })
-                .filter(|case| !is_left_out(case))
                 .collect();
             cases.shuffle(&mut rng);
             for case in cases {

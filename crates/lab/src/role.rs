@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec};
+use weir_model::Condition;
+use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
 use weir_model::suite::Tls;
 
 use crate::tail::last_lines;
@@ -104,6 +105,13 @@ impl<W: DeserializeOwned + Send + 'static> Speaker<W> {
 }
 
 impl<W> Speaker<W> {
+    /// Says a line to it.
+    fn say(&mut self, line: &str) -> std::io::Result<()> {
+        let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let control = self.control.as_mut().ok_or_else(gone)?;
+        writeln!(control, "{line}").and_then(|()| control.flush())
+    }
+
     fn hear(&self, role: &'static str, within: Duration) -> Result<W, RoleError> {
         self.words.recv_timeout(within).map_err(|error| {
             let last = last_lines(&self.output, 5);
@@ -217,6 +225,35 @@ impl OriginProcess {
     }
 }
 
+/// What a client is told to do: a load, or a search that is many of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientOrder {
+    /// The load; of a search what all its loads have in common.
+    #[serde(flatten)]
+    pub spec: LoadSpec,
+    /// What is to be searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchOrder>,
+}
+
+/// What a client is to search for: the highest open rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchOrder {
+    /// What has to hold at it.
+    pub objective: Vec<Condition>,
+    /// How to go about it.
+    pub options: SearchOptions,
+}
+
+impl From<LoadSpec> for ClientOrder {
+    fn from(spec: LoadSpec) -> ClientOrder {
+        ClientOrder { spec, search: None }
+    }
+}
+
+/// The line by which a client that waits is told to go on. Any other asks it to end early.
+pub const GO_ON: &str = "go on";
+
 /// What `weir client` says while it works.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -239,6 +276,19 @@ pub enum ClientWord {
     Second(LoadSecond),
     /// The window is over; what is in flight is waited for.
     WindowEnd,
+    /// Of a search: a trial is to begin. The client waits for [`GO_ON`].
+    Trial {
+        /// Which, 0-based.
+        number: usize,
+        /// What it is for.
+        kind: ProbeKind,
+        /// Requests a second; `None` for the closed load.
+        rate: Option<f64>,
+    },
+    /// Of a search: the trial is over.
+    Tried(Probe),
+    /// The search is over.
+    Found(Box<SearchResult>),
     /// All is done and written.
     Done(Box<LoadResult>),
     /// It could not be done.
@@ -255,13 +305,13 @@ pub struct ClientProcess {
 pub const ORDER_FILE: &str = "load-order.json";
 
 impl ClientProcess {
-    /// Starts a client that carries `spec` out and writes `latency.hlog` and `load.csv` into `dir`.
+    /// Starts a client that carries `order` out and writes `latency.hlog` and `load.csv` into `dir`.
     ///
     /// # Errors
     /// When the order cannot be written or the process not started.
-    pub fn start(weir: &Path, spec: &LoadSpec, dir: &Path, output: &Path) -> Result<ClientProcess, RoleError> {
+    pub fn start(weir: &Path, order: &ClientOrder, dir: &Path, output: &Path) -> Result<ClientProcess, RoleError> {
         let failed = |error| RoleError::Start { role: "client", error };
-        let order = serde_json::to_vec_pretty(spec).map_err(|e| failed(e.into()))?;
+        let order = serde_json::to_vec_pretty(order).map_err(|e| failed(e.into()))?;
         std::fs::write(dir.join(ORDER_FILE), order).map_err(failed)?;
         let mut command = Command::new(weir);
         command.arg("client").arg(dir);
@@ -271,6 +321,27 @@ impl ClientProcess {
     /// Its pid.
     pub fn pid(&self) -> u32 {
         self.speaker.child.id()
+    }
+
+    /// Asks it to end its load early, and to keep what it has.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn ask_to_end(&mut self) -> Result<(), RoleError> {
+        self.say("end")
+    }
+
+    /// Tells one that waits to go on.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn go_on(&mut self) -> Result<(), RoleError> {
+        self.say(GO_ON)
+    }
+
+    fn say(&mut self, line: &str) -> Result<(), RoleError> {
+        let last = |speaker: &Speaker<ClientWord>| last_lines(&speaker.output, 5);
+        self.speaker.say(line).map_err(|_| RoleError::Ended { role: "client", last: last(&self.speaker) })
     }
 
     /// The next thing it says, or `None` when it said nothing for so long.
@@ -396,9 +467,9 @@ mod tests {
     #[test]
     fn a_client_finds_its_order_in_the_folder() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let spec = spec();
+        let order = ClientOrder::from(spec());
         let client =
-            ClientProcess::start(Path::new("/bin/echo"), &spec, scratch.path(), &scratch.path().join("client.log"))
+            ClientProcess::start(Path::new("/bin/echo"), &order, scratch.path(), &scratch.path().join("client.log"))
                 .expect("echo starts");
         let ended = loop {
             match client.hear(Duration::from_millis(50)) {
@@ -408,8 +479,29 @@ mod tests {
             }
         };
         assert!(ended.contains(&format!("client {}", scratch.path().display())), "{ended}");
-        let order = std::fs::read(scratch.path().join(ORDER_FILE)).expect("written");
-        assert_eq!(serde_json::from_slice::<LoadSpec>(&order).expect("an order"), spec);
+        let written = std::fs::read(scratch.path().join(ORDER_FILE)).expect("written");
+        assert_eq!(serde_json::from_slice::<ClientOrder>(&written).expect("an order"), order);
+        assert_eq!(serde_json::from_slice::<LoadSpec>(&written).expect("a load's order as ever"), order.spec);
+    }
+
+    #[test]
+    fn a_search_is_ordered_with_its_objective() {
+        let objective = Condition::list("p99<5ms, errors<0.1%").expect("conditions");
+        let search = SearchOrder { objective, options: SearchOptions::default() };
+        let order = ClientOrder { spec: spec(), search: Some(search) };
+        let text = serde_json::to_string(&order).expect("JSON");
+        assert_eq!(serde_json::from_str::<ClientOrder>(&text).expect("an order"), order);
+    }
+
+    #[test]
+    fn a_client_that_is_gone_cannot_be_told() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let order = ClientOrder::from(spec());
+        let output = scratch.path().join("client.log");
+        let mut client = ClientProcess::start(Path::new("/bin/true"), &order, scratch.path(), &output).expect("starts");
+        while client.hear(Duration::from_millis(50)).is_ok() {}
+        assert_eq!(client.go_on().expect_err("gone").to_string(), "the client ended by itself");
+        assert!(client.ask_to_end().is_err());
     }
 
     fn spec() -> LoadSpec {

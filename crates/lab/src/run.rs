@@ -23,7 +23,7 @@ use crate::plan::{Planned, plan};
 use crate::rates::{self, Chosen};
 use crate::stop::Stop;
 use crate::tls::RunTls;
-use crate::trial::{self, Abort, Bench, Order, Step};
+use crate::trial::{self, Abort, Bench, Order, Part, Step};
 
 /// Everything a new run needs. All of it was checked before.
 #[derive(Debug)]
@@ -75,6 +75,8 @@ pub enum Happening<'a> {
     },
     /// A stage of the trial begins.
     Stage(&'static str),
+    /// A part of the trial begins: a point of a series, a trial of a search.
+    Part(Part),
     /// A second of load.
     Second(&'a LoadSecond),
     /// A trial is over and written down.
@@ -244,6 +246,7 @@ impl Run {
         let mut tell = |step: Step<'_>| {
             observer.see(match step {
                 Step::Stage(stage) => Happening::Stage(stage),
+                Step::Part(part) => Happening::Part(part),
                 Step::Second(row) => Happening::Second(row),
             });
         };

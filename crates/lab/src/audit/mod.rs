@@ -9,6 +9,7 @@ mod answers;
 mod client_room;
 mod connections;
 mod cores;
+mod count;
 mod cut_short;
 mod errors;
 mod lag;
@@ -45,6 +46,10 @@ pub struct Evidence<'a> {
     pub placement: &'a Placement,
     /// Connections ordered.
     pub connections: u32,
+    /// Requests ordered, of a load of a fixed number of them.
+    pub requests: Option<u64>,
+    /// What an open load's rate is meant to be.
+    pub meant: Meant,
     /// There is a product between client and origin.
     pub proxied: bool,
     /// That product is a cache.
@@ -55,6 +60,17 @@ pub struct Evidence<'a> {
     pub tls: Tls,
     /// The product's profile makes it do what all others do.
     pub levelled: bool,
+}
+
+/// What an open load's rate is meant to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    /// Carried: latencies are asked for.
+    Carried,
+    /// Carried or not: it is a point of a curve.
+    Either,
+    /// More than can be carried: what is carried is asked for.
+    TooMuch,
 }
 
 impl Evidence<'_> {
@@ -68,6 +84,13 @@ impl Evidence<'_> {
         u64::from(self.connections) * u64::from(self.load.lanes.max(1))
     }
 
+    /// Requests that were in flight in the mean (Little's law: Little 1961, "A proof for the queuing formula L = lambda W",
+    /// Operations Research 9).
+    pub fn mean_in_flight(&self) -> f64 {
+        let load = self.load;
+        if load.window_s > 0.0 { load.window.sent as f64 / load.window_s * load.service.mean_us / 1e6 } else { 0.0 }
+    }
+
     /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
     /// the origin.
     pub fn unanswered(&self) -> u64 {
@@ -79,8 +102,9 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     cut_short::check,
+    count::check,
     no_books::check,
     answers::check,
     origin_requests::check,
@@ -132,6 +156,8 @@ pub(crate) mod fixture {
         pub usage: Vec<RoleUsage>,
         pub series: Vec<ResourceSecond>,
         pub placement: Placement,
+        pub requests: Option<u64>,
+        pub meant: Meant,
         pub proxied: bool,
         pub keeps_books: bool,
         pub caches: bool,
@@ -149,6 +175,8 @@ pub(crate) mod fixture {
                 series: &self.series,
                 placement: &self.placement,
                 connections: 64,
+                requests: self.requests,
+                meant: self.meant,
                 proxied: self.proxied,
                 caches: self.caches,
                 protocol: self.protocol,
@@ -211,6 +239,8 @@ pub(crate) mod fixture {
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+            requests: None,
+            meant: Meant::Carried,
             proxied: true,
             keeps_books: true,
             caches: false,

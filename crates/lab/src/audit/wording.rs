@@ -4,6 +4,7 @@ use weir_model::load::{ErrorKind, TlsResult};
 use weir_model::record::Severity;
 use weir_model::suite::Protocol;
 
+use super::Meant;
 use super::fixture::{Trial, good};
 
 fn speak(trial: &mut Trial, version: &str, suite: &str) {
@@ -15,7 +16,7 @@ fn speak(trial: &mut Trial, version: &str, suite: &str) {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 26] = [
+    let faults: [(&str, Spoil); 29] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.keeps_books = false),
@@ -42,6 +43,14 @@ fn every_finding_says_what_was_reviewed() {
         ("an open load not carried", |t| {
             (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);
         }),
+        ("an open load not carried, on purpose", |t| {
+            (t.load.offered_rate, t.load.window.right_in_window) = (Some(12_345.0), 9_000);
+            t.meant = Meant::TooMuch;
+        }),
+        ("an open load carried that was meant not to be", |t| {
+            (t.load.offered_rate, t.meant) = (Some(10_000.0), Meant::TooMuch);
+        }),
+        ("too many requests for their time", |t| t.requests = Some(100_000)),
         ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
         ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
         ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),

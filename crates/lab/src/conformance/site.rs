@@ -182,8 +182,8 @@ impl<'a> Site<'a> {
         let dir = self.folder().join("load");
         std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
-        let client =
-            ClientProcess::start(&bench.weir, &spec, &dir, &dir.join("client.log")).map_err(|e| e.to_string())?;
+        let client = ClientProcess::start(&bench.weir, &spec.into(), &dir, &dir.join("client.log"))
+            .map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut usage = None;
         let result = loop {

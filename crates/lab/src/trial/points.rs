@@ -1,0 +1,159 @@
+//! The points of a load: what is measured one after another without a restart of the product.
+//!
+//! A pure function of the load and its rate. Does not know how a point is measured.
+
+use std::path::{Path, PathBuf};
+
+use weir_model::load::ProbeKind;
+use weir_model::suite::{Load, LoadKind, Series};
+
+use crate::audit::Meant;
+
+/// One point to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointOrder {
+    /// 1-based.
+    pub point: u32,
+    /// Points in all.
+    pub of: u32,
+    /// Requests a second, for open loads.
+    pub rate: Option<f64>,
+    /// Connections.
+    pub connections: u32,
+}
+
+impl PointOrder {
+    /// Where its files go: the last point's are the trial's own.
+    pub fn folder(&self, trial: &Path) -> PathBuf {
+        if self.point == self.of { trial.to_owned() } else { trial.join(format!("point-{}", self.point)) }
+    }
+}
+
+/// A part of a trial, for people.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Part {
+    /// The same load again.
+    Round {
+        /// 1-based.
+        round: u32,
+        /// How many.
+        of: u32,
+    },
+    /// The open load at a multiple of its rate.
+    Share {
+        /// The multiple.
+        share: f64,
+        /// 1-based.
+        point: u32,
+        /// How many.
+        of: u32,
+    },
+    /// The load over so many connections.
+    Connections {
+        /// So many.
+        connections: u32,
+        /// 1-based.
+        point: u32,
+        /// How many.
+        of: u32,
+    },
+    /// A trial of a search.
+    Probe {
+        /// 1-based.
+        number: usize,
+        /// What it is for.
+        kind: ProbeKind,
+        /// Requests a second; `None` for the closed load.
+        rate: Option<f64>,
+    },
+}
+
+/// All points of a load, in order; one of a load that is no series.
+pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointOrder> {
+    let of = load.series.points();
+    let one = |point, rate, connections| PointOrder { point, of, rate, connections };
+    match &load.series {
+        Series::Once => vec![one(1, rate, load.connections)],
+        Series::Rounds(rounds) => (1..=*rounds).map(|point| one(point, rate, load.connections)).collect(),
+        Series::Shares(shares) => {
+            (1..).zip(shares).map(|(n, share)| one(n, rate.map(|rate| rate * share), load.connections)).collect()
+        }
+        Series::Connections(counts) => (1..).zip(counts).map(|(n, count)| one(n, rate, *count)).collect(),
+    }
+}
+
+/// How a point is named; `None` where there is but one.
+pub fn part(load: &Load, order: &PointOrder) -> Option<Part> {
+    let (point, of) = (order.point, order.of);
+    match &load.series {
+        Series::Once => None,
+        Series::Rounds(_) => Some(Part::Round { round: point, of }),
+        Series::Shares(shares) => {
+            shares.get(point.saturating_sub(1) as usize).map(|&share| Part::Share { share, point, of })
+        }
+        Series::Connections(_) => Some(Part::Connections { connections: order.connections, point, of }),
+    }
+}
+
+/// What the load's rate is meant to be. A curve over shares of a rate goes up to where it is not carried any more.
+pub fn meant(load: &Load) -> Meant {
+    match (&load.kind, &load.series) {
+        (LoadKind::Open { .. }, Series::Shares(_)) => Meant::Either,
+        (LoadKind::Open { .. }, _) if load.saturating => Meant::TooMuch,
+        _ => Meant::Carried,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::load_share;
+    use weir_model::suite::RateBase;
+
+    fn load(series: Series) -> Load {
+        Load { series, ..load_share("half", RateBase::Own, 0.5, "capacity") }
+    }
+
+    /// Rate and connections of every point.
+    fn seen(series: Series, rate: Option<f64>) -> Vec<(u32, Option<f64>, u32)> {
+        points(&load(series), rate).iter().map(|p| (p.point, p.rate, p.connections)).collect()
+    }
+
+    #[test]
+    fn each_series_varies_one_thing() {
+        assert_eq!(seen(Series::Once, Some(8.0)), [(1, Some(8.0), 64)]);
+        assert_eq!(seen(Series::Rounds(2), None), [(1, None, 64), (2, None, 64)]);
+        let shares = Series::Shares(vec![0.5, 1.25]);
+        assert_eq!(seen(shares, Some(8.0)), [(1, Some(4.0), 64), (2, Some(10.0), 64)]);
+        let counts = Series::Connections(vec![1, 64]);
+        assert_eq!(seen(counts, Some(8.0)), [(1, Some(8.0), 1), (2, Some(8.0), 64)]);
+    }
+
+    #[test]
+    fn the_last_points_files_are_the_trials_own() {
+        let all = points(&load(Series::Rounds(3)), None);
+        let folders: Vec<PathBuf> = all.iter().map(|point| point.folder(Path::new("/t"))).collect();
+        assert_eq!(folders, [Path::new("/t/point-1"), Path::new("/t/point-2"), Path::new("/t")]);
+        assert_eq!(points(&load(Series::Once), None)[0].folder(Path::new("/t")), Path::new("/t"));
+    }
+
+    #[test]
+    fn points_are_named_by_what_varies() {
+        let name = |series: Series| {
+            let load = load(series);
+            part(&load, points(&load, Some(8.0)).last().expect("a point"))
+        };
+        assert_eq!(name(Series::Once), None);
+        assert_eq!(name(Series::Rounds(3)), Some(Part::Round { round: 3, of: 3 }));
+        assert_eq!(name(Series::Shares(vec![0.5, 1.2])), Some(Part::Share { share: 1.2, point: 2, of: 2 }));
+        assert_eq!(name(Series::Connections(vec![8])), Some(Part::Connections { connections: 8, point: 1, of: 1 }));
+    }
+
+    #[test]
+    fn only_open_loads_can_be_too_much() {
+        assert_eq!(meant(&load(Series::Once)), Meant::Carried);
+        assert_eq!(meant(&Load { saturating: true, ..load(Series::Rounds(2)) }), Meant::TooMuch);
+        assert_eq!(meant(&load(Series::Shares(vec![0.5, 1.2]))), Meant::Either);
+        assert_eq!(meant(&Load { kind: LoadKind::Closed, saturating: true, ..load(Series::Once) }), Meant::Carried);
+    }
+}

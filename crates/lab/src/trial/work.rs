@@ -1,0 +1,122 @@
+//! A client at work while everybody stays alive, and vitals that look on.
+//!
+//! Does not know which windows there are, nor what becomes of what the client says.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use weir_model::record::Role;
+use weir_vitals::{Watch, Watched, Window};
+
+use super::Bench;
+use super::failure::Failure;
+use super::product::Running;
+use super::serving::Serving;
+use crate::role::{ClientOrder, ClientProcess, ClientWord};
+use crate::stop::Stop;
+use crate::tail::last_lines;
+
+/// How often everybody is looked after while the client says nothing.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A client at work.
+#[derive(Debug)]
+pub struct Work<'a> {
+    client: ClientProcess,
+    watch: Watch,
+    output: PathBuf,
+    most: Duration,
+    deadline: Instant,
+    /// The origin, whose books may be read meanwhile.
+    pub origin: &'a mut Serving,
+    running: &'a mut Option<Running>,
+    stop: &'a Stop,
+}
+
+impl<'a> Work<'a> {
+    /// Starts a client in `folder`, which may take `most`.
+    pub fn start(
+        bench: &Bench,
+        order: &ClientOrder,
+        folder: &Path,
+        most: Duration,
+        origin: &'a mut Serving,
+        running: &'a mut Option<Running>,
+        stop: &'a Stop,
+    ) -> Result<Work<'a>, Failure> {
+        let output = folder.join("client.log");
+        let client = ClientProcess::start(&bench.weir, order, folder, &output)
+            .map_err(|e| load_failed(e.to_string(), &output))?;
+        let mut watched =
+            vec![Watched { role: Role::Client, root: client.pid(), include_root: true }, origin.watched()];
+        if let Some(running) = running {
+            watched.push(Watched { role: Role::Proxy, root: running.root(), include_root: false });
+        }
+        // Vitals may see first that a process has gone; which it was says more.
+        let watch = Watch::start(watched).or_else(|e| {
+            all_alive(origin, running)?;
+            Err(load_failed(format!("vitals did not start: {e}"), &output))
+        })?;
+        Ok(Work { client, watch, output, most, deadline: Instant::now() + most, origin, running, stop })
+    }
+
+    /// The next thing that the client says; `None` when it is just working.
+    pub fn hear(&mut self) -> Result<Option<ClientWord>, Failure> {
+        if self.stop.wanted() {
+            return Err(Failure::Stopped);
+        }
+        if Instant::now() > self.deadline {
+            return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
+        }
+        self.all_alive()?;
+        self.client.hear(LOOK).map_err(|e| self.failed(e.to_string()))
+    }
+
+    /// Lets vitals begin a window.
+    pub fn begin_window(&mut self) -> Result<(), Failure> {
+        self.watch.begin_window().or_else(|e| {
+            self.all_alive()?;
+            Err(self.failed(format!("vitals failed: {e}")))
+        })
+    }
+
+    /// Ends the window.
+    pub fn end_window(&mut self) -> Result<Window, Failure> {
+        self.watch.end_window().map_err(|e| self.failed(format!("vitals failed: {e}")))
+    }
+
+    /// Tells the client to end early, and to keep what it has.
+    pub fn ask_to_end(&mut self) -> Result<(), Failure> {
+        self.client.ask_to_end().map_err(|e| self.failed(e.to_string()))
+    }
+
+    /// Tells a client that waits to go on.
+    pub fn go_on(&mut self) -> Result<(), Failure> {
+        self.client.go_on().map_err(|e| self.failed(e.to_string()))
+    }
+
+    /// The client has said its last word. One that died in the last moment is seen here: what it answered until then is
+    /// not what it carries.
+    pub fn end(self) -> Result<(), Failure> {
+        self.watch.stop();
+        all_alive(self.origin, self.running)
+    }
+
+    fn all_alive(&mut self) -> Result<(), Failure> {
+        all_alive(self.origin, self.running)
+    }
+
+    /// A trial that failed under load.
+    pub fn failed(&self, message: impl Into<String>) -> Failure {
+        load_failed(message.into(), &self.output)
+    }
+}
+
+fn load_failed(message: String, output: &Path) -> Failure {
+    Failure::at("load", message, last_lines(output, 8), "see client.log in the trial's folder")
+}
+
+fn all_alive(origin: &mut Serving, running: &mut Option<Running>) -> Result<(), Failure> {
+    origin.still_runs()?;
+    running.as_mut().map_or(Ok(()), |running| running.still_runs("load"))
+}
