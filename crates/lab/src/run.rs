@@ -7,6 +7,8 @@ mod length;
 mod resumed;
 mod skip;
 
+pub use length::overhead;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,7 +167,7 @@ impl Run {
 
     /// What it will take, from the lengths of its loads.
     pub fn expected(suite: &Suite, left_out: &[LeftOut]) -> Duration {
-        length::expected(suite, left_out)
+        suite.takes(left_out, &|_| length::OVERHEAD)
     }
 
     /// Trials planned.

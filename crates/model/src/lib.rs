@@ -9,10 +9,12 @@
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 
 pub mod books;
+mod cases;
 pub mod condition;
 pub mod error;
 pub mod file;
 pub mod filter;
+pub mod fit;
 pub mod load;
 pub mod product;
 pub mod record;

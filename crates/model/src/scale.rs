@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::suite::{LoadKind, Scale, Suite};
+use crate::suite::{Load, LoadKind, Scale, ScaleOverride, Suite};
 use crate::units::HumanDuration;
 
 impl Suite {
@@ -11,58 +11,113 @@ impl Suite {
     /// The result has no scales of its own: it is what runs, and running its file again must not scale it again.
     pub fn at_scale(&self, scale: Scale) -> (Suite, Vec<String>) {
         let mut suite = self.clone();
-        let mut words = Vec::new();
         let Some(change) = std::mem::take(&mut suite.scales).remove(&scale) else {
-            return (suite, words);
+            return (suite, Vec::new());
         };
-        if let Some(blocks) = change.blocks.filter(|blocks| *blocks != suite.blocks) {
-            words.push(format!("blocks: {blocks} instead of {}", suite.blocks));
-            suite.blocks = blocks;
-        }
+        suite.blocks = change.blocks.unwrap_or(suite.blocks);
         if let Some(products) = &change.products {
-            let before = suite.entries.len();
             suite.entries.retain(|entry| products.contains(&entry.product));
-            let left: Vec<&str> = suite.entries.iter().map(|entry| entry.product.as_str()).collect();
-            left_out(&mut words, "products", &left, before);
         }
         if let Some(workloads) = &change.workloads {
-            let before = suite.workloads.len();
             suite.workloads.retain(|workload| workloads.contains(&workload.name));
-            let left: Vec<&str> = suite.workloads.iter().map(|workload| workload.name.as_str()).collect();
-            left_out(&mut words, "workloads", &left, before);
         }
         if let Some(loads) = &change.loads {
-            let before = suite.loads.len();
             suite.loads.retain(|load| loads.contains(&load.name));
-            let left: Vec<&str> = suite.loads.iter().map(|load| load.name.as_str()).collect();
-            left_out(&mut words, "loads", &left, before);
         }
         suite.forget_loads_that_are_gone();
         for load in &mut suite.loads {
-            let name = &load.name;
-            if let (LoadKind::Count { requests }, Some(new)) = (&mut load.kind, change.requests)
-                && *requests != new
-            {
-                words.push(format!("requests of {name}: {new} instead of {requests}"));
-                *requests = new;
-            }
-            set(&mut words, &format!("warm-up of {name}"), &mut load.warmup, change.warmup);
-            set(&mut words, &format!("measured window of {name}"), &mut load.duration, change.duration);
+            rescale(load, &change);
         }
+        let words = suite.changed_from(self);
         (suite, words)
     }
-}
 
-fn left_out(words: &mut Vec<String>, what: &str, left: &[&str], before: usize) {
-    if left.len() < before {
-        words.push(format!("{what}: only {} ({} of {before})", left.join(", "), left.len()));
+    /// The suite without the loads that ask for more CPUs than products have here, and a line for each of them.
+    pub fn on_cores(&self, cores: u32) -> (Suite, Vec<String>) {
+        let mut suite = self.clone();
+        let mut words = Vec::new();
+        suite.loads.retain(|load| {
+            let missing = load.least_cores.filter(|least| *least > cores);
+            if let Some(least) = missing {
+                let here = if cores == 1 { "1 CPU".to_owned() } else { format!("{cores} CPUs") };
+                words.push(format!(
+                    "load {} is left out: it asks for {least} CPUs for products, and here they have {here}",
+                    load.name
+                ));
+            }
+            missing.is_none()
+        });
+        suite.forget_loads_that_are_gone();
+        (suite, words)
+    }
+
+    /// What is other in this suite than in the one that it was made from by leaving out and shortening: a line each.
+    pub fn changed_from(&self, before: &Suite) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.blocks != before.blocks {
+            words.push(format!("blocks: {} instead of {}", self.blocks, before.blocks));
+        }
+        let entries: Vec<&str> = self.entries.iter().map(|entry| entry.product.as_str()).collect();
+        left_out(&mut words, "products", entries, before.entries.len());
+        let workloads: Vec<&str> = self.workloads.iter().map(|workload| workload.name.as_str()).collect();
+        left_out(&mut words, "workloads", workloads, before.workloads.len());
+        let loads: Vec<&str> = self.loads.iter().map(|load| load.name.as_str()).collect();
+        left_out(&mut words, "loads", loads, before.loads.len());
+        for load in &self.loads {
+            if let Some(old) = before.load(&load.name) {
+                changed(&mut words, load, old);
+            }
+        }
+        words
     }
 }
 
-fn set(words: &mut Vec<String>, what: &str, value: &mut Duration, new: Option<Duration>) {
-    if let Some(new) = new.filter(|new| new != value) {
-        words.push(format!("{what}: {} instead of {}", HumanDuration(new), HumanDuration(*value)));
-        *value = new;
+/// A load without a warm-up stays without: its beginning is what is asked. Nor has a fixed number of requests a window; its
+/// duration is a limit that says nothing of how long it takes.
+fn rescale(load: &mut Load, change: &ScaleOverride) {
+    if let LoadKind::Count { requests } = &mut load.kind {
+        // Never more than the suite asks for itself: of two loads the smaller one may be smaller than the scale.
+        *requests = change.requests.map_or(*requests, |new| new.min(*requests));
+        return;
+    }
+    load.duration = change.duration.unwrap_or(load.duration);
+    if !load.warmup.is_zero() {
+        load.warmup = change.warmup.unwrap_or(load.warmup);
+    }
+}
+
+fn changed(words: &mut Vec<String>, load: &Load, old: &Load) {
+    let name = &load.name;
+    if let (LoadKind::Count { requests }, LoadKind::Count { requests: before }) = (&load.kind, &old.kind)
+        && requests != before
+    {
+        words.push(format!("requests of {name}: {requests} instead of {before}"));
+    }
+    let mut time = |what: &str, now: Duration, before: Duration| {
+        if now != before {
+            words.push(format!("{what} of {name}: {} instead of {}", said(now), said(before)));
+        }
+    };
+    time("longest warm-up", load.steady.unwrap_or_default(), old.steady.unwrap_or_default());
+    time("warm-up", load.warmup, old.warmup);
+    time("measured window", load.duration, old.duration);
+}
+
+/// `300ms`, `2.1s`, `60s`, `5m`.
+fn said(time: Duration) -> String {
+    if time < Duration::from_secs(1) || time > Duration::from_secs(100) {
+        return HumanDuration(time).to_string();
+    }
+    let tenths = format!("{:.1}", time.as_secs_f64());
+    format!("{}s", tenths.trim_end_matches(".0"))
+}
+
+fn left_out(words: &mut Vec<String>, what: &str, mut left: Vec<&str>, before: usize) {
+    let number = left.len();
+    if number < before {
+        // A product under two profiles is two entries and one name.
+        left.dedup();
+        words.push(format!("{what}: only {} ({number} of {before})", left.join(", ")));
     }
 }
 
@@ -97,5 +152,34 @@ mod tests {
             assert_eq!(words, Vec::<String>::new());
             assert_eq!(Suite { scales: suite().scales, ..same }, suite());
         }
+    }
+
+    #[test]
+    fn what_has_no_warm_up_or_no_window_gets_none_from_a_scale() {
+        let mut suite = suite();
+        suite.loads[0].warmup = Duration::ZERO;
+        suite.loads[1].kind = LoadKind::Count { requests: 900 };
+        suite.scales.insert(
+            Scale::Fit,
+            ScaleOverride {
+                requests: Some(1000),
+                warmup: Some(Duration::from_millis(300)),
+                duration: Some(Duration::from_millis(700)),
+                ..ScaleOverride::default()
+            },
+        );
+        assert_eq!(suite.at_scale(Scale::Fit).1, ["measured window of capacity: 700ms instead of 2s"]);
+        suite.scales.entry(Scale::Fit).or_default().requests = Some(100);
+        assert_eq!(suite.at_scale(Scale::Fit).1[1], "requests of latency: 100 instead of 900");
+    }
+
+    #[test]
+    fn loads_for_more_cpus_than_there_are_go_with_a_line() {
+        let mut suite = suite();
+        suite.loads[1].least_cores = Some(16);
+        let (small, words) = suite.on_cores(4);
+        assert_eq!(small.loads.len(), 1);
+        assert_eq!(words, ["load latency is left out: it asks for 16 CPUs for products, and here they have 4 CPUs"]);
+        assert_eq!(suite.on_cores(16), (suite.clone(), Vec::new()));
     }
 }

@@ -336,10 +336,13 @@ impl Load {
         }
     }
 
-    /// The longest that one trial's load takes, start-up of the product and settling apart.
-    pub fn longest(&self) -> Duration {
+    /// What one trial's load is reckoned to take beforehand, start-up of the product and settling apart. Of a fixed number
+    /// of requests, which end when they end, it is the time at [`RECKONED_RATE`], and never more than their limit.
+    pub fn reckoned(&self) -> Duration {
         let once = match self.kind {
-            LoadKind::Count { .. } => self.duration,
+            LoadKind::Count { requests } => {
+                self.duration.min(Duration::from_secs_f64(requests as f64 / RECKONED_RATE as f64))
+            }
             LoadKind::Closed | LoadKind::Open { .. } => self.warmup.saturating_add(self.duration),
             // About ten trials as long as the confirming one, until the interval is narrow enough.
             LoadKind::Search { .. } => self.warmup.saturating_add(self.duration).saturating_mul(SEARCH_TRIALS),
@@ -347,6 +350,10 @@ impl Load {
         once.saturating_mul(self.series.points()).saturating_add(self.steady.unwrap_or_default())
     }
 }
+
+/// Requests a second by which the time of a fixed number of them is reckoned beforehand: few enough that hardly a product
+/// carries less.
+pub const RECKONED_RATE: u64 = 1000;
 
 /// Trials that a search takes, about: what its time is reckoned by beforehand.
 const SEARCH_TRIALS: u32 = 10;

@@ -1,0 +1,95 @@
+//! Which cases of a suite run under a load, and how long that takes.
+//!
+//! Knows the suite and what is left out of it, and nothing of the order in which trials come.
+
+use std::time::Duration;
+
+use crate::record::LeftOut;
+use crate::suite::{Entry, Load, Suite, Workload};
+
+impl Suite {
+    /// Every workload and entry that a load runs with, workload by workload, without those left out.
+    pub fn cases<'a>(&'a self, load: &Load, left_out: &[LeftOut]) -> Vec<(&'a Workload, &'a Entry)> {
+        let mut cases = Vec::new();
+        for workload in &self.workloads {
+            let asked = |entry: &&Entry| {
+                workload.runs(&load.name, &entry.product, &entry.profile)
+                    && load.has_rate(&workload.name, &entry.product)
+                    && !left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
+            };
+            cases.extend(self.entries.iter().filter(asked).map(|entry| (workload, entry)));
+        }
+        cases
+    }
+
+    /// Trials of a run, all blocks together.
+    pub fn trials(&self, left_out: &[LeftOut]) -> usize {
+        let one_block: usize = self.loads.iter().map(|load| self.cases(load, left_out).len()).sum();
+        one_block.saturating_mul(self.blocks as usize)
+    }
+
+    /// How long a run takes: what its loads say, and for each trial beside them what `overhead` says of the entry, which
+    /// is started, checked and stopped.
+    pub fn takes(&self, left_out: &[LeftOut], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
+        self.loads
+            .iter()
+            .map(|load| self.takes_under(load, left_out, overhead))
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    /// The same of one load.
+    pub fn takes_under(&self, load: &Load, left_out: &[LeftOut], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
+        let trial = |(_, entry): (_, &Entry)| load.reckoned().saturating_add(overhead(entry));
+        let one_block =
+            self.cases(load, left_out).into_iter().map(trial).fold(Duration::ZERO, Duration::saturating_add);
+        one_block.saturating_mul(self.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::suite;
+    use crate::suite::EntryPattern;
+
+    fn left_out(product: &str, workload: Option<&str>) -> LeftOut {
+        LeftOut {
+            product: product.into(),
+            profile: String::new(),
+            workload: workload.map(str::to_owned),
+            why: "is not here".into(),
+        }
+    }
+
+    #[test]
+    fn a_run_takes_what_its_loads_say_and_what_its_entries_take_beside_them() {
+        let suite = suite();
+        // 3 blocks of 2 workloads and 3 products, under loads of 2.2 s and 3 s.
+        assert_eq!(suite.trials(&[]), 36);
+        let overhead = |entry: &Entry| Duration::from_millis(if entry.product == "nginx" { 1000 } else { 100 });
+        assert_eq!(suite.takes(&[], &overhead), Duration::from_millis(18 * 5200 + 2 * (6 * 1000 + 12 * 100)));
+        assert_eq!(suite.trials(&[left_out("nginx", None)]), 24);
+        assert_eq!(suite.trials(&[left_out("nginx", Some("tiny"))]), 30);
+    }
+
+    #[test]
+    fn workloads_are_asked_of_their_products_and_under_their_loads_alone() {
+        let mut suite = suite();
+        suite.workloads[1].products = Some(vec![EntryPattern::of("direct")]);
+        suite.workloads[1].loads = Some(vec!["capacity".to_owned()]);
+        let names = |load: &str| -> Vec<String> {
+            let load = suite.load(load).expect("there");
+            suite.cases(load, &[]).iter().map(|(w, e)| format!("{} {}", w.name, e.product)).collect()
+        };
+        assert_eq!(names("capacity"), ["tiny direct", "tiny nginx", "tiny haproxy", "medium direct"]);
+        assert_eq!(names("latency"), ["tiny direct", "tiny nginx", "tiny haproxy"]);
+    }
+
+    #[test]
+    fn no_length_overflows() {
+        let mut suite = suite();
+        suite.blocks = u32::MAX;
+        suite.loads[0].duration = Duration::from_secs(u64::MAX / 4);
+        assert_eq!(suite.takes(&[], &|_| Duration::MAX), Duration::MAX);
+    }
+}

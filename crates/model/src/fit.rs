@@ -1,0 +1,148 @@
+//! Fits a suite to a budget of time: shorter windows and warm-ups first, then fewer requests, then fewer blocks.
+//!
+//! A pure function of the suite, of what is left out of it and of what each trial takes beside its load. It leaves
+//! nothing out: which cases run is the suite's and the user's to say.
+//!
+//! The order is that of what is lost least. A window half as long measures the same with a wider interval, as long as the
+//! product has time to come to its level in it: so it ends at a floor. Fewer requests are a shorter window. Fewer blocks show
+//! less of whether a difference repeats, so they come last.
+
+use std::time::Duration;
+
+use crate::record::LeftOut;
+use crate::suite::{Entry, Load, LoadKind, Series, Suite};
+
+/// No measured window becomes shorter: a latency's 99th percentile needs some hundred answers.
+const LEAST_WINDOW: Duration = Duration::from_secs(1);
+
+/// No round of a series without a restart becomes shorter: the curve of a virtual machine that warms up must show.
+const LEAST_ROUND: Duration = Duration::from_secs(2);
+
+/// No warm-up becomes shorter: connections' windows and pools have to open.
+const LEAST_WARMUP: Duration = Duration::from_millis(300);
+
+/// No time to become steady becomes shorter: a level is seen in some seconds of it.
+const LEAST_STEADY: Duration = Duration::from_secs(10);
+
+/// So many requests a connection are left at least: its first ones are not like the others.
+const LEAST_REQUESTS_A_CONNECTION: u64 = 20;
+
+/// Lengths are whole multiples, so that people can read them.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Steps between nothing shortened and everything at its floor.
+const STEPS: u32 = 1000;
+
+/// What a suite is fitted to.
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
+    /// The time that there is.
+    pub time: Duration,
+    /// What a trial takes beside its load, by what is started in it.
+    pub overhead: &'a dyn Fn(&Entry) -> Duration,
+    /// Cases that are left out.
+    pub left_out: &'a [LeftOut],
+    /// Blocks stay as many as they are: somebody asked for them.
+    pub keep_blocks: bool,
+}
+
+/// A suite that takes longer than the budget, however small it is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TooLong {
+    /// The smallest that it can be made.
+    pub smallest: Suite,
+    /// What that takes.
+    pub takes: Duration,
+    /// Of that, what each load takes.
+    pub loads: Vec<(String, Duration)>,
+}
+
+impl Suite {
+    /// The suite with as much of its lengths, requests and blocks as the budget has time for. One that fits as it is stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// [`TooLong`] when even the smallest takes longer.
+    pub fn fitted(&self, budget: &Budget<'_>) -> Result<Suite, Box<TooLong>> {
+        let fits = |suite: &Suite| suite.takes(budget.left_out, budget.overhead) <= budget.time;
+        if fits(self) {
+            return Ok(self.clone());
+        }
+        let least_blocks = if budget.keep_blocks { self.blocks } else { 1 };
+        if !fits(&self.shrunk(least_blocks, 0, 0)) {
+            return Err(Box::new(self.too_long(least_blocks, budget)));
+        }
+        let blocks = most(least_blocks, self.blocks, |blocks| fits(&self.shrunk(blocks, 0, 0)));
+        let requests = most(0, STEPS, |requests| fits(&self.shrunk(blocks, 0, requests)));
+        let windows = most(0, STEPS, |windows| fits(&self.shrunk(blocks, windows, requests)));
+        Ok(self.shrunk(blocks, windows, requests))
+    }
+
+    fn too_long(&self, blocks: u32, budget: &Budget<'_>) -> TooLong {
+        let smallest = self.shrunk(blocks, 0, 0);
+        let takes = smallest.takes(budget.left_out, budget.overhead);
+        let of = |load: &Load| (load.name.clone(), smallest.takes_under(load, budget.left_out, budget.overhead));
+        let loads = smallest.loads.iter().map(of).collect();
+        TooLong { smallest, takes, loads }
+    }
+
+    /// With so many blocks, and lengths and requests at so many steps above their floors.
+    fn shrunk(&self, blocks: u32, windows: u32, requests: u32) -> Suite {
+        let mut suite = Suite { blocks, ..self.clone() };
+        for load in &mut suite.loads {
+            shrink(load, windows, requests);
+        }
+        suite
+    }
+}
+
+fn shrink(load: &mut Load, windows: u32, share: u32) {
+    if let LoadKind::Count { requests } = &mut load.kind {
+        let floor = LEAST_REQUESTS_A_CONNECTION.saturating_mul(u64::from(load.connections));
+        *requests = fewer(*requests, floor, share);
+        return;
+    }
+    let least = if matches!(load.series, Series::Rounds(_)) { LEAST_ROUND } else { LEAST_WINDOW };
+    load.duration = shorter(load.duration, least, windows);
+    load.warmup = shorter(load.warmup, LEAST_WARMUP, windows);
+    load.steady = load.steady.map(|most| shorter(most, LEAST_STEADY, windows));
+}
+
+/// A share of a time in [`STEPS`], in whole [`STEP`]s, never below the floor and never longer than it was.
+fn shorter(time: Duration, floor: Duration, share: u32) -> Duration {
+    if share >= STEPS {
+        return time;
+    }
+    let part = time / STEPS * share;
+    let rounded = part.saturating_sub(Duration::from_nanos((part.as_nanos() % STEP.as_nanos()) as u64));
+    rounded.max(floor).min(time)
+}
+
+/// The same of a number, in two digits.
+fn fewer(number: u64, floor: u64, share: u32) -> u64 {
+    if share >= STEPS {
+        return number;
+    }
+    let part = u128::from(number) * u128::from(share) / u128::from(STEPS);
+    // Not larger than what it is a part of.
+    let part = u64::try_from(part).unwrap_or(number);
+    let unit = 10u64.saturating_pow(part.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    (part / unit * unit).max(floor).min(number)
+}
+
+/// The largest number from `least` to `largest` that fits, where the least is known to and one that fits has none below it that
+/// does not.
+fn most(least: u32, largest: u32, fits: impl Fn(u32) -> bool) -> u32 {
+    let (mut fitting, mut above) = (least, largest);
+    while fitting < above {
+        let middle = above - (above - fitting) / 2;
+        match fits(middle) {
+            true => fitting = middle,
+            false => above = middle - 1,
+        }
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests;
