@@ -253,6 +253,61 @@ fn gateways_have_nine_rounds_but_one() {
     assert_eq!(["direct", "linkerd", "zuul1", "spring-cloud-gateway"].map(rounds), [1, 9, 4, 9]);
 }
 
+/// Each picture of a suite that can be run has a counterpart, and each counterpart is of a picture or has a title.
+#[test]
+fn every_picture_has_a_counterpart() {
+    let pictures: Vec<Picture> = parse("pictures.csv", &read("pictures.csv"));
+    let layout: toml::Table = read("layout.toml").parse().unwrap();
+    let mut drawn = BTreeSet::new();
+    for picture in layout["picture"].as_array().unwrap() {
+        let text = |key: &str| picture.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_string();
+        assert!(!text("title").is_empty() || drawn.insert((text("suite"), text("picture"))), "twice: {picture}");
+    }
+    // The key-value protocol is spoken by no suite yet.
+    let published: BTreeSet<_> =
+        pictures.into_iter().filter(|p| p.suite != "juno").map(|p| (p.suite, p.picture)).collect();
+    assert_eq!(drawn, published);
+}
+
+/// A layout asks for metrics that are published, in suites that are.
+#[test]
+fn layouts_ask_for_what_is_published() {
+    let layout: toml::Table = read("layout.toml").parse().unwrap();
+    let known: BTreeMap<&str, BTreeSet<String>> =
+        SUITES.map(|suite| (suite, figures(suite).into_iter().map(|f| f.metric).collect())).into();
+    let own = |entry: &toml::Value| entry["suite"].as_str().unwrap().to_string();
+    let shared = layout["columns"].as_array().unwrap();
+    for table in layout["table"].as_array().unwrap() {
+        let columns = match &table["columns"] {
+            toml::Value::String(name) => {
+                shared.iter().find(|c| c["name"].as_str() == Some(name)).map(|c| &c["columns"]).unwrap()
+            }
+            columns => columns,
+        };
+        for column in columns.as_array().unwrap() {
+            match column.get("metric").and_then(|metric| metric.as_str()) {
+                Some(metric) => assert!(known[own(table).as_str()].contains(metric), "{column}"),
+                None => assert!(column["missing"].as_str().is_some_and(|why| !why.is_empty()), "{column}"),
+            }
+        }
+    }
+    for picture in layout["picture"].as_array().unwrap() {
+        let metrics = picture.get("metrics").and_then(|metrics| metrics.as_array()).cloned().unwrap_or_default();
+        for metric in metrics {
+            assert!(known[own(picture).as_str()].contains(metric.as_str().unwrap()), "{picture}");
+        }
+    }
+    // A load that repeats the document is one of the suite's.
+    for load in layout["load"].as_array().unwrap() {
+        let path = format!("{}/../../suites/{}.toml", env!("CARGO_MANIFEST_DIR"), own(load));
+        let suite: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+        let names: Vec<&str> = suite["load"].as_array().unwrap().iter().filter_map(|l| l["name"].as_str()).collect();
+        for name in load["names"].as_array().unwrap() {
+            assert!(names.contains(&name.as_str().unwrap()), "{load}");
+        }
+    }
+}
+
 /// A report finds a figure's counterpart by the product's name. The key-value proxy is of a protocol that weir does not speak
 /// yet, and has no folder.
 #[test]

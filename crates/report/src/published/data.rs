@@ -24,6 +24,8 @@ pub struct Source {
     pub pictures: Vec<Picture>,
     /// Where it all comes from; the first is the one that was published, others are scripts beside it.
     pub documents: Vec<Document>,
+    /// Names of the suite's loads that repeat the document, best first; empty: each case has a load of its own.
+    pub loads: Vec<String>,
     /// How its tables are laid out.
     pub tables: Vec<TableLayout>,
     /// How its pictures are drawn.
@@ -164,6 +166,7 @@ impl Library {
             products: self.products.iter().filter(|row| row.suite == suite).cloned().collect(),
             pictures: self.pictures.iter().filter(|row| row.suite == suite).cloned().collect(),
             documents: self.documents.iter().filter(|row| row.suite == suite).cloned().collect(),
+            loads: self.layout.loads(suite),
             tables: self.layout.tables(suite),
             drawings: self.layout.pictures(suite),
             shape: self.layout.shape(suite),

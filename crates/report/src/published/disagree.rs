@@ -98,7 +98,12 @@ pub(super) fn agreement(ours: &Ours<'_>, comparisons: &[Comparison]) -> Vec<Stri
             let pairs: usize = all.iter().map(|agreement| agreement.pairs).sum();
             let opposite: usize = all.iter().map(|agreement| agreement.opposite.len()).sum();
             let Some(tau) = pooled(pairs, opposite) else { continue };
-            let cases = if all.len() == 1 { "one case".to_string() } else { format!("{} cases", all.len()) };
+            let rounds = own.iter().any(|comparison| comparison.label() != comparison.case);
+            let cases = match (all.len(), rounds) {
+                (1, _) => "one case".to_string(),
+                (n, true) => format!("{n} cases and rounds"),
+                (n, false) => format!("{n} cases"),
+            };
             sentences.push(format!(
                 "{}, {name}: {} of {pairs} pairs of products in {cases} stand in the published order (Kendall's tau {}).",
                 compared.heading,

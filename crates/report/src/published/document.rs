@@ -240,9 +240,8 @@ pub(crate) fn places<'a>(
     for (at, case) in cases.into_iter().enumerate() {
         for (place, measured) in source.products.iter().enumerate() {
             for entry in ours.entries(&measured.product) {
-                // The direct path stands only where the document has it.
-                let wanted = measured.product != BASELINE || has_figure(case.name, BASELINE);
-                if wanted && !case.shown(entry).is_empty() {
+                // Only what stands in the document: its tables and pictures are repeated, not extended.
+                if has_figure(case.name, &measured.product) && !case.shown(entry).is_empty() {
                     let head_at = heads.iter().position(|name| *name == head(case.name)).unwrap_or(0);
                     all.push((head_at, place, at, case, entry));
                 }

@@ -42,7 +42,7 @@ pub(super) struct PublishedFacts {
     pub rate: Option<f64>,
     /// Requests a second that were asked for.
     pub offered: Option<f64>,
-    /// Answers that were errors, in words such as `status 502`, with their share of all.
+    /// What became of requests that had no right answer, as the end of a sentence, and their share of all.
     pub errors: Vec<(String, f64)>,
     /// Scheduling priority where it was lower than others'.
     pub nice: Option<f64>,
@@ -135,16 +135,16 @@ pub(super) fn published(source: &Source, case: &str, product: &str, variant: &st
     }
 }
 
-/// What an error is called; `None` for metrics that are none.
+/// What became of a request, as the end of a sentence about some; `None` for metrics that are no errors.
 fn error_words(metric: &str) -> Option<String> {
     if let Some(status) = metric.strip_prefix("status-") {
-        return (!status.starts_with(['2', '3'])).then(|| format!("of status {status}"));
+        return (!status.starts_with(['2', '3'])).then(|| format!("were answered with status {status}"));
     }
     Some(match metric {
-        "non-2xx-3xx" | "server-errors" => "of a status other than 2xx and 3xx".to_string(),
-        "timeouts" | "errors-timeout" => "that timed out".to_string(),
+        "non-2xx-3xx" | "server-errors" => "were answered with a status other than 2xx and 3xx".to_string(),
+        "timeouts" | "errors-timeout" => "timed out".to_string(),
         "errors-connect" | "errors-read" | "errors-write" => {
-            format!("that failed to {}", metric.trim_start_matches("errors-"))
+            format!("failed to {}", metric.trim_start_matches("errors-"))
         }
         _ => return None,
     })

@@ -12,6 +12,8 @@ pub(super) struct Layout {
     #[serde(default)]
     picture: Vec<PictureLayout>,
     #[serde(default)]
+    load: Vec<PreferredLoads>,
+    #[serde(default)]
     shaped: Vec<Shaped>,
     #[serde(default)]
     columns: Vec<SharedColumns>,
@@ -145,6 +147,14 @@ pub enum Draw {
     Rounds,
 }
 
+/// The loads of a suite that repeat the document, best first.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PreferredLoads {
+    suite: String,
+    names: Vec<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shaped {
@@ -180,6 +190,11 @@ impl Layout {
 
     pub(super) fn pictures(&self, suite: &str) -> Vec<PictureLayout> {
         self.picture.iter().filter(|picture| picture.suite == suite).cloned().collect()
+    }
+
+    pub(super) fn loads(&self, suite: &str) -> Vec<String> {
+        let own = self.load.iter().filter(|load| load.suite == suite);
+        own.flat_map(|load| load.names.iter().cloned()).collect()
     }
 
     pub(super) fn shape(&self, suite: &str) -> Option<Shape> {

@@ -91,7 +91,7 @@ impl Published {
 /// read go into `broken`.
 pub fn published(run: &Run, summary: &Summary, broken: &mut Vec<Broken>) -> Option<Published> {
     let source = data::source(&summary.suite)?;
-    let ours = Ours::of(run, summary);
+    let ours = Ours::of(run, summary, &source.loads);
     let scaled = scaled(run);
     let pictures = charts::published::charts(&Originals { ours: &ours, source: &source, scaled: &scaled }, broken);
     let tables = document::tables(&ours, &source, &scaled);

@@ -38,7 +38,8 @@ pub(crate) struct OwnCase<'a> {
 }
 
 impl<'a> Ours<'a> {
-    pub fn of(run: &'a Run, summary: &'a Summary) -> Ours<'a> {
+    /// What was run under `loads`, best first; without a trial under one of them, under the first load that has one.
+    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> Ours<'a> {
         let mut profiles: Vec<String> = Vec::new();
         for trial in run.trials.iter().filter(|trial| trial.measurement.case.product != BASELINE) {
             let profile = &trial.measurement.case.profile;
@@ -51,8 +52,12 @@ impl<'a> Ours<'a> {
         let mut cases = Vec::new();
         for workload in &run.plan.workloads {
             let sections = summary.sections.iter().filter(|section| section.workload == workload.name);
-            // The load under which products were measured, not only the direct path for its capacity.
-            if let Some(section) = sections.max_by_key(|section| section.rows.len()) {
+            let preference = |section: &&Section| {
+                let place = loads.iter().position(|load| *load == section.load);
+                // A load under which only the direct path was measured compares nothing.
+                (section.rows.is_empty(), place.unwrap_or(usize::MAX))
+            };
+            if let Some(section) = sections.min_by_key(preference) {
                 cases.push(OwnCase::of(run, section));
             }
         }

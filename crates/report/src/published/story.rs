@@ -2,7 +2,7 @@
 //! document itself says that makes a figure no measure of the product. Said whether or not an order differs. Knows no
 //! product's name.
 
-use super::causes::{OPENS_OFTEN, per_hundred};
+use super::causes::{MANY_ERRORS, OPENS_OFTEN, per_hundred, was_offered};
 use super::compare::{Comparison, OwnFigure};
 use super::data::Source;
 use super::facts::{self, OwnFacts};
@@ -101,7 +101,7 @@ fn otherwise(one: &Seen, often: &[&(String, OwnFacts)], all: &[Seen]) -> Option<
     let at_most = shared.iter().filter_map(|(_, other)| other.connections_per_request).fold(0.0, f64::max);
     (!times.is_empty()).then(|| {
         format!(
-            " As {} it opens one for at most {} and carries {} times as much; the two profiles may differ in more than that, see \
+            " With {} it opens one for at most {} and carries {} times as much; the profiles may differ in more than that, see \
              their configurations.",
             other.profile,
             per_hundred(at_most),
@@ -124,7 +124,7 @@ fn to_the_best(one: &Seen, names: &[String], comparisons: &[Comparison]) -> Stri
         return String::new();
     }
     let mut text = format!(
-        " Its published rate is {} of the best one's; here it is {} as {}",
+        " Its published rate is {} of the best one's; here it is {} with {}",
         range(&published),
         range(&here),
         one.profile
@@ -138,7 +138,7 @@ fn to_the_best(one: &Seen, names: &[String], comparisons: &[Comparison]) -> Stri
     for profile in profiles {
         let ratios = own(&|figure| figure.entry.profile == profile);
         if !ratios.is_empty() {
-            text.push_str(&format!(", {} as {profile}", range(&ratios)));
+            text.push_str(&format!(", {} with {profile}", range(&ratios)));
         }
     }
     text + "."
@@ -157,12 +157,10 @@ pub(super) fn document(ours: &Ours<'_>, source: &Source, comparisons: &[Comparis
                 continue;
             }
             let facts = facts::published(source, &comparison.case, &measured.product, &comparison.variant);
-            if let (Some(rate), Some(offered)) = (facts.rate, facts.offered)
-                && rate >= offered * 0.98
-            {
+            if let Some(offered) = was_offered(&facts) {
                 as_offered.push(format!("{} ({}/s)", comparison.label(), short(offered)));
             }
-            for (what, of_all) in facts.errors.iter().filter(|(_, of_all)| *of_all >= 0.001) {
+            for (what, of_all) in facts.errors.iter().filter(|(_, of_all)| *of_all >= MANY_ERRORS) {
                 errors.push(format!("{} {what} on {}", percent(*of_all), comparison.label()));
             }
             nice = nice.or(facts.nice);
@@ -174,14 +172,30 @@ pub(super) fn document(ours: &Ours<'_>, source: &Source, comparisons: &[Comparis
             ));
         }
         if !errors.is_empty() {
-            sentences.push(format!("{title}: of the published answers {} were counted as answers.", list(&errors)));
+            sentences.push(format!("{title}: of the published requests {}.", list(&errors)));
         }
         if let Some(nice) = nice {
             sentences.push(format!("{title} was published at a lower scheduling priority (nice {nice})."));
         }
     }
+    sentences.extend(remarks(comparisons));
     sentences.extend(cores(ours, source, comparisons));
     sentences
+}
+
+/// What stands beside single figures, each remark once with the figures that have it.
+fn remarks(comparisons: &[Comparison]) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for comparison in comparisons {
+        for row in comparison.rows.iter().filter(|row| !row.figure.remark.is_empty()) {
+            let place = format!("{} of {} on {}", comparison.compared.words, row.title, comparison.label());
+            match all.iter_mut().find(|(remark, _)| *remark == row.figure.remark) {
+                Some((_, places)) => places.push(place),
+                None => all.push((&row.figure.remark, vec![place])),
+            }
+        }
+    }
+    all.into_iter().map(|(remark, places)| format!("The published {}: {remark}.", list(&places))).collect()
 }
 
 /// How many cores the proxy had, there and here.

@@ -22,8 +22,8 @@ pub(super) fn side_by_side(ours: &Ours<'_>, compared: Compared, all: &[Compariso
         Column::number("Published, to the best", "ratio").help(&base_words),
     ];
     for profile in &ours.profiles {
-        columns.push(Column::number(&format!("Here, {profile}"), &unit).with_details());
-        let ratio = Column::number(&format!("Here, {profile}, to the same"), "ratio").with_details();
+        columns.push(Column::number(&format!("Here ({profile})"), &unit).with_details());
+        let ratio = Column::number(&format!("Here ({profile}), to the same"), "ratio").with_details();
         columns
             .push(ratio.help("The median of ratios within blocks, over the same product as in the published ratio."));
     }

@@ -37,12 +37,14 @@ pub(super) fn with_interval(estimate: &Estimate, size: f64) -> String {
     }
 }
 
-/// "0.80-0.90"; empty for one block, and for something compared with itself.
+/// "0.80-0.90"; empty for one block, for something compared with itself, and where no digit would differ.
 pub(super) fn interval(estimate: &Estimate, size: f64) -> String {
     if estimate.n < 2 || estimate.low >= estimate.high {
         return String::new();
     }
-    format!("{}\u{2013}{}", short(estimate.low / size), short(estimate.high / size))
+    let (low, high) = (short(estimate.low / size), short(estimate.high / size));
+    // Ends that look alike say less than nothing: the number has all the digits that are shown.
+    if low == high { String::new() } else { format!("{low}\u{2013}{high}") }
 }
 
 /// A few names in full, of many the number: "in all 8 cases", "on a and b".

@@ -2,7 +2,6 @@
 //! it in CPU, in the origin's too, and runs out of ports.
 
 use super::super::facts::{OwnFacts, Pair, Side};
-use super::sides;
 use crate::number::short;
 
 /// Connections a request from which on a product is said to open them for requests, and not for clients.
@@ -13,11 +12,10 @@ pub(in super::super) fn per_hundred(connections_per_request: f64) -> String {
     format!("{} of every 100 requests", short((connections_per_request * 100.0).min(100.0)))
 }
 
-/// One side opened connections for requests and the other did not; or one did under another profile, which may be the one
-/// that was published.
+/// The one that falls back here opened connections for requests and the other did not; or the one that was published as
+/// worse does under another profile, which may be the one that was published.
 pub(super) fn origin(pair: &Pair) -> Vec<String> {
-    let [a, b] = sides(pair);
-    [here(a, b), here(b, a), elsewhere(a), elsewhere(b)].into_iter().flatten().collect()
+    [here(&pair.ahead, &pair.behind), elsewhere(&pair.behind)].into_iter().flatten().collect()
 }
 
 fn opens(facts: &OwnFacts) -> Option<f64> {
@@ -42,7 +40,7 @@ fn elsewhere(side: &Side) -> Option<String> {
     let own = side.ours.connections_per_request.filter(|connections| *connections < OPENS_OFTEN)?;
     let (otherwise, connections) = side.otherwise.iter().find_map(|facts| Some((facts, opens(facts)?)))?;
     Some(format!(
-        "{} as {} opens a connection to the origin for {} and carries {}/s, as {} for {} and {}/s",
+        "{} with {} opens a connection to the origin for {} and carries {}/s, with {} for {} and {}/s",
         side.title,
         otherwise.profile,
         per_hundred(connections),
@@ -58,39 +56,45 @@ mod tests {
     use super::super::sample;
     use super::*;
 
+    const SILENT: [String; 0] = [];
+
     #[test]
-    fn who_opens_a_connection_a_request_is_named() {
+    fn who_opens_a_connection_a_request_and_falls_back_is_named() {
         let mut pair = sample::silent();
-        pair.behind.ours.connections_per_request = Some(0.998);
+        pair.ahead.ours.connections_per_request = Some(0.998);
         assert_eq!(
             origin(&pair),
-            ["Birch opened a connection to the origin for 99.8 of every 100 requests, Alder for 0.200"]
+            ["Alder opened a connection to the origin for 99.8 of every 100 requests, Birch for 0.200"]
         );
         // Both do: that is no difference between them.
-        pair.ahead.ours.connections_per_request = Some(1.0);
-        assert_eq!(origin(&pair), Vec::<String>::new());
+        pair.behind.ours.connections_per_request = Some(1.0);
+        assert_eq!(origin(&pair), SILENT);
     }
 
     #[test]
     fn another_profile_that_does_is_named() {
         let mut pair = sample::silent();
+        pair.behind.otherwise[0].connections_per_request = Some(1.0);
+        pair.behind.otherwise[0].rate = 7_000.0;
+        let wanted = "Birch with stock opens a connection to the origin for 100 of every 100 requests and carries 7,000/s, with \
+                      tuned for 0.200 and 20,000/s";
+        assert_eq!(origin(&pair), [wanted]);
+    }
+
+    #[test]
+    fn who_pays_for_connections_and_is_ahead_all_the_same_explains_nothing() {
+        let mut pair = sample::silent();
+        pair.behind.ours.connections_per_request = Some(1.0);
         pair.ahead.otherwise[0].connections_per_request = Some(1.0);
-        pair.ahead.otherwise[0].rate = 7_000.0;
-        assert_eq!(
-            origin(&pair),
-            [
-                "Alder as stock opens a connection to the origin for 100 of every 100 requests and carries 7,000/s, as tuned for 0.200 \
-              and 20,000/s"
-            ]
-        );
+        assert_eq!(origin(&pair), SILENT);
     }
 
     #[test]
     fn without_books_nothing_is_said() {
         let mut pair = sample::silent();
-        assert_eq!(origin(&pair), Vec::<String>::new());
-        pair.ahead.ours.connections_per_request = None;
-        pair.behind.ours.connections_per_request = Some(1.0);
-        assert_eq!(origin(&pair), Vec::<String>::new());
+        assert_eq!(origin(&pair), SILENT);
+        pair.behind.ours.connections_per_request = None;
+        pair.ahead.ours.connections_per_request = Some(1.0);
+        assert_eq!(origin(&pair), SILENT);
     }
 }

@@ -11,6 +11,7 @@ use super::facts::{Pair, Side};
 use crate::number::{percent, short};
 
 pub(super) use connections::{OPENS_OFTEN, per_hundred};
+pub(super) use published::{MANY_ERRORS, was_offered};
 
 /// Something that was measured or published and bears on the order of two products.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +26,16 @@ pub(super) struct Cause {
 type Rule = (&'static str, fn(&Pair) -> Vec<String>);
 
 /// All rules, in the order in which a reader should hear of them.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 13] = [
     ("interval", ours::interval),
+    ("published-close", published::close),
     ("published-offered", published::offered),
     ("published-errors", published::errors),
     ("published-priority", published::priority),
     ("published-rates-differ", published::rates_differ),
     ("origin-connections", connections::origin),
     ("answers-itself", ours::answers_itself),
+    ("offered", ours::offered),
     ("errors", ours::errors),
     ("room", ours::room),
     ("suspect", ours::suspect),
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn causes_are_named_by_their_rules() {
         let mut pair = sample::silent();
-        pair.ahead.published.nice = Some(5.0);
+        pair.behind.published.nice = Some(5.0);
         pair.behind.ours.answers_itself = true;
         let rules: Vec<&str> = causes(&pair).iter().map(|cause| cause.rule).collect();
         assert_eq!(rules, ["published-priority", "answers-itself"]);

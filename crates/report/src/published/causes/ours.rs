@@ -29,11 +29,25 @@ pub(super) fn interval(pair: &Pair) -> Vec<String> {
     }
 }
 
-/// One answered from a cache.
+/// The one that is ahead here answered from a cache.
 pub(super) fn answers_itself(pair: &Pair) -> Vec<String> {
-    of_sides(pair, |side| {
-        side.ours.answers_itself.then(|| format!("{} answered requests here that it did not pass on", side.title))
-    })
+    let side = &pair.behind;
+    let words = || format!("{} answered requests here that it did not pass on", side.title);
+    side.ours.answers_itself.then(words).into_iter().collect()
+}
+
+/// The one that falls back here carried all that it was offered: its rate is no capacity.
+pub(super) fn offered(pair: &Pair) -> Vec<String> {
+    let side = &pair.ahead;
+    let Some(offered) = side.ours.offered.filter(|_| pair.compared.higher_is_better) else { return Vec::new() };
+    if side.ours.rate < offered * (1.0 - SAME_RATE) {
+        return Vec::new();
+    }
+    vec![format!(
+        "{} carried all of the {} that it was offered here, and was asked for no more",
+        side.title,
+        a_second(offered)
+    )]
 }
 
 /// One had wrong answers or none.
@@ -45,7 +59,7 @@ pub(super) fn errors(pair: &Pair) -> Vec<String> {
     })
 }
 
-/// The CPU of a proxy was not used up: something else was the limit, and rates compare that.
+/// The CPU of the one that falls back here was not used up: something else was the limit, and rates compare that.
 pub(super) fn room(pair: &Pair) -> Vec<String> {
     if !pair.compared.higher_is_better {
         return Vec::new();
@@ -59,8 +73,8 @@ pub(super) fn room(pair: &Pair) -> Vec<String> {
     let limit = "client, origin or the number of connections set the pace, not its CPU";
     match idle {
         [Some(a), Some(b)] => vec![format!("{a}, {b}: {}", limit.replace("its", "their"))],
-        [Some(one), None] | [None, Some(one)] => vec![format!("{one}: {limit}")],
-        [None, None] => Vec::new(),
+        [Some(one), None] => vec![format!("{one}: {limit}")],
+        [None, _] => Vec::new(),
     }
 }
 
@@ -110,10 +124,10 @@ mod tests {
     #[test]
     fn other_work_is_named() {
         let mut pair = sample::silent();
-        pair.ahead.ours.answers_itself = true;
+        pair.behind.ours.answers_itself = true;
         pair.behind.ours.error_share = 0.02;
         pair.behind.ours.suspect = vec!["quiet-steal".to_string(), "steady".to_string()];
-        assert_eq!(answers_itself(&pair), ["Alder answered requests here that it did not pass on"]);
+        assert_eq!(answers_itself(&pair), ["Birch answered requests here that it did not pass on"]);
         assert_eq!(errors(&pair), ["2.0 % of the requests to Birch had no right answer here"]);
         assert_eq!(suspect(&pair), ["trials of Birch are suspect (quiet-steal, steady)"]);
         pair.behind.ours.error_share = 0.0005;
@@ -122,20 +136,35 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_was_merely_offered_is_no_capacity() {
+        let mut pair = sample::silent();
+        pair.behind.ours.offered = Some(20_000.0);
+        assert_eq!(offered(&pair), SILENT, "the one that is ahead here needs no excuse");
+        pair.ahead.ours.offered = Some(20_100.0);
+        assert_eq!(
+            offered(&pair),
+            ["Alder carried all of the 20,100/s that it was offered here, and was asked for no more"]
+        );
+        pair.ahead.ours.offered = Some(30_000.0);
+        assert_eq!(offered(&pair), SILENT);
+    }
+
+    #[test]
     fn cpu_that_was_left_over_means_another_limit() {
         let mut pair = sample::silent();
-        pair.behind.ours.cores_busy = Some(0.3);
+        pair.ahead.ours.cores_busy = Some(0.3);
         assert_eq!(
             room(&pair),
-            ["Birch used 0.300 of 1 core: client, origin or the number of connections set the pace, not its CPU"]
+            ["Alder used 0.300 of 1 core: client, origin or the number of connections set the pace, not its CPU"]
         );
-        pair.ahead.ours.cores_busy = Some(1.5);
-        pair.ahead.ours.cores = 2;
+        pair.behind.ours.cores_busy = Some(1.5);
+        pair.behind.ours.cores = 2;
         let both = room(&pair);
-        assert!(both.len() == 1 && both[0].starts_with("Alder used 1.50 of 2 cores, Birch used 0.300 of 1 core: "));
+        assert!(both.len() == 1 && both[0].starts_with("Alder used 0.300 of 1 core, Birch used 1.50 of 2 cores: "));
         assert!(both[0].ends_with("not their CPU"));
+        pair.ahead.ours.cores_busy = Some(0.9);
+        assert_eq!(room(&pair), SILENT, "the one that falls back used its CPU up");
         pair.ahead.ours.cores_busy = None;
-        pair.behind.ours.cores_busy = Some(0.9);
         assert_eq!(room(&pair), SILENT);
         let mut latency = sample::of_latency();
         latency.ahead.ours.cores_busy = Some(0.1);

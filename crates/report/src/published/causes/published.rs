@@ -1,10 +1,15 @@
-//! What a document itself says that makes one of its figures no measure of the product.
+//! What a document itself says that makes one of its figures no measure of the product. A figure that was held down explains an
+//! order only where it is the worse one.
 
-use super::super::facts::{Pair, Side};
+use super::super::facts::{Pair, PublishedFacts};
 use super::{a_second, of_sides, share, sides};
 
 /// How close to what was offered a published rate is when it is that.
 const AS_OFFERED: f64 = 0.02;
+
+/// Two windows of the same product differ by about so much on a machine of one's own: a difference between two products that
+/// were measured once is none below it.
+const CLOSE: f64 = 0.03;
 
 /// Rates that differ by more than this were not the same load.
 const SAME_RATE: f64 = 0.02;
@@ -12,43 +17,51 @@ const SAME_RATE: f64 = 0.02;
 /// A share of errors from which on a rate counts other answers than the right ones.
 pub(in super::super) const MANY_ERRORS: f64 = 0.001;
 
+/// Published closer to each other than one measurement is to the next of the same product.
+pub(super) fn close(pair: &Pair) -> Vec<String> {
+    let apart = (pair.published_ratio - 1.0).abs();
+    if apart > CLOSE {
+        return Vec::new();
+    }
+    vec![format!("they were published only {} apart, measured once each", share(apart))]
+}
+
 /// The published rate is the one that was asked for.
 pub(super) fn offered(pair: &Pair) -> Vec<String> {
     if !pair.compared.higher_is_better {
         return Vec::new();
     }
-    of_sides(pair, |side| {
-        let offered = was_offered(side)?;
-        Some(format!(
+    let side = &pair.behind;
+    let words = |offered| {
+        format!(
             "{} was asked for only {}: its published rate is what was offered, not what it carries",
             side.title,
             a_second(offered)
-        ))
-    })
+        )
+    };
+    was_offered(&side.published).map(words).into_iter().collect()
 }
 
 /// What was offered, where the published rate says nothing else.
-fn was_offered(side: &Side) -> Option<f64> {
-    let (rate, offered) = (side.published.rate?, side.published.offered?);
+pub(in super::super) fn was_offered(published: &PublishedFacts) -> Option<f64> {
+    let (rate, offered) = (published.rate?, published.offered?);
     (rate >= offered * (1.0 - AS_OFFERED)).then_some(offered)
 }
 
-/// Published answers that were errors.
+/// Published answers that were errors, and requests that had none.
 pub(super) fn errors(pair: &Pair) -> Vec<String> {
     of_sides(pair, |side| {
         let grave = side.published.errors.iter().filter(|(_, share)| *share >= MANY_ERRORS);
         let words: Vec<String> = grave.map(|(what, of_all)| format!("{} {what}", share(*of_all))).collect();
-        (!words.is_empty())
-            .then(|| format!("of the published answers of {} {} counted as answers", side.title, words.join(" and ")))
+        (!words.is_empty()).then(|| format!("of the published requests to {} {}", side.title, words.join(" and ")))
     })
 }
 
-/// A scheduling priority that the others did not have.
+/// A scheduling priority that the other did not have.
 pub(super) fn priority(pair: &Pair) -> Vec<String> {
-    of_sides(pair, |side| {
-        let nice = side.published.nice?;
-        Some(format!("{} was published at a lower scheduling priority (nice {nice})", side.title))
-    })
+    let side = &pair.behind;
+    let words = |nice| format!("{} was published at a lower scheduling priority (nice {nice})", side.title);
+    side.published.nice.map(words).into_iter().collect()
 }
 
 /// Latencies at different rates are of different loads.
@@ -74,6 +87,14 @@ mod tests {
     const SILENT: [String; 0] = [];
 
     #[test]
+    fn what_is_hardly_apart_is_said_to_be() {
+        let mut pair = sample::silent();
+        assert_eq!(close(&pair), SILENT);
+        pair.published_ratio = 1.014;
+        assert_eq!(close(&pair), ["they were published only 1.4 % apart, measured once each"]);
+    }
+
+    #[test]
     fn a_rate_that_was_merely_offered_is_no_capacity() {
         let mut pair = sample::silent();
         pair.behind.published.offered = Some(10_100.0);
@@ -82,7 +103,8 @@ mod tests {
             ["Birch was asked for only 10,100/s: its published rate is what was offered, not what it carries"]
         );
         pair.behind.published.offered = Some(12_000.0);
-        assert_eq!(offered(&pair), SILENT);
+        pair.ahead.published.offered = Some(30_000.0);
+        assert_eq!(offered(&pair), SILENT, "one carries more, and the other is ahead all the same");
         let mut latency = sample::of_latency();
         latency.behind.published.offered = Some(10_100.0);
         assert_eq!(offered(&latency), SILENT);
@@ -91,9 +113,8 @@ mod tests {
     #[test]
     fn published_errors_are_named() {
         let mut pair = sample::silent();
-        pair.ahead.published.errors =
-            vec![("of status 502".to_string(), 0.107), ("that timed out".to_string(), 0.0001)];
-        assert_eq!(errors(&pair), ["of the published answers of Alder 11 % of status 502 counted as answers"]);
+        pair.ahead.published.errors = vec![("had status 502".to_string(), 0.107), ("timed out".to_string(), 0.0001)];
+        assert_eq!(errors(&pair), ["of the published requests to Alder 11 % had status 502"]);
         pair.ahead.published.errors.remove(0);
         assert_eq!(errors(&pair), SILENT);
     }
@@ -101,6 +122,7 @@ mod tests {
     #[test]
     fn a_lower_priority_is_named() {
         let mut pair = sample::silent();
+        pair.ahead.published.nice = Some(5.0);
         assert_eq!(priority(&pair), SILENT);
         pair.behind.published.nice = Some(5.0);
         assert_eq!(priority(&pair), ["Birch was published at a lower scheduling priority (nice 5)"]);

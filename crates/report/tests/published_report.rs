@@ -1,0 +1,308 @@
+//! Reports of made-up runs of published suites: what is laid beside what, which causes are named, and that the documents' tables
+//! and pictures are there.
+
+mod common;
+#[path = "published/run.rs"]
+mod run;
+
+use std::fs;
+use std::path::Path;
+
+use run::{Made, Runner};
+use weir_model::record::{Finding, Measurement, Severity, Verdict};
+use weir_report::published::{Item, Published, published};
+use weir_report::{Options, load_run, make, summary};
+
+const fn runner(
+    product: &'static str,
+    title: &'static str,
+    profile: &'static str,
+    rate: f64,
+    connections: f64,
+) -> Runner {
+    Runner { product, title, profile, rate, connections }
+}
+
+const EASEGRESS: Made = Made {
+    suite: "easegress",
+    load: "requests-90000",
+    cases: &["baseline-echo-2", "scenario-2", "scenario-3", "scenario-5"],
+    runners: &[
+        runner("direct", "Direct", "stock", 9_500.0, 0.001),
+        runner("easegress", "Easegress", "as-published-easegress", 8_800.0, 0.002),
+        runner("nginx", "NGINX", "as-published-easegress", 3_000.0, 1.0),
+        runner("traefik", "Traefik", "as-published-easegress", 8_300.0, 0.003),
+        runner("easegress", "Easegress", "tuned", 8_700.0, 0.002),
+        runner("nginx", "NGINX", "tuned", 9_300.0, 0.001),
+        runner("traefik", "Traefik", "tuned", 8_200.0, 0.003),
+    ],
+    rounds: 0,
+    blocks: 3,
+};
+
+const GATEWAYS: Made = Made {
+    suite: "spring-cloud-gateway",
+    load: "rounds",
+    cases: &["hello"],
+    runners: &[
+        runner("direct", "Direct", "stock", 20_000.0, 0.001),
+        runner("spring-cloud-gateway", "Spring Cloud Gateway", "stock", 5_000.0, 0.002),
+        runner("zuul1", "Zuul 1", "stock", 6_000.0, 0.002),
+        runner("linkerd", "Linkerd 1.x", "stock", 4_000.0, 0.002),
+    ],
+    rounds: 4,
+    blocks: 2,
+};
+
+const LOGGLY: Made = Made {
+    suite: "loggly",
+    load: "published",
+    cases: &["root"],
+    runners: &[
+        runner("direct", "Direct", "stock", 50_000.0, 0.001),
+        runner("caddy", "Caddy", "as-published-loggly", 21_000.0, 0.002),
+        runner("envoy", "Envoy", "as-published-loggly", 20_000.0, 0.002),
+        runner("haproxy", "HAProxy", "as-published-loggly", 40_000.0, 0.002),
+        runner("nginx", "NGINX", "as-published-loggly", 30_000.0, 0.002),
+        runner("traefik", "Traefik", "as-published-loggly", 15_000.0, 0.002),
+    ],
+    rounds: 0,
+    blocks: 3,
+};
+
+const MONOLAKE: Made = Made {
+    suite: "monolake",
+    load: "saturating",
+    cases: &["http-tiny", "http-large", "https-tiny", "https-large"],
+    runners: &[
+        runner("monolake", "Monolake", "as-published-monolake", 50_000.0, 0.001),
+        runner("nginx", "NGINX", "as-published-monolake", 55_000.0, 0.001),
+        runner("traefik", "Traefik", "as-published-monolake", 18_000.0, 0.001),
+        runner("envoy", "Envoy", "as-published-monolake", 14_000.0, 0.001),
+    ],
+    rounds: 0,
+    blocks: 2,
+};
+
+fn published_of(folder: &Path, made: &Made, spoil: &dyn Fn(&mut Measurement)) -> Published {
+    run::write(folder, made, spoil);
+    let run = load_run(folder).unwrap();
+    assert_eq!(run.broken, []);
+    let mut broken = Vec::new();
+    let published = published(&run, &summary(&run), &mut broken).unwrap();
+    assert_eq!(broken, []);
+    published
+}
+
+fn sentences(published: &Published) -> Vec<&str> {
+    let items = published.blocks.iter().flat_map(|block| &block.items);
+    let of_item = |item: &Item| match item {
+        Item::Sentences(sentences) => sentences.clone(),
+        _ => Vec::new(),
+    };
+    let all: Vec<String> = items.flat_map(of_item).collect();
+    all.into_iter().map(|sentence| &*sentence.leak()).collect()
+}
+
+fn charts(published: &Published) -> Vec<&str> {
+    published.charts().map(|chart| chart.name.as_str()).collect()
+}
+
+/// Compares with a file in `tests/golden`; `WEIR_BLESS=1` writes it instead.
+fn golden(name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        fs::write(&file, text).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, kept, "{name} differs; look at it, then bless it with WEIR_BLESS=1");
+}
+
+/// What `report.md` says of published figures.
+fn markdown_part(markdown: &str) -> &str {
+    let begin = markdown.find("## Published figures beside ours").expect("the report has the part");
+    let end = markdown[begin..].find("\n## Products as they were run").expect("and what follows it");
+    &markdown[begin..begin + end]
+}
+
+fn report_of(folder: &Path, made: &Made) -> String {
+    run::write(folder, made, &|_| {});
+    let report = make(folder, &Options { png: false }).unwrap();
+    let markdown = fs::read_to_string(&report.markdown).unwrap();
+    for link in markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(folder.join("report").join(link).is_file(), "{link} is linked and not there");
+    }
+    markdown_part(&markdown).to_string()
+}
+
+#[test]
+fn the_markdown_of_published_figures_is_the_reviewed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    golden("published-easegress.md", &report_of(&folder.path().join("a"), &EASEGRESS));
+    golden("published-spring-cloud-gateway.md", &report_of(&folder.path().join("b"), &GATEWAYS));
+    golden("published-loggly.md", &report_of(&folder.path().join("c"), &LOGGLY));
+    golden("published-monolake.md", &report_of(&folder.path().join("d"), &MONOLAKE));
+    let shaped =
+        |run: &str, file: &str| fs::read_to_string(folder.path().join(run).join("report/shaped").join(file)).unwrap();
+    golden("published-shaped-wrk.txt", &shaped("b", "zuul1-stock-hello.txt"));
+    golden("published-shaped-hey.txt", &shaped("c", "haproxy-as-published-loggly-root.txt"));
+}
+
+#[test]
+fn why_one_was_published_at_a_third_of_the_others_is_said_by_the_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
+    let all = sentences(&published);
+    let story: Vec<&&str> =
+        all.iter().filter(|sentence| sentence.contains("opened a connection to the origin")).collect();
+    let [story] = story.as_slice() else { panic!("{story:?}") };
+    assert!(
+        story.starts_with(
+            "NGINX (as-published-easegress) opened a connection to the origin for 100 of every 100 requests"
+        )
+    );
+    assert!(story.contains("Easegress and Traefik under the same profile for at most 0.300."), "{story}");
+    assert!(story.contains("With tuned it opens one for at most 0.0"), "{story}");
+    assert!(story.contains("Its published rate is 0.291 to 0.356 of the best one's; here it is 0.3"), "{story}");
+    assert!(
+        all.iter()
+            .any(|s| s.starts_with("Requests a second, as-published-easegress: 9 of 9 pairs of products in 3 cases"))
+    );
+    // The order of `tuned` differs from the published one, and its sentence names the cause.
+    let differs =
+        all.iter().find(|s| s.starts_with("Easegress over NGINX, rate, tuned: scenario-2: 2.81 as published"));
+    assert!(
+        differs.unwrap().contains("NGINX with as-published-easegress opens a connection to the origin"),
+        "{differs:?}"
+    );
+}
+
+#[test]
+fn without_connections_there_is_no_such_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
+        if let Some(books) = &mut measurement.origin {
+            books.connections_used = 100;
+        }
+    });
+    assert!(!sentences(&published).iter().any(|sentence| sentence.contains("opened a connection")));
+}
+
+#[test]
+fn what_is_invalid_is_shown_and_not_ordered() {
+    let folder = tempfile::tempdir().unwrap();
+    let spoil = |measurement: &mut Measurement| {
+        if measurement.case.product == "haproxy" {
+            measurement.verdict = Verdict::Invalid;
+        }
+        if measurement.case.product == "envoy" && measurement.block == 2 {
+            measurement.verdict = Verdict::Suspect;
+            measurement.findings.push(Finding {
+                check: "quiet-steal".to_string(),
+                severity: Severity::Warning,
+                message: String::new(),
+                remedy: String::new(),
+            });
+        }
+    };
+    let published = published_of(folder.path(), &LOGGLY, &spoil);
+    let all = sentences(&published);
+    // Five products, of which one may not be ranked: six pairs.
+    assert!(all[0].contains(" of 6 pairs of products in one case"), "{}", all[0]);
+    assert!(!all.iter().any(|sentence| sentence.contains("HAProxy over") || sentence.contains("over HAProxy")));
+    let envoy = all.iter().find(|sentence| sentence.starts_with("Envoy over Caddy, rate"));
+    assert!(envoy.unwrap().contains("trials of Envoy are suspect (quiet-steal)"), "{envoy:?}");
+    let caddy = all.iter().find(|sentence| sentence.starts_with("Caddy: of the published requests"));
+    assert_eq!(*caddy.unwrap(), "Caddy: of the published requests 11 % were answered with status 502 on root.");
+    let shown = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
+    assert!(shown.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", shown.alt);
+}
+
+#[test]
+fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
+    let folder = tempfile::tempdir().unwrap();
+    let monolake = published_of(&folder.path().join("a"), &MONOLAKE, &|_| {});
+    let names = charts(&monolake);
+    for name in [
+        "published-all-http-tiny-latency",
+        "published-all-http-latency",
+        "published-all-latency-https",
+        "published-proxies-performance",
+        "published-proxies-performance-rotated",
+        "published-tiny-qps",
+        "published-large-throughput",
+    ] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    let resources = names.iter().filter(|name| name.starts_with("published-performance-metrices"));
+    assert_eq!(resources.count(), 12, "four products, three roles");
+    assert!(!names.iter().any(|name| name.contains("small")), "that payload was not run");
+    let cut = monolake.charts().find(|chart| chart.name == "published-large-qps").unwrap();
+    assert!(cut.notes.iter().any(|note| note.contains("begins at 7,600, this one at 0")), "{:?}", cut.notes);
+    let others = [
+        (&EASEGRESS, vec!["published-stress-test-rps", "published-stress-test-p99-latency"]),
+        (&LOGGLY, vec!["published-requests-per-second", "published-avg-response-time", "published-latency"]),
+        (&GATEWAYS, vec!["published-requests-sec-round-after-round-without-a-restart"]),
+    ];
+    for (made, wanted) in others {
+        assert_eq!(charts(&published_of(&folder.path().join(made.suite), made, &|_| {})), wanted);
+    }
+    for chart in monolake.charts() {
+        let svg = weir_report::chart::svg::draw(chart);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", chart.name);
+        assert!(
+            chart.notes.iter().any(|note| note.contains("windows of 8 s")),
+            "{} does not say what was scaled",
+            chart.name
+        );
+    }
+}
+
+#[test]
+fn a_suite_of_which_nothing_is_published_shows_nothing_of_this() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let run = load_run(folder.path()).unwrap();
+    assert_eq!(published(&run, &summary(&run), &mut Vec::new()), None);
+}
+
+#[test]
+fn nothing_hostile_comes_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "<script>window.pwned=1</script>|`*\u{1b}[31m";
+    run::write(folder.path(), &EASEGRESS, &|measurement| {
+        if measurement.case.product == "nginx" {
+            measurement.case.profile = format!("as-published\"'>{}", hostile.replace('\u{1b}', ""));
+        }
+    });
+    let file = folder.path().join("environment.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let title = serde_json::to_string(&format!("Traefik{hostile}")).unwrap();
+    fs::write(&file, text.replace("\"Traefik\"", &title)).unwrap();
+    let made = make(folder.path(), &Options { png: false }).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    assert!(page.contains("Published figures beside ours") && page.contains("window.pwned"));
+    assert!(!page.contains("<script>window"));
+    let markdown = fs::read_to_string(&made.markdown).unwrap();
+    assert!(!markdown.contains("<script>") && !markdown.contains('\u{1b}'));
+    for file in fs::read_dir(folder.path().join("report/shaped")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c)), "{name}");
+    }
+}
+
+#[test]
+fn a_histogram_that_is_broken_is_named_and_the_rest_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    run::write(folder.path(), &LOGGLY, &|_| {});
+    let trial = folder.path().join("trials/2-caddy-as-published-loggly-root-published");
+    fs::write(trial.join("latency.hlog"), "nonsense").unwrap();
+    let run = load_run(folder.path()).unwrap();
+    let mut broken = Vec::new();
+    let published = published(&run, &summary(&run), &mut broken).unwrap();
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert_eq!(broken[0].file, "trials/2-caddy-as-published-loggly-root-published/latency.hlog");
+    let shaped = |text: &&str| text.starts_with("# block");
+    assert_eq!(published.files().filter(|(_, text)| shaped(text)).count(), 5, "caddy's other blocks are there");
+}
