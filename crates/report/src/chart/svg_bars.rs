@@ -10,20 +10,20 @@ use super::{Bar, Bars};
 
 const BAR: f64 = 20.0;
 const GAP: f64 = 10.0;
+const LEGEND_LINE: f64 = 20.0;
 
 pub(super) fn draw(bars: &Bars, left: f64, top: f64, room: f64) -> Plot {
-    let several = bars.series.len() > 1;
-    let legend_height = if several { 26.0 } else { 0.0 };
     let labels = bars.groups.iter().map(|g| width(&g.label, SIZE, false)).fold(40.0, f64::max).min(room * 0.3);
     let texts = bars.groups.iter().flat_map(|g| &g.bars).map(|b| width(&b.text, SIZE, false)).fold(0.0, f64::max);
     let (x0, x1) = (left + labels + 12.0, left + room - texts - 14.0);
     let span = Span::of(bars.value.scale, bars.groups.iter().flat_map(|g| lengths(bars, &g.bars)));
     let place = |value: f64| x0 + span.place(value).clamp(0.0, 1.0) * (x1 - x0);
+    let (legend, legend_height) = legend(bars, left + labels + 12.0, top + 14.0, room - labels - 12.0);
     let rows_top = top + legend_height;
     let heights: Vec<f64> = bars.groups.iter().map(|g| group_height(bars, g.bars.len())).collect();
     let rows_height: f64 = heights.iter().sum::<f64>() + GAP;
 
-    let mut plot = legend(bars, left + labels + 12.0, top + 14.0);
+    let mut plot = legend;
     for tick in span.ticks() {
         let x = place(tick.value);
         plot = plot.add(line((x, rows_top), (x, rows_top + rows_height), GRID, 1.0));
@@ -108,16 +108,20 @@ fn one_bar(plot: Group, bar: &Bar, (x0, x1): (f64, f64), y: f64) -> Group {
     })
 }
 
-fn legend(bars: &Bars, left: f64, y: f64) -> Group {
+/// The names of the series, on as many lines as they need, and how high that is.
+fn legend(bars: &Bars, left: f64, top: f64, room: f64) -> (Group, f64) {
     let mut plot = group();
     if bars.series.len() < 2 {
-        return plot;
+        return (plot, 0.0);
     }
-    let mut x = left;
+    let (mut x, mut y) = (left, top);
     for series in &bars.series {
+        if x > left && x + 17.0 + width(&series.name, SIZE, false) > left + room {
+            (x, y) = (left, y + LEGEND_LINE);
+        }
         plot = plot.add(rectangle(x, y - 10.0, 12.0, 12.0, &series.colour));
         plot = plot.add(text(x + 17.0, y, &series.name, Style::PLAIN));
         x += 17.0 + width(&series.name, SIZE, false) + 20.0;
     }
-    plot
+    (plot, y - top + 26.0)
 }

@@ -12,7 +12,7 @@ use crate::palette::lighter;
 use crate::published::document::places;
 use crate::published::layout::tail;
 use crate::published::ours::OwnCase;
-use crate::published::quantity::size_of;
+use crate::published::quantity::{COMPARED, size_of};
 use crate::published::variant::Variant;
 use crate::run::Broken;
 
@@ -97,6 +97,12 @@ fn line(
     }
 }
 
+/// A metric as an axis has it.
+fn words(metric: &str) -> String {
+    let known = COMPARED.iter().find(|compared| compared.metric == metric);
+    known.map_or_else(|| metric.to_string(), |compared| compared.heading.to_string())
+}
+
 /// A metric against the round, a line an entry: medians over blocks.
 pub(super) fn rounds(originals: &Originals<'_>, original: Original<'_>) -> Option<Chart> {
     let (ours, layout) = (originals.ours, original.layout);
@@ -135,7 +141,7 @@ pub(super) fn rounds(originals: &Originals<'_>, original: Original<'_>) -> Optio
         ],
         kind: Kind::Lines(Lines {
             x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
-            y: Axis { label: metric.clone(), unit, scale: Scale::Linear },
+            y: Axis { label: words(metric), unit, scale: Scale::Linear },
             series,
             rules: Vec::new(),
         }),

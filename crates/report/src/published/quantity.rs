@@ -6,7 +6,7 @@ use crate::shaped::is_answer;
 
 /// A metric that published and own figures are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Compared {
+pub(crate) struct Compared {
     /// Its name in the files.
     pub metric: &'static str,
     /// In a heading.
@@ -18,7 +18,7 @@ pub(super) struct Compared {
 }
 
 /// All that are compared, in reading order.
-pub(super) const COMPARED: [Compared; 3] = [
+pub(crate) const COMPARED: [Compared; 3] = [
     Compared { metric: "rate", heading: "Requests a second", words: "rate", higher_is_better: true },
     Compared {
         metric: "latency-p99",

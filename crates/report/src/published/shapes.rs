@@ -84,7 +84,9 @@ fn loads<'a>(trial: &'a Trial, case: &OwnCase<'_>) -> Vec<(String, u32, &'a Load
     }
     let points = measurement.points.iter();
     let of_point = |point: &'a weir_model::record::Point| {
-        let file = format!("points/{}/latency.hlog", point.point);
+        // The last point's files are the trial's own.
+        let last = point.point as usize == measurement.points.len();
+        let file = if last { "latency.hlog".to_string() } else { format!("point-{}/latency.hlog", point.point) };
         (format!("{block}, round {}", point.point), point.connections, &point.load, file)
     };
     points.map(of_point).collect()

@@ -133,9 +133,12 @@ fn points(measurement: &mut Measurement, folder: &Path, rounds: u32) {
             usage: measurement.usage.clone(),
             findings: Vec::new(),
         });
-        let own = folder.join(format!("points/{point}"));
-        fs::create_dir_all(&own).unwrap();
-        fs::copy(folder.join("latency.hlog"), own.join("latency.hlog")).unwrap();
+        // The last point's files are the trial's own.
+        if point < rounds {
+            let own = folder.join(format!("point-{point}"));
+            fs::create_dir_all(&own).unwrap();
+            fs::copy(folder.join("latency.hlog"), own.join("latency.hlog")).unwrap();
+        }
     }
     measurement.load = measurement.points.last().map(|point| point.load.clone());
 }
