@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
-use weir_model::product::Product;
+use weir_model::product::{Product, ProductKind};
 use weir_model::suite::Suite;
 
 /// Text of one product's folder.
@@ -186,6 +186,10 @@ impl weir_model::file::Catalogue for Catalogue {
 
     fn profiles(&self, product: &str) -> Option<Vec<String>> {
         Some(self.products.get(product)?.proxy_profiles().cloned().collect())
+    }
+
+    fn is_direct(&self, product: &str) -> bool {
+        self.products.get(product).is_some_and(|product| product.kind == ProductKind::Direct)
     }
 
     fn origins(&self) -> Vec<String> {

@@ -10,8 +10,10 @@ use crate::file::suggestion;
 pub struct Filter {
     /// Which name of a case it looks at.
     pub key: FilterKey,
-    /// The names that pass, at least one.
+    /// The names that pass, at least one. A `*` in one stands for anything.
     pub values: Vec<String>,
+    /// The last part of a name is enough: `tiny` for `http-tiny`.
+    pub tail: bool,
 }
 
 /// Which name of a case a [`Filter`] looks at.
@@ -21,7 +23,7 @@ pub enum FilterKey {
     Product,
     /// The profile's.
     Profile,
-    /// The workload's; `payload` in a filter means the same.
+    /// The workload's; `payload` in a filter means it, too, by the last part of its name.
     Workload,
     /// The load's.
     Load,
@@ -40,7 +42,7 @@ impl FilterKey {
 }
 
 impl Filter {
-    /// Reads `workload=tiny,medium`.
+    /// Reads `workload=tiny,medium`, `workload=https-*`, and `payload=tiny`, which means `http-tiny` as well.
     ///
     /// # Errors
     /// An unknown key, no `=`, no value.
@@ -51,6 +53,7 @@ impl Filter {
         let Some((key, values)) = text.split_once('=') else {
             return Err(flag_error("--only", format!("{text:?} has no ="), wanted));
         };
+        let tail = key.trim() == "payload";
         let key = match key.trim() {
             "product" => FilterKey::Product,
             "profile" => FilterKey::Profile,
@@ -65,13 +68,31 @@ impl Filter {
         if values.iter().any(String::is_empty) {
             return Err(flag_error("--only", format!("{text:?} has an empty name"), wanted));
         }
-        Ok(Filter { key, values })
+        Ok(Filter { key, values, tail })
     }
 
     /// Whether a name passes.
     pub fn passes(&self, name: &str) -> bool {
-        self.values.iter().any(|value| value == name)
+        self.values.iter().any(|value| self.means(value, name))
     }
+
+    /// Whether one of the filter's values means a name.
+    pub fn means(&self, value: &str, name: &str) -> bool {
+        let last_part = || self.tail && name.rsplit_once('-').is_some_and(|(_, last)| fits(value, last));
+        fits(value, name) || last_part()
+    }
+}
+
+/// Whether a name is what a pattern says, in which `*` is anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(after) = name.strip_prefix(head) else {
+        return false;
+    };
+    // What follows the first `*` may begin anywhere in what follows the head.
+    after.char_indices().map(|(at, _)| at).chain([after.len()]).any(|at| fits(rest, &after[at..]))
 }
 
 pub(crate) fn names_of(names: &[String]) -> impl Iterator<Item = &str> {
@@ -85,6 +106,32 @@ pub(crate) fn flag_error(flag: &str, found: impl Into<String>, wanted: impl Into
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_passes_whole_by_pattern_or_by_its_last_part() {
+        let passes = |text: &str, name: &str| Filter::parse(text).expect(text).passes(name);
+        for (text, name) in [
+            ("workload=tiny,large", "large"),
+            ("workload=https-*", "https-tiny"),
+            ("workload=*-tiny", "http-tiny"),
+            ("workload=h*s-*y", "https-tiny"),
+            ("load=*", "capacity"),
+            ("payload=tiny", "tiny"),
+            ("payload=tiny", "https-tiny"),
+            ("profile=as-published*", "as-published-loggly"),
+        ] {
+            assert!(passes(text, name), "{text} {name}");
+        }
+        for (text, name) in [
+            ("workload=tiny", "http-tiny"),
+            ("workload=http-*", "https-tiny"),
+            ("workload=*-tin", "http-tiny"),
+            ("payload=tiny", "not-so-tiny-one"),
+            ("payload=tiny", "tinytiny"),
+        ] {
+            assert!(!passes(text, name), "{text} {name}");
+        }
+    }
 
     #[test]
     fn a_filter_reads_only_what_it_knows() {

@@ -16,6 +16,7 @@ pub mod file;
 pub mod filter;
 pub mod fit;
 pub mod load;
+pub mod objective;
 pub mod product;
 pub mod record;
 #[cfg(test)]

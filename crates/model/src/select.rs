@@ -158,6 +158,10 @@ impl Suite {
         };
         let (flag, wanted_profiles) = match (own, profiles) {
             (Some(own), _) => ("--products", vec![own]),
+            // The baseline goes with every profile: it is the same under all.
+            (None, Some(profiles)) if catalogue.is_direct(product) && !profiles.iter().any(|p| known.contains(p)) => {
+                ("--profile", self.usual_profiles(product))
+            }
             (None, Some(profiles)) => ("--profile", profiles.to_vec()),
             (None, None) => ("--products", self.usual_profiles(product)),
         };
@@ -192,7 +196,8 @@ impl Suite {
             FilterKey::Workload => self.workloads.iter().map(|workload| workload.name.clone()).collect(),
             FilterKey::Load => self.loads.iter().map(|load| load.name.clone()).collect(),
         };
-        if let Some(unknown) = filter.values.iter().find(|value| !there.contains(value)) {
+        let is_there = |value: &&String| there.iter().any(|name| filter.means(value, name));
+        if let Some(unknown) = filter.values.iter().find(|value| !is_there(value)) {
             let what = filter.key.as_str();
             let near = suggestion(unknown, names_of(&there));
             let mut shown: Vec<&str> = Vec::new();

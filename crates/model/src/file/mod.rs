@@ -44,6 +44,11 @@ pub trait Catalogue {
     /// Names of the profiles with which a product can be measured; `None` when there is no such product.
     fn profiles(&self, product: &str) -> Option<Vec<String>>;
 
+    /// Whether a product is none: the client talks to the origin. What is asked of products by profile is not asked of it.
+    fn is_direct(&self, _product: &str) -> bool {
+        false
+    }
+
     /// Names of the products that can be the origin.
     fn origins(&self) -> Vec<String> {
         Vec::new()
