@@ -1,7 +1,7 @@
 //! What is known of one side of a comparison: of the published figure from its document, of ours from the records. Causes are
 //! looked for in these and nowhere else. Knows no cause.
 
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median};
 
@@ -64,6 +64,8 @@ pub(super) struct OwnFacts {
     pub cores_busy: Option<f64>,
     /// Cores that the proxy was given.
     pub cores: u32,
+    /// CPU time of the proxy for one answer, us; `None` when that was not seen.
+    pub cpu_us: Option<f64>,
     /// Names of the checks that made trials suspect.
     pub suspect: Vec<String>,
     /// It answered requests that it did not pass on.
@@ -164,7 +166,11 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
             }
         }
     }
-    let proxy = |moment: &Moment<'_>| moment.usage.iter().find(|usage| usage.role == Role::Proxy).map(|u| u.cores_busy);
+    let cpu_us = |moment: &Moment<'_>| {
+        let usage = proxy(moment)?;
+        let answers: u64 = moment.load.window.statuses.values().sum();
+        (answers > 0).then(|| (usage.cpu_user_us + usage.cpu_system_us) as f64 / answers as f64)
+    };
     Some(OwnFacts {
         profile: entry.profile.clone(),
         rate: middle(&|moment| Some(moment.load.rate))?,
@@ -174,9 +180,14 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
             (books.requests > 0).then(|| books.connections_used as f64 / books.requests as f64)
         }),
         error_share: middle(&|moment| Some(error_shares(moment.load).0)).unwrap_or(0.0),
-        cores_busy: middle(&proxy),
+        cores_busy: middle(&|moment| proxy(moment).map(|usage| usage.cores_busy)),
+        cpu_us: middle(&cpu_us),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
         answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),
     })
+}
+
+fn proxy<'a>(moment: &Moment<'a>) -> Option<&'a RoleUsage> {
+    moment.usage.iter().find(|usage| usage.role == Role::Proxy)
 }

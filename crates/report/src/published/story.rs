@@ -2,7 +2,7 @@
 //! document itself says that makes a figure no measure of the product. Said whether or not an order differs. Knows no
 //! product's name.
 
-use super::causes::{MANY_ERRORS, OPENS_OFTEN, per_hundred, was_offered};
+use super::causes::{MANY_ERRORS, OPENS_OFTEN, has_room, per_hundred, was_offered};
 use super::compare::{Comparison, OwnFigure};
 use super::data::Source;
 use super::facts::{self, OwnFacts};
@@ -99,15 +99,37 @@ fn otherwise(one: &Seen, often: &[&(String, OwnFacts)], all: &[Seen]) -> Option<
     let shared: Vec<(&OwnFacts, &OwnFacts)> = often.iter().filter_map(|(n, own)| Some((own, of_case(n)?))).collect();
     let times: Vec<f64> = shared.iter().filter(|(own, _)| own.rate > 0.0).map(|(own, o)| o.rate / own.rate).collect();
     let at_most = shared.iter().filter_map(|(_, other)| other.connections_per_request).fold(0.0, f64::max);
-    (!times.is_empty()).then(|| {
-        format!(
-            " With {} it opens one for at most {} and carries {} times as much; the profiles may differ in more than that, see \
-             their configurations.",
-            other.profile,
-            per_hundred(at_most),
-            range(&times)
-        )
-    })
+    if times.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        " With {} it opens one for at most {} and carries {} times as much",
+        other.profile,
+        per_hundred(at_most),
+        range(&times)
+    );
+    let costs: (Vec<f64>, Vec<f64>) =
+        shared.iter().filter_map(|(own, other)| Some((own.cpu_us?, other.cpu_us?))).unzip();
+    if !costs.0.is_empty() {
+        text.push_str(&format!(", for {} \u{b5}s of CPU a request instead of {}", range(&costs.1), range(&costs.0)));
+    }
+    text.push_str("; the profiles may differ in more than that, see their configurations.");
+    text.push_str(&room(often));
+    Some(text)
+}
+
+/// Where CPU was left over, a rate does not show what a connection costs.
+fn room(often: &[&(String, OwnFacts)]) -> String {
+    let idle: Vec<&(String, OwnFacts)> = often.iter().copied().filter(|(_, facts)| has_room(facts)).collect();
+    let names: Vec<&str> = idle.iter().map(|(name, _)| name.as_str()).collect();
+    let busy: Vec<f64> = idle.iter().filter_map(|(_, facts)| facts.cores_busy).collect();
+    let Some((_, first)) = idle.first() else { return String::new() };
+    let cores = if first.cores == 1 { "1 core".to_string() } else { format!("{} cores", first.cores) };
+    format!(
+        " On {} it used {} of {cores} only: there the rate does not show what the connections cost, and CPU a request does.",
+        list(&names),
+        range(&busy)
+    )
 }
 
 /// How its rate stood to the best's, as published and here.

@@ -11,6 +11,7 @@ use super::facts::{Pair, Side};
 use crate::number::{percent, short};
 
 pub(super) use connections::{OPENS_OFTEN, per_hundred};
+pub(super) use ours::has_room;
 pub(super) use published::{MANY_ERRORS, was_offered};
 
 /// Something that was measured or published and bears on the order of two products.

@@ -1,7 +1,7 @@
 //! What our own records say that bears on an order: that it is not sure, that a product did other work, that something else
 //! than the product was the limit.
 
-use super::super::facts::Pair;
+use super::super::facts::{OwnFacts, Pair};
 use super::{a_second, of_sides, share, sides};
 use crate::number::short;
 
@@ -59,6 +59,11 @@ pub(super) fn errors(pair: &Pair) -> Vec<String> {
     })
 }
 
+/// Whether a proxy left so much CPU over that something else set the pace.
+pub(in super::super) fn has_room(facts: &OwnFacts) -> bool {
+    facts.cores_busy.is_some_and(|busy| busy < f64::from(facts.cores) * BUSY)
+}
+
 /// The CPU of the one that falls back here was not used up: something else was the limit, and rates compare that.
 pub(super) fn room(pair: &Pair) -> Vec<String> {
     if !pair.compared.higher_is_better {
@@ -68,7 +73,7 @@ pub(super) fn room(pair: &Pair) -> Vec<String> {
         let busy = side.ours.cores_busy?;
         let cores = side.ours.cores;
         let word = if cores == 1 { "core" } else { "cores" };
-        (busy < f64::from(cores) * BUSY).then(|| format!("{} used {} of {cores} {word}", side.title, short(busy)))
+        has_room(&side.ours).then(|| format!("{} used {} of {cores} {word}", side.title, short(busy)))
     });
     let limit = "client, origin or the number of connections set the pace, not its CPU";
     match idle {
