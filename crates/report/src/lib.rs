@@ -15,6 +15,7 @@ mod hlog;
 mod make;
 mod markdown;
 pub mod number;
+mod only;
 mod page;
 pub mod palette;
 mod plan;
@@ -29,7 +30,7 @@ mod terminal;
 
 pub use error::ReportError;
 pub use make::{Made, Options, make};
-pub use plan::{Plan, PlannedLoad, PlannedWorkload};
+pub use plan::{Arrival, Plan, PlannedLoad, PlannedWorkload};
 pub use run::{Run, load_run};
 pub use summary::{Summary, summary};
 pub use terminal::text_tables;

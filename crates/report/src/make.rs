@@ -60,11 +60,11 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     let published = published(&loaded, &summary, &mut broken);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
     summary.broken.append(&mut broken);
-    let overview = match drawn.as_mut_slice() {
+    let overview = charts::overview(&loaded, &summary);
+    if let ([only], Some(_)) = (drawn.as_mut_slice(), &overview) {
         // The one section's first picture is the first screen's; twice on a page would be once too often.
-        [only] if !only.main.is_empty() => Some(only.main.remove(0)),
-        _ => charts::overview(&loaded, &summary),
-    };
+        only.main.drain(..only.main.len().min(1));
+    }
     let drawing = Drawing {
         run: &loaded,
         summary: &summary,
@@ -73,7 +73,7 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
         published: published.as_ref(),
     };
     let new = folder_beside(run)?;
-    let of_sections = drawn.iter().flat_map(|charts| charts.main.iter().chain(&charts.room));
+    let of_sections = drawn.iter().flat_map(SectionCharts::all);
     let of_published = published.iter().flat_map(Published::charts);
     let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_published).collect();
     let names = write_charts(&all, new.path(), options)?;

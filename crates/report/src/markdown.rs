@@ -25,8 +25,8 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
         picture(&mut text, chart);
     }
     if summary.sections.len() > 1 {
-        heading(&mut text, 2, &tables::overview(summary).title);
-        text.push_str(&table(&tables::overview(summary)));
+        heading(&mut text, 2, &tables::matrix(summary).title);
+        text.push_str(&table(&tables::matrix(summary)));
         text.push('\n');
     }
     for (section, charts) in &drawing.sections {

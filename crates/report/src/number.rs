@@ -95,6 +95,8 @@ impl Unit {
     pub const MILLIS: Unit = Unit { name: "ms", size: 1_000.0 };
     /// Mebibytes, base bytes.
     pub const MEBIBYTES: Unit = Unit { name: "MiB", size: 1_048_576.0 };
+    /// Kibibytes, base bytes.
+    pub const KIBIBYTES: Unit = Unit { name: "KiB", size: 1_024.0 };
     /// CPU time of the proxy for one answer.
     pub const MICROS_PER_REQUEST: Unit = Unit { name: "\u{b5}s/request", size: 1.0 };
     /// Cores.

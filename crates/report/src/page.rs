@@ -2,16 +2,35 @@
 //! are the library, the page's own script, and JSON in which no tag can begin.
 
 use askama::Template;
+use weir_model::suite::Series;
 
 use crate::chart::{Chart, plotly};
 use crate::charts::SectionCharts;
 use crate::error::ReportError;
 use crate::files::{self, Rendered};
 use crate::number::count;
+use crate::only;
 use crate::published::{Block, Published, draw as published};
 use crate::run::Run;
-use crate::summary::{Section, Summary};
+use crate::summary::{Failed, Section, Summary};
 use crate::tables::{self, html};
+
+/// More sections than this are built one by one, as the reader comes to them.
+const SECTIONS_AT_ONCE: usize = 12;
+
+/// More remarks than this are folded up.
+const REMARKS: usize = 5;
+
+/// What the page does, one file a matter.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("../assets/theme.js"),
+    include_str!("../assets/charts.js"),
+    include_str!("../assets/tables.js"),
+    include_str!("../assets/only.js"),
+    include_str!("../assets/page.js"),
+    "})();\n"
+);
 
 /// Everything that a report draws.
 pub(crate) struct Drawing<'a> {
@@ -29,13 +48,19 @@ struct Page<'a> {
     style: &'static str,
     script: &'static str,
     library: String,
-    head_table: String,
+    remarks: &'a [String],
+    more_remarks: &'a [String],
+    only: String,
+    /// None when nothing may be ranked.
+    head_table: Option<String>,
     head_chart: Option<ChartBlock<'a>>,
-    sections: Vec<SectionBlock<'a>>,
+    matrix: Option<String>,
+    sections: Vec<SectionBlock>,
     /// For the contents.
     published_blocks: &'a [Block],
     published: String,
     findings: Option<String>,
+    errors: String,
     broken: Option<String>,
     environment: Option<(String, String)>,
     doctor_remarks: usize,
@@ -43,14 +68,33 @@ struct Page<'a> {
     trials: String,
 }
 
-struct SectionBlock<'a> {
+struct SectionBlock {
+    workload: String,
+    load: String,
     slug: String,
     heading: String,
-    /// None when the first screen has it already.
+    /// Its markup, at once or when it comes near.
+    body: String,
+}
+
+#[derive(Template)]
+#[template(path = "section.html")]
+struct SectionPage<'a> {
     ranking: Option<String>,
     charts: Vec<ChartBlock<'a>>,
+    tables: Vec<String>,
+    more: Vec<ChartBlock<'a>>,
+    more_words: &'static str,
     room: Vec<ChartBlock<'a>>,
+    /// Of a series only.
+    points: Option<String>,
     trials: String,
+}
+
+#[derive(Template)]
+#[template(path = "errors.html")]
+struct Errors<'a> {
+    errors: &'a [Failed],
 }
 
 #[derive(Template)]
@@ -68,22 +112,20 @@ struct ChartBlock<'a> {
 /// Only when a template is wrong.
 pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
     let summary = drawing.summary;
-    let single = summary.sections.len() == 1;
-    let head_table = match summary.sections.as_slice() {
-        [only] => html::draw(&tables::ranking(only))?,
-        _ => html::draw(&tables::overview(summary))?,
-    };
+    // A page of a few sections can be searched and printed as it is; of many, each is built when it comes near.
+    let at_once = summary.sections.len() <= SECTIONS_AT_ONCE;
     let mut sections = Vec::new();
     for (section, charts) in &drawing.sections {
+        let body = section_body(drawing.run, section, charts)?;
         sections.push(SectionBlock {
+            workload: section.workload.clone(),
+            load: section.load.clone(),
             slug: section.slug(),
             heading: section.heading(),
-            ranking: if single { None } else { Some(html::draw(&tables::ranking(section))?) },
-            charts: charts.main.iter().map(block).collect(),
-            room: charts.room.iter().map(block).collect(),
-            trials: html::draw(&tables::trials(drawing.run, section))?,
+            body: if at_once { body } else { lazy(&body) },
         });
     }
+    let rendered = |what: &str, text: askama::Result<String>| text.map_err(|error| ReportError::draw(what, error));
     let table = |wanted: bool, table: tables::Table| wanted.then(|| html::draw(&table)).transpose();
     let environment = match &drawing.run.environment {
         Some(environment) => {
@@ -99,21 +141,57 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
     let page = Page {
         summary,
         style: include_str!("../assets/page.css"),
-        script: include_str!("../assets/page.js"),
+        script: SCRIPT,
         library: plotly::library(),
-        head_table,
+        remarks: &summary.remarks[..summary.remarks.len().min(REMARKS)],
+        more_remarks: summary.remarks.get(REMARKS..).unwrap_or_default(),
+        only: only::draw(drawing.run, summary)?,
+        head_table: tables::overall(summary).map(|table| html::draw(&table)).transpose()?,
         head_chart: drawing.overview.map(block),
+        matrix: table(summary.sections.len() > 1, tables::matrix(summary))?,
         sections,
         published_blocks: drawing.published.map_or(&[], |published| &published.blocks),
         published: drawing.published.map(published::html).transpose()?.unwrap_or_default(),
         findings: table(!summary.findings.is_empty(), tables::findings(&summary.findings))?,
+        errors: rendered("errors", Errors { errors: &summary.errors }.render())?,
         broken: table(!summary.broken.is_empty(), tables::broken_files(&summary.broken))?,
         doctor_remarks: drawing.run.environment.as_ref().map_or(0, |environment| environment.doctor.len()),
         environment,
         configurations: files::configurations(drawing.run),
         trials,
     };
-    page.render().map_err(|error| ReportError::draw("report.html", error))
+    rendered("report.html", page.render())
+}
+
+/// Everything of a section below its heading.
+fn section_body(run: &Run, section: &Section, charts: &SectionCharts) -> Result<String, ReportError> {
+    let mut drawn = Vec::new();
+    for table in tables::side_by_side(section).iter().chain(&tables::cost(section)) {
+        drawn.push(html::draw(table)?);
+    }
+    let series = section.series != Series::Once;
+    let page = SectionPage {
+        ranking: Some(html::draw(&tables::ranking(section))?),
+        charts: charts.main.iter().map(block).collect(),
+        tables: drawn,
+        more: charts.more.iter().map(block).collect(),
+        more_words: if series { "other percentiles, and what all roles cost" } else { "what all roles cost" },
+        room: charts.room.iter().map(block).collect(),
+        points: if series { Some(lazy(&html::draw(&tables::points(section))?)) } else { None },
+        trials: lazy(&html::draw(&tables::trials(run, section))?),
+    };
+    page.render().map_err(|error| ReportError::draw(section.slug(), error))
+}
+
+/// Markup that the page's script puts in its place when a reader comes near, so that a page of ten thousand trials opens at
+/// once. Inside of a script element only its own end tag means anything; those of scripts within are written so that they
+/// are none.
+fn lazy(markup: &str) -> String {
+    let inert = markup.replace("</script", "<\\/script");
+    format!(
+        "<div class=\"lazy\"><script type=\"text/html\">{inert}</script><noscript>This part is built by a script, which is \
+         switched off; report.md and summary.csv have its numbers.</noscript></div>"
+    )
 }
 
 /// A chart as the page has it.

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::Serialize;
 use weir_model::product::ORIGIN_PROFILE;
-use weir_model::suite::{Entry, LoadKind, Protocol, RateBase, RateSpec, Suite};
+use weir_model::record::{CaseId, Point};
+use weir_model::suite::{Entry, Load, LoadKind, Protocol, RateBase, RateSpec, Series, Suite};
 
 use crate::run::{BASELINE, Broken, Trial};
 
@@ -26,6 +28,10 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// Loads as written.
     pub loads: Vec<PlannedLoad>,
+    /// Every case that the suite has; `None` when `run.toml` could not be read.
+    pub cases: Option<Vec<CaseId>>,
+    /// What of the run is shown, in words; empty: all of it.
+    pub shown: String,
 }
 
 /// A workload: its name, and what it is in words.
@@ -39,8 +45,23 @@ pub struct PlannedWorkload {
     pub protocol: Option<Protocol>,
 }
 
+/// How requests arrive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// Each connection sends when its last answer came.
+    #[default]
+    Closed,
+    /// The same, until so many requests were sent.
+    Count(u64),
+    /// At times fixed beforehand.
+    Open,
+    /// An open rate is looked for at which these conditions hold, in words.
+    Search(String),
+}
+
 /// A load: its name, and how requests arrive.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlannedLoad {
     /// As in file names.
     pub name: String,
@@ -52,6 +73,12 @@ pub struct PlannedLoad {
     pub streams: u32,
     /// Each entry is offered a rate of its own, so that their latencies do not compare directly.
     pub own_rates: bool,
+    /// How requests arrive. Where `run.toml` could not be read: as the records have it.
+    pub arrival: Arrival,
+    /// What a trial measures, one after another.
+    pub series: Series,
+    /// An open load that is meant to be more than can be carried.
+    pub saturating: bool,
 }
 
 impl Plan {
@@ -74,13 +101,6 @@ impl Plan {
             title: workload.title.clone(),
             protocol: Some(workload.protocol),
         });
-        let loads = suite.loads.iter().map(|load| PlannedLoad {
-            name: load.name.clone(),
-            title: load.title.clone(),
-            connections: Some(load.connections),
-            streams: load.streams,
-            own_rates: matches!(&load.kind, LoadKind::Open { rate: RateSpec::Share { of: RateBase::Own, .. }, .. }),
-        });
         Plan {
             suite: suite.name.clone(),
             title: suite.title.clone(),
@@ -88,7 +108,9 @@ impl Plan {
             blocks: Some(suite.blocks),
             entries: suite.entries.clone(),
             workloads: workloads.collect(),
-            loads: loads.collect(),
+            loads: suite.loads.iter().map(PlannedLoad::of).collect(),
+            cases: Some(cases(suite)),
+            shown: String::new(),
         }
     }
 
@@ -107,12 +129,95 @@ impl Plan {
                 self.workloads.push(PlannedWorkload { name, title, protocol: None });
             }
             if !self.loads.iter().any(|l| l.name == case.load) {
-                let (name, title) = (case.load.clone(), String::new());
-                self.loads.push(PlannedLoad { name, title, connections: None, streams: 1, own_rates: false });
+                let of_load = trials.iter().filter(|trial| trial.measurement.case.load == case.load);
+                self.loads.push(PlannedLoad::seen(&case.load, of_load));
             }
         }
         self.entries.sort_by_key(|entry| entry.product != BASELINE);
     }
+}
+
+impl PlannedLoad {
+    fn of(load: &Load) -> PlannedLoad {
+        let rate = match &load.kind {
+            LoadKind::Open { rate, .. } => Some(rate),
+            _ => None,
+        };
+        PlannedLoad {
+            name: load.name.clone(),
+            title: load.title.clone(),
+            connections: Some(load.connections),
+            streams: load.streams,
+            own_rates: match rate {
+                Some(RateSpec::Share { of: RateBase::Own, .. }) => true,
+                Some(RateSpec::Table(rows)) => rows.iter().any(|row| row.product.is_some()),
+                _ => false,
+            },
+            arrival: match &load.kind {
+                LoadKind::Closed => Arrival::Closed,
+                LoadKind::Count { requests } => Arrival::Count(*requests),
+                LoadKind::Open { .. } => Arrival::Open,
+                LoadKind::Search { objective } => {
+                    let words: Vec<String> = objective.iter().map(ToString::to_string).collect();
+                    Arrival::Search(words.join(", "))
+                }
+            },
+            series: load.series.clone(),
+            saturating: load.saturating,
+        }
+    }
+
+    /// What the records of a load say of it, where `run.toml` says nothing.
+    fn seen<'a>(name: &str, trials: impl Iterator<Item = &'a Trial>) -> PlannedLoad {
+        let mut load = PlannedLoad { name: name.to_string(), streams: 1, ..PlannedLoad::default() };
+        for measurement in trials.map(|trial| &trial.measurement) {
+            if let Some(search) = &measurement.search {
+                let words: Vec<String> = search.conditions.iter().map(ToString::to_string).collect();
+                load.arrival = Arrival::Search(words.join(", "));
+            } else if measurement.load.as_ref().is_some_and(|load| load.offered_rate.is_some()) {
+                load.arrival = Arrival::Open;
+            }
+            if measurement.points.len() > 1 && load.series == Series::Once {
+                load.series = series_of(&measurement.points);
+            }
+        }
+        load
+    }
+}
+
+/// What changed from point to point.
+fn series_of(points: &[Point]) -> Series {
+    let connections: Vec<u32> = points.iter().map(|point| point.connections).collect();
+    let rates: Vec<f64> = points.iter().filter_map(|point| point.offered_rate).collect();
+    if connections.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Series::Connections(connections);
+    }
+    match rates.first() {
+        Some(first) if rates.iter().any(|rate| rate != first) => {
+            Series::Shares(rates.iter().map(|rate| rate / first).collect())
+        }
+        _ => Series::Rounds(u32::try_from(points.len()).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Every case of the suite.
+fn cases(suite: &Suite) -> Vec<CaseId> {
+    let mut cases = Vec::new();
+    for workload in &suite.workloads {
+        for load in &suite.loads {
+            for Entry { product, profile } in &suite.entries {
+                if workload.runs(&load.name, product, profile) && load.has_rate(&workload.name, product) {
+                    cases.push(CaseId {
+                        product: product.clone(),
+                        profile: profile.clone(),
+                        workload: workload.name.clone(),
+                        load: load.name.clone(),
+                    });
+                }
+            }
+        }
+    }
+    cases
 }
 
 /// A run's own file names products that may no longer be in any catalogue; so the file is its own catalogue.

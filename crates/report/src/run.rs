@@ -54,6 +54,12 @@ impl Trial {
         self.measurement.load.is_some() && matches!(self.measurement.verdict, Verdict::Valid | Verdict::Suspect)
     }
 
+    /// True of trials of this product and profile.
+    pub fn is_of(&self, entry: &Entry) -> bool {
+        let case = &self.measurement.case;
+        case.product == entry.product && case.profile == entry.profile
+    }
+
     /// Product and profile.
     pub fn entry(&self) -> Entry {
         let case = &self.measurement.case;
@@ -68,6 +74,12 @@ impl Run {
             let case = &trial.measurement.case;
             case.workload == workload && case.load == load
         })
+    }
+
+    /// Where those trials stand in [`Run::trials`].
+    pub(crate) fn places_of(&self, workload: &str, load: &str) -> Vec<usize> {
+        let of = |trial: &Trial| trial.measurement.case.workload == workload && trial.measurement.case.load == load;
+        self.trials.iter().enumerate().filter(|(_, trial)| of(trial)).map(|(place, _)| place).collect()
     }
 
     /// How a reader knows a product: as its makers write it, where the run recorded that.
@@ -122,7 +134,7 @@ fn read_trials(run: &Path, folder: &Path, broken: &mut Vec<Broken>) -> Result<Ve
     let entries = fs::read_dir(folder).map_err(|error| ReportError::io(folder, "read", error))?;
     let mut folders: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
     folders.retain(|path| path.is_dir());
-    folders.sort();
+    folders.sort_by_key(|path| number_first(path));
     let mut trials = Vec::new();
     for path in folders {
         let file = path.join("measurement.json");
@@ -137,6 +149,13 @@ fn read_trials(run: &Path, folder: &Path, broken: &mut Vec<Broken>) -> Result<Ve
     }
     trials.sort_by_key(|trial| trial.measurement.trial);
     Ok(trials)
+}
+
+/// By the number that a folder begins with, then by name: `1000-a` comes after `999-a`.
+fn number_first(path: &Path) -> (u64, String) {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+    (name[..digits].parse().unwrap_or(u64::MAX), name)
 }
 
 fn read_environment(run: &Path, broken: &mut Vec<Broken>) -> Option<Environment> {

@@ -32,6 +32,20 @@ pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
             });
             write(&mut writer, header, rows)
         }
+        Kind::Curves(curves) => {
+            let (x, y) = (curves.x.words(), curves.y.words());
+            let header = ["series".to_string(), x, y, "low".to_string(), "high".to_string(), "knee".to_string()];
+            let rows = curves.series.iter().flat_map(|curve| {
+                curve.points.iter().enumerate().map(|(place, point)| {
+                    let end =
+                        |pick: fn((f64, f64)) -> f64| point.interval.map(|i| pick(i).to_string()).unwrap_or_default();
+                    let knee = if curve.knee == Some(place) { "knee" } else { "" };
+                    let (low, high) = (end(|(low, _)| low), end(|(_, high)| high));
+                    [curve.name.clone(), point.x.to_string(), point.y.to_string(), low, high, knee.to_string()]
+                })
+            });
+            write(&mut writer, header, rows)
+        }
     };
     written.map_err(|error| ReportError::draw(&chart.name, error))?;
     writer.into_inner().map_err(|error| ReportError::draw(&chart.name, error))

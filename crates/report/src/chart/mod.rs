@@ -5,9 +5,11 @@ pub mod axis;
 pub mod data;
 mod measure;
 pub mod plotly;
+mod plotly_curves;
 pub mod png;
 pub mod svg;
 mod svg_bars;
+mod svg_curves;
 mod svg_lines;
 mod svg_parts;
 
@@ -37,6 +39,8 @@ pub enum Kind {
     Bars(Bars),
     /// Lines over an axis.
     Lines(Lines),
+    /// Measured points with their intervals, joined.
+    Curves(Curves),
 }
 
 /// Groups of horizontal bars, from top to bottom.
@@ -120,6 +124,47 @@ pub struct Line {
 /// A piece of a line without gaps: (x, y) in the axes' units.
 pub type Points = Vec<(f64, f64)>;
 
+/// Measured points with their intervals, joined by lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curves {
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// What is drawn, later ones on top.
+    pub series: Vec<Curve>,
+    /// A line on which both axes have one value, with its name: what was asked for, beside what came.
+    pub ideal: Option<String>,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// As in the legend.
+    pub name: String,
+    /// `#rrggbb`.
+    pub colour: String,
+    /// How its line is drawn.
+    pub dash: Dash,
+    /// From left to right.
+    pub points: Vec<CurvePoint>,
+    /// The point at which it bends, by its place.
+    pub knee: Option<usize>,
+}
+
+/// A measured point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePoint {
+    /// In the axis' unit.
+    pub x: f64,
+    /// In the axis' unit.
+    pub y: f64,
+    /// Ends of the interval of `y`.
+    pub interval: Option<(f64, f64)>,
+    /// Only an outline: invalid.
+    pub hollow: bool,
+}
+
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dash {
@@ -137,6 +182,7 @@ impl Chart {
         match &self.kind {
             Kind::Bars(bars) => bars.groups.iter().all(|group| group.bars.is_empty()),
             Kind::Lines(lines) => lines.series.iter().all(|line| line.pieces.iter().all(Vec::is_empty)),
+            Kind::Curves(curves) => curves.series.iter().all(|curve| curve.points.is_empty()),
         }
     }
 
@@ -146,6 +192,7 @@ impl Chart {
             Kind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
             Kind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
             Kind::Lines(lines) => lines.series.iter().map(|l| (l.name.as_str(), l.colour.as_str())).collect(),
+            Kind::Curves(curves) => curves.series.iter().map(|c| (c.name.as_str(), c.colour.as_str())).collect(),
         };
         let mut unique: Vec<(&str, &str)> = Vec::new();
         for toggle in all {

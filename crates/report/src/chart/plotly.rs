@@ -12,7 +12,7 @@ use super::axis::{Axis, Scale, Span, percentile_ticks, rarity};
 use super::{Bar, Bars, Chart, Dash, Kind, Line, Lines};
 
 /// Height of charts of lines, pixels.
-const LINES_HEIGHT: usize = 400;
+pub(super) const LINES_HEIGHT: usize = 400;
 
 /// Plotly.js itself, as one `<script>` element, to stand once in a page.
 pub fn library() -> String {
@@ -33,6 +33,7 @@ pub fn json(chart: &Chart) -> String {
     match &chart.kind {
         Kind::Bars(bars) => add_bars(&mut plot, bars),
         Kind::Lines(lines) => add_lines(&mut plot, lines, &names),
+        Kind::Curves(curves) => super::plotly_curves::add(&mut plot, curves),
     }
     plot.to_json()
 }
@@ -41,7 +42,7 @@ pub fn json(chart: &Chart) -> String {
 pub fn height(chart: &Chart) -> usize {
     match &chart.kind {
         Kind::Bars(bars) => bars_height(bars),
-        Kind::Lines(_) => LINES_HEIGHT,
+        Kind::Lines(_) | Kind::Curves(_) => LINES_HEIGHT,
     }
 }
 
@@ -231,7 +232,7 @@ fn place(axis: &Axis, value: f64) -> f64 {
     if axis.scale == Scale::Percentile { rarity(value) } else { value }
 }
 
-fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> PlotAxis {
+pub(super) fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> PlotAxis {
     let drawn = PlotAxis::new().title(escape(&axis.words())).auto_margin(true).zero_line(false);
     match axis.scale {
         Scale::Linear => drawn.range_mode(plotly::layout::RangeMode::ToZero).tick_format(",~r"),
@@ -249,12 +250,12 @@ fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> PlotAxis {
     }
 }
 
-fn layout(x: PlotAxis, y: PlotAxis, height: usize) -> Layout {
+pub(super) fn layout(x: PlotAxis, y: PlotAxis, height: usize) -> Layout {
     let margin = Margin::new().left(60).right(20).top(26).bottom(50);
     Layout::new().x_axis(x).y_axis(y).height(height).margin(margin).show_legend(false).auto_size(true)
 }
 
 /// Plotly reads a small subset of HTML in texts; what a run says is text. A lone percent sign starts no template.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace("%{", "% {")
 }

@@ -6,7 +6,7 @@ use svg::{Document, Node};
 
 use super::measure::wrap;
 use super::svg_parts::{PAPER, Style, rectangle, text};
-use super::{Chart, Kind, svg_bars, svg_lines};
+use super::{Chart, Kind, svg_bars, svg_curves, svg_lines};
 
 /// Width of every picture, pixels.
 pub const WIDTH: f64 = 960.0;
@@ -35,6 +35,7 @@ pub fn draw(chart: &Chart) -> String {
     let plot = match &chart.kind {
         Kind::Bars(bars) => svg_bars::draw(bars, MARGIN, top, WIDTH - 2.0 * MARGIN),
         Kind::Lines(lines) => svg_lines::draw(lines, MARGIN, top, WIDTH - 2.0 * MARGIN),
+        Kind::Curves(curves) => svg_curves::draw(curves, MARGIN, top, WIDTH - 2.0 * MARGIN),
     };
     page = page.add(plot.group);
     let mut bottom = top + plot.height + 20.0;

@@ -1,7 +1,7 @@
 //! The few shapes that charts are made of, on the `svg` crate's nodes. Text from a run passes through [`text`],
 //! which the crate escapes; nothing from a run ever becomes an attribute.
 
-use svg::node::element::{Group, Line, Path, Rectangle, Text};
+use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text};
 
 pub(super) const INK: &str = "#1b1f24";
 pub(super) const FAINT: &str = "#57606a";
@@ -116,4 +116,22 @@ pub(super) fn group() -> Group {
 /// A tenth of a pixel is more than any eye wants, and keeps files small.
 pub(super) fn round(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
+}
+
+/// A small disc around a point.
+pub(super) fn dot(at: (f64, f64), radius: f64, fill: &str, stroke: &str) -> Circle {
+    Circle::new()
+        .set("cx", round(at.0))
+        .set("cy", round(at.1))
+        .set("r", radius)
+        .set("fill", fill)
+        .set("stroke", stroke)
+        .set("stroke-width", 1.4)
+}
+
+/// A square on its corner around a point.
+pub(super) fn square(at: (f64, f64), half: f64, fill: &str, stroke: &str) -> Path {
+    let (x, y) = (round(at.0), round(at.1));
+    let d = format!("M{x} {}L{} {y}L{x} {}L{} {y}Z", y - half, x + half, y + half, x - half);
+    Path::new().set("d", d).set("fill", fill).set("stroke", stroke).set("stroke-width", 1.4)
 }

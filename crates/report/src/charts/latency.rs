@@ -1,14 +1,15 @@
 //! Latency: by percentile over all blocks, and second by second.
 
 use hdrhistogram::Histogram;
+use weir_model::load::LoadSecond;
 use weir_model::suite::Entry;
 
-use super::timeline::{Timeline, measured};
+use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale, rarity};
 use crate::chart::{Chart, Dash, Kind, Line, Lines, Points};
 use crate::number::{Unit, short};
-use crate::run::{Broken, Run};
+use crate::run::{Broken, Run, Trial};
 use crate::summary::Section;
 use crate::{hlog, series};
 
@@ -68,8 +69,8 @@ pub(super) fn merged(
     broken: &mut Vec<Broken>,
 ) -> Option<(Histogram<u64>, f64)> {
     let mut sum: Option<(Histogram<u64>, f64)> = None;
-    let ranked = run.trials_of(&section.workload, &section.load).any(|t| t.entry() == *entry && t.counts());
-    for trial in measured(run, section).filter(|t| t.entry() == *entry && (t.counts() || !ranked)) {
+    let ranked = section.trials(run).any(|t| t.is_of(entry) && t.counts());
+    for trial in measured(run, section).filter(|t| t.is_of(entry) && (t.counts() || !ranked)) {
         let file = format!("{}/latency.hlog", trial.folder);
         match hlog::read(&run.folder.join(&file), "latency") {
             Ok(read) => {
@@ -108,21 +109,29 @@ pub(super) fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, 
     points
 }
 
+/// The seconds of each window of a trial, with the seconds from the first one's start to its own.
+fn seconds_of(run: &Run, trial: &Trial) -> Result<Vec<(f64, Vec<LoadSecond>)>, String> {
+    if trial.measurement.points.is_empty() {
+        return Ok(vec![(0.0, series::load_seconds(run, trial)?)]);
+    }
+    Ok(windows(trial).into_iter().map(|(offset, load)| (offset, load.series.clone())).collect())
+}
+
 /// p50 and p99 of each second, every block.
 pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Chart {
     let timeline = Timeline::of(run, section);
     let mut lines: Vec<(Entry, [Vec<Points>; 2])> = Vec::new();
     for row in section.all_rows() {
         let mut pieces = [Vec::new(), Vec::new()];
-        for trial in measured(run, section).filter(|trial| trial.entry() == row.entry) {
-            match series::load_seconds(run, trial) {
-                Ok(seconds) => {
-                    let start = timeline.start(trial.measurement.block);
+        for trial in measured(run, section).filter(|trial| trial.is_of(&row.entry)) {
+            let start = timeline.start(trial.measurement.block);
+            match seconds_of(run, trial) {
+                Ok(windows) => windows.into_iter().for_each(|(offset, seconds)| {
                     let answered: Vec<_> = seconds.iter().filter(|second| second.p50_us > 0.0).collect();
-                    let at = |second: u32| start + f64::from(second) + 0.5;
+                    let at = |second: u32| start + offset + f64::from(second) + 0.5;
                     pieces[0].push(answered.iter().map(|s| (at(s.second), s.p50_us)).collect::<Vec<_>>());
                     pieces[1].push(answered.iter().map(|s| (at(s.second), s.p99_us)).collect::<Vec<_>>());
-                }
+                }),
                 Err(why) => note_broken(broken, format!("{}/load.csv", trial.folder), why),
             }
         }

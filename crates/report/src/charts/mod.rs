@@ -1,7 +1,10 @@
 //! Which charts a report has, and what they show. Knows runs and summaries, nothing of how a chart is drawn.
 
 mod bars;
+mod costs;
+mod curves;
 mod latency;
+mod overview;
 pub(crate) mod published;
 mod published_bars;
 mod published_lines;
@@ -9,7 +12,7 @@ mod published_resources;
 mod resources;
 mod timeline;
 
-use weir_model::suite::Entry;
+use weir_model::suite::{Entry, Series};
 
 use crate::chart::{Chart, Dash};
 use crate::palette::{Look, look};
@@ -21,22 +24,39 @@ use crate::summary::{Section, Summary};
 pub struct SectionCharts {
     /// Answers of the section: rate, percentiles, latency over time, cost, and the proxy over time.
     pub main: Vec<Chart>,
+    /// More of the same, for who looks closer: other percentiles of a series, cost of all roles.
+    pub more: Vec<Chart>,
     /// What client and origin used: for who doubts that they had room.
     pub room: Vec<Chart>,
 }
 
+impl SectionCharts {
+    /// All of them, in reading order.
+    pub fn all(&self) -> impl Iterator<Item = &Chart> {
+        self.main.iter().chain(&self.more).chain(&self.room)
+    }
+}
+
 /// The picture of the first screen: every section of the headline's kind when there are several, else the headline.
 pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
-    bars::overview(run, summary)
+    overview::overview(run, summary)
 }
 
 /// The charts of a section. Files that could not be read go into `broken`, each once.
 pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
     let mut charts = SectionCharts::default();
     charts.main.push(bars::capacity(run, section));
-    charts.main.push(latency::by_percentile(run, section, broken));
+    let (curves, other_percentiles) = curves::of_section(run, section);
+    if section.series == Series::Once {
+        // The histograms of a series are of its last window, which stands for nothing.
+        charts.main.push(latency::by_percentile(run, section, broken));
+    }
+    charts.main.extend(curves);
     charts.main.push(latency::over_time(run, section, broken));
-    charts.main.push(bars::cost(run, section));
+    charts.main.push(costs::proxy(run, section));
+    charts.main.push(costs::memory(run, section));
+    charts.more.extend(other_percentiles);
+    charts.more.push(costs::roles(section));
     for chart in resources::over_time(run, section, broken) {
         if chart.role == weir_model::record::Role::Proxy {
             charts.main.push(chart.chart);
@@ -45,6 +65,7 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
         }
     }
     charts.main.retain(|chart| !chart.is_empty());
+    charts.more.retain(|chart| !chart.is_empty());
     charts.room.retain(|chart| !chart.is_empty());
     charts
 }

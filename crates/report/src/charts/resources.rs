@@ -3,7 +3,7 @@
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;
 
-use super::timeline::{Timeline, measured};
+use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Kind, Line, Lines};
@@ -53,7 +53,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
     let timeline = Timeline::of(run, section);
     let mut trials: Vec<(Entry, u32, Vec<Placed>)> = Vec::new();
     for row in section.all_rows() {
-        for trial in measured(run, section).filter(|trial| trial.entry() == row.entry) {
+        for trial in measured(run, section).filter(|trial| trial.is_of(&row.entry)) {
             match series::resource_seconds(run, trial) {
                 Ok(rows) => trials.push((row.entry.clone(), trial.measurement.block, inside(trial, rows))),
                 Err(why) => note_broken(broken, format!("{}/resources.csv", trial.folder), why),
@@ -90,12 +90,14 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
 
 /// The rows of the measured window, each at the middle of its second, in seconds since the window began.
 fn inside(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<Placed> {
-    let Some(load) = &trial.measurement.load else { return Vec::new() };
+    let windows = windows(trial);
+    let Some(first) = windows.first().map(|(_, load)| load.window_start_ms) else { return Vec::new() };
     let placed = rows.into_iter().map(|row| {
-        let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;
+        let end = (row.time_ms as f64 - first as f64) / 1_000.0;
         (end - row.length_s / 2.0, row)
     });
-    placed.filter(|(at, _)| *at >= 0.0 && *at <= load.window_s).collect()
+    let inside = |at: f64| windows.iter().any(|(start, load)| at >= *start && at <= start + load.window_s);
+    placed.filter(|(at, _)| inside(*at)).collect()
 }
 
 fn chart(section: &Section, role: Role, quantity: &Quantity, series: Vec<Line>, timeline: &Timeline) -> Chart {

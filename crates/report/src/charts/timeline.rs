@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use weir_model::load::LoadResult;
+
 use crate::run::{Run, Trial};
 use crate::summary::Section;
 
@@ -16,7 +18,8 @@ impl Timeline {
     pub fn of(run: &Run, section: &Section) -> Timeline {
         let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
         for trial in measured(run, section) {
-            let window = trial.measurement.load.as_ref().map_or(0.0, |load| load.window_s);
+            let ends = windows(trial).into_iter().map(|(start, load)| start + load.window_s);
+            let window = ends.fold(0.0, f64::max);
             let longest = lengths.entry(trial.measurement.block).or_default();
             *longest = longest.max(window);
         }
@@ -54,5 +57,16 @@ impl Timeline {
 
 /// The section's trials that have numbers, invalid ones too: they are evidence.
 pub(super) fn measured<'a>(run: &'a Run, section: &'a Section) -> impl Iterator<Item = &'a Trial> {
-    run.trials_of(&section.workload, &section.load).filter(|trial| trial.measurement.load.is_some())
+    section.trials(run).filter(|trial| trial.measurement.load.is_some())
+}
+
+/// The measured windows of a trial, each with the seconds from the first one's start to its own.
+pub(super) fn windows(trial: &Trial) -> Vec<(f64, &LoadResult)> {
+    let measurement = &trial.measurement;
+    let all: Vec<&LoadResult> = match measurement.points.as_slice() {
+        [] => measurement.load.iter().collect(),
+        points => points.iter().map(|point| &point.load).collect(),
+    };
+    let first = all.first().map_or(0, |load| load.window_start_ms);
+    all.into_iter().map(|load| (load.window_start_ms.saturating_sub(first) as f64 / 1_000.0, load)).collect()
 }

@@ -1,43 +1,71 @@
 //! The answer to the suite's question, in a sentence. Knows the summary, nothing of pages.
 
-use super::{Metric, Row, Section, Summary};
+use weir_stats::Estimate;
+
+use super::{Metric, Overall, OverallRow, Section, Summary};
 use crate::number::{Unit, count, short};
 
-/// One sentence about the first section that has a ranked product.
+/// One sentence: who carries most, and who answers soonest at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
-    let Some(section) = headline(summary) else {
+    let Some(overall) = &summary.overall else {
         return "No product has a measurement that may be ranked.".to_string();
     };
-    let leaders = leaders(section);
-    let metric = section.ranked_by;
-    let place = if summary.sections.len() > 1 { format!("On {}: ", section.slug_words()) } else { String::new() };
+    let place = match overall.workloads.len() {
+        0 | 1 => String::new(),
+        n => format!("Over {n} workloads (geometric means), "),
+    };
+    let sentence = format!("{place}{}{}.", first(overall), soonest(overall));
+    // The names of products are written as their makers do: only what was put before them begins a sentence.
+    match sentence.strip_prefix("seen once") {
+        Some(rest) => format!("Seen once{rest}"),
+        None => sentence,
+    }
+}
+
+/// Who leads, by what the ranks go by.
+fn first(overall: &Overall) -> String {
+    let ranked: Vec<&OverallRow> = overall.rows.iter().filter(|row| row.rank.is_some()).collect();
+    let leaders: Vec<&OverallRow> =
+        ranked.iter().copied().filter(|row| row.rank.is_some_and(|(low, _)| low == 1)).collect();
+    let metric = overall.ranked_by;
     match leaders.as_slice() {
-        [] => "No product has a measurement that may be ranked.".to_string(),
-        [only] if section.rows.iter().filter(|row| row.rank.is_some()).count() == 1 => {
-            format!("{place}{} {}.", only.label, does(only, section))
-        }
-        [best] if section.blocks < 2 => {
-            format!("{place}seen once, {} {} {}.", best.label, superlative(metric), quantity(best, section))
+        [] => "no product has a measurement that may be ranked".to_string(),
+        [only] if ranked.len() == 1 => format!("{} {}", only.label, does(only, metric)),
+        [best, ..] if overall.blocks < 2 => {
+            format!("seen once, {} {} {}", best.label, superlative(metric), quantity(best, metric))
         }
         [best] => {
-            let next = section.rows.iter().filter(|row| row.rank.is_some()).nth(1);
-            let by = next.and_then(|next| next.ratio_to_best.map(|ratio| versus(next, ratio.value, metric)));
-            format!(
-                "{place}{} {} {}{}.",
-                best.label,
-                superlative(metric),
-                quantity(best, section),
-                by.unwrap_or_default()
-            )
+            let by = ranked.get(1).and_then(|next| Some(versus(next, next.ratio_to_best?.value, metric)));
+            format!("{} {} {}{}", best.label, superlative(metric), quantity(best, metric), by.unwrap_or_default())
         }
         many => {
             let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
-            format!(
-                "{place}{} share the first rank, {} to {}: this run cannot tell them apart.",
-                join(&names),
-                extreme(many, section, f64::min),
-                extreme_with_unit(many, section)
-            )
+            let names = if many.len() > 5 { format!("{} products", many.len()) } else { join(&names) };
+            format!("{names} share the first rank, {}: this run cannot tell them apart", range(many, metric))
+        }
+    }
+}
+
+/// "; at a rate offered alike to all, haproxy has the lowest p99, 0.61 ms". Those whose intervals meet the least one's share
+/// it.
+fn soonest(overall: &Overall) -> String {
+    let ranked = overall.rows.iter().filter(|row| row.rank.is_some());
+    let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.p99?))).collect();
+    rows.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let Some((least, estimate)) = rows.first().filter(|_| overall.ranked_by == Metric::Rate && overall.same_rate)
+    else {
+        return String::new();
+    };
+    let alike: Vec<&OverallRow> =
+        rows.iter().filter(|(_, other)| other.low <= estimate.high).map(|(row, _)| *row).collect();
+    let p99 = |row| quantity(row, Metric::P99);
+    match alike.as_slice() {
+        _ if rows.len() < 2 => format!("; its p99 at a given rate is {}", p99(least)),
+        [only] => format!("; at a rate offered alike to all, {} has the lowest p99: {}", only.label, p99(only)),
+        many => {
+            let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
+            let names = if many.len() > 4 { format!("{} products", many.len()) } else { join(&names) };
+            format!("; at a rate offered alike to all, {names} share the lowest p99: {}", range(many, Metric::P99))
         }
     }
 }
@@ -45,6 +73,9 @@ pub(super) fn answer(summary: &Summary) -> String {
 /// What else a reader of the answer should know.
 pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
+    if !summary.shown.is_empty() {
+        remarks.push(format!("A part of the run: {}.", summary.shown));
+    }
     if let Some(planned) = summary.trials_planned.filter(|planned| summary.trials < *planned) {
         remarks.push(format!(
             "The run is not finished: {} of {} trials have ended.",
@@ -52,20 +83,14 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
             count(planned as u64)
         ));
     }
-    let head = headline(summary);
-    let same = |section: &Section| head.is_some_and(|head| head.slug() == section.slug());
-    for section in summary.sections.iter().filter(|section| !same(section)) {
-        let leaders = leaders(section);
-        let names: Vec<&str> = leaders.iter().map(|row| row.label.as_str()).collect();
-        let Some(best) = leaders.first() else { continue };
-        let shared = if names.len() > 1 { "share the first rank" } else { "is first" };
+    if let Some(overall) = summary.overall.as_ref().filter(|overall| !overall.without.is_empty()) {
         remarks.push(format!(
-            "On {}: {} {shared}, {}{}.",
-            section.slug_words(),
-            join(&names),
-            if names.len() > 1 { "best " } else { "" },
-            quantity(best, section)
+            "The means leave out {}, in which fewer than half of the products have a number.",
+            some(&overall.without)
         ));
+    }
+    for row in summary.overall.iter().flat_map(|overall| &overall.rows).filter(|row| !row.missing.is_empty()) {
+        remarks.push(format!("{} is not ranked: it has no number that counts in {}.", row.label, some(&row.missing)));
     }
     remarks.extend(summary.left_out.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
@@ -94,22 +119,11 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     remarks
 }
 
-/// The first section that ranks somebody: capacity before latency, in the suite's order.
-pub(crate) fn headline(summary: &Summary) -> Option<&Section> {
-    let ranks = |section: &&Section| section.rows.iter().any(|row| row.rank.is_some());
-    let closed = summary.sections.iter().find(|section| !section.open && ranks(section));
-    closed.or_else(|| summary.sections.iter().find(ranks))
-}
-
 impl Section {
     /// "plain under max", for sentences.
     pub fn slug_words(&self) -> String {
         format!("{} under {}", self.workload, self.load)
     }
-}
-
-fn leaders(section: &Section) -> Vec<&Row> {
-    section.rows.iter().filter(|row| row.rank.is_some_and(|(low, _)| low == 1)).collect()
 }
 
 fn superlative(metric: Metric) -> &'static str {
@@ -119,17 +133,17 @@ fn superlative(metric: Metric) -> &'static str {
     }
 }
 
-fn does(row: &Row, section: &Section) -> String {
-    match section.ranked_by {
-        Metric::Rate => format!("carries {}", quantity(row, section)),
-        Metric::P99 => format!("answers 99 % of requests within {}", quantity(row, section)),
+fn does(row: &OverallRow, metric: Metric) -> String {
+    match metric {
+        Metric::Rate => format!("carries {}", quantity(row, metric)),
+        Metric::P99 => format!("answers 99 % of requests within {}", quantity(row, metric)),
     }
 }
 
 /// "45,100 requests/s (44,200-46,000)".
-fn quantity(row: &Row, section: &Section) -> String {
-    let Some(estimate) = row.of(section.ranked_by) else { return "nothing".to_string() };
-    let unit = unit_of(section, estimate.value);
+fn quantity(row: &OverallRow, metric: Metric) -> String {
+    let Some(estimate) = row.of(metric) else { return "nothing".to_string() };
+    let unit = unit_of(metric, estimate.value);
     let value = short(estimate.value / unit.size);
     if estimate.n < 2 {
         return format!("{value} {}", unit.name);
@@ -137,14 +151,14 @@ fn quantity(row: &Row, section: &Section) -> String {
     format!("{value} {} ({}\u{2013}{})", unit.name, short(estimate.low / unit.size), short(estimate.high / unit.size))
 }
 
-fn unit_of(section: &Section, value: f64) -> Unit {
-    match section.ranked_by {
+fn unit_of(metric: Metric, value: f64) -> Unit {
+    match metric {
         Metric::Rate => Unit::PER_SECOND,
         Metric::P99 => Unit::for_time(value),
     }
 }
 
-fn versus(next: &Row, ratio_of_next: f64, metric: Metric) -> String {
+fn versus(next: &OverallRow, ratio_of_next: f64, metric: Metric) -> String {
     let times = short(if metric.higher_is_better() { 1.0 / ratio_of_next } else { ratio_of_next });
     match metric {
         Metric::Rate => format!(", {times} times the next, {}", next.label),
@@ -152,18 +166,21 @@ fn versus(next: &Row, ratio_of_next: f64, metric: Metric) -> String {
     }
 }
 
-fn extreme(rows: &[&Row], section: &Section, pick: fn(f64, f64) -> f64) -> String {
-    let values = rows.iter().filter_map(|row| row.of(section.ranked_by)).map(|estimate| estimate.value);
-    let unit = unit_of(section, smallest(rows, section));
-    values.reduce(pick).map(|value| short(value / unit.size)).unwrap_or_default()
+/// "928 to 1,020 ms".
+fn range(rows: &[&OverallRow], metric: Metric) -> String {
+    let values = || rows.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let unit = unit_of(metric, least);
+    format!("{} to {} {}", short(least / unit.size), short(most / unit.size), unit.name)
 }
 
-fn extreme_with_unit(rows: &[&Row], section: &Section) -> String {
-    format!("{} {}", extreme(rows, section, f64::max), unit_of(section, smallest(rows, section)).name)
-}
-
-fn smallest(rows: &[&Row], section: &Section) -> f64 {
-    rows.iter().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value).fold(f64::INFINITY, f64::min)
+/// The first few, and how many more.
+fn some(names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        [a, b, c, _, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
+        few => join(few),
+    }
 }
 
 /// Products that answered requests which they did not pass on.
@@ -180,7 +197,7 @@ fn caches(summary: &Summary) -> Option<String> {
 }
 
 /// "a", "a and b", "a, b and c".
-fn join(names: &[&str]) -> String {
+pub(super) fn join(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_string(),

@@ -1,10 +1,11 @@
 //! The sentences beside a table that say how its numbers were obtained. Knows a section, nothing of layout.
 
-use weir_model::suite::Protocol;
+use weir_model::suite::{Protocol, Series};
 use weir_stats::Estimate;
 
 use super::{Metric, Section};
 use crate::number::{count, percent, seconds, short};
+use crate::plan::Arrival;
 
 /// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
 fn interval_words(what: &str, estimates: &[Estimate]) -> String {
@@ -61,30 +62,66 @@ fn blocks_words(section: &Section) -> String {
 }
 
 fn load_words(section: &Section) -> String {
-    let connections = match section.connections {
-        Some(1) => " on 1 connection".to_string(),
-        Some(n) => format!(" on {} connections", count(u64::from(n))),
-        None => String::new(),
+    let connections = match (&section.series, section.connections) {
+        (Series::Connections(counts), _) => {
+            let counts: Vec<String> = counts.iter().map(|n| count(u64::from(*n))).collect();
+            format!(" on {} connections, one after another", counts.join(", "))
+        }
+        (_, Some(1)) => " on 1 connection".to_string(),
+        (_, Some(n)) => format!(" on {} connections", count(u64::from(n))),
+        (_, None) => String::new(),
     };
     let window = seconds(section.window_s);
+    let long = match &section.series {
+        Series::Once => format!("for {window} a trial"),
+        _ => format!("for {window} at each point"),
+    };
+    let mut words = match &section.arrival {
+        Arrival::Search(objective) => format!(
+            "A search{connections} for the highest open rate at which {objective}; the rate that it found was confirmed for \
+             {window}, where it could be."
+        ),
+        Arrival::Count(requests) => {
+            format!("{} requests in all{connections}: each sends when its last answer came.", count(*requests))
+        }
+        Arrival::Open if matches!(section.series, Series::Shares(_)) => format!(
+            "Open load{connections}: each product was offered one rate after another, whatever the answers did, {long}, and \
+             was not restarted between them."
+        ),
+        _ => arrival_words(section, &connections, &long),
+    };
+    words.push_str(match &section.series {
+        Series::Rounds(_) => " The same again and again: the product was not restarted between rounds.",
+        Series::Connections(_) => " The product was not restarted between the points.",
+        Series::Once | Series::Shares(_) => "",
+    });
+    if section.saturating {
+        words.push_str(" That is meant to be more than can be carried: what counts is how much was.");
+    }
+    words
+}
+
+/// Closed and open loads at one setting.
+fn arrival_words(section: &Section, connections: &str, long: &str) -> String {
     match section.offered_rate {
         Some((least, most)) if most > least * 1.001 => format!(
-            "Open load{connections}: {} to {} requests/s were due, whatever the answers did, for {window} a trial.",
+            "Open load{connections}: {} to {} requests/s were due, whatever the answers did, {long}.",
             short(least),
             short(most)
         ),
-        Some((rate, _)) => format!(
-            "Open load{connections}: {} requests/s were due, whatever the answers did, for {window} a trial.",
-            short(rate)
-        ),
-        None => format!("Closed load{connections}: each sends when its last answer came, for {window} a trial."),
+        Some((rate, _)) => {
+            format!("Open load{connections}: {} requests/s were due, whatever the answers did, {long}.", short(rate))
+        }
+        None => format!("Closed load{connections}: each sends when its last answer came, {long}."),
     }
 }
 
-/// What was spoken, where that is not plain HTTP/1.1.
+/// What was spoken, where that is not plain HTTP/1.1 on both sides.
 fn protocol_words(section: &Section) -> Option<String> {
+    let behind = &section.origin_spoke;
     let name = match section.protocol? {
-        Protocol::Http11 => return None,
+        Protocol::Http11 if behind.is_empty() || behind == PLAIN => return None,
+        Protocol::Http11 => "plain HTTP/1.1",
         Protocol::Https11 => "HTTP/1.1 over TLS",
         Protocol::H2c => "HTTP/2 over plain TCP",
         Protocol::H2 => "HTTP/2 over TLS",
@@ -95,12 +132,16 @@ fn protocol_words(section: &Section) -> Option<String> {
         n => format!(", up to {n} requests at a time on each connection"),
     };
     let tls = if section.tls.is_empty() { String::new() } else { format!(" ({})", section.tls.join(", or ")) };
-    Some(format!("Clients speak {name}{tls}{streams}; products speak plain HTTP/1.1 with the origin."))
+    let behind = if behind.is_empty() { "what products speak with the origin was not recorded" } else { behind };
+    Some(format!("Clients speak {name}{tls}{streams}; {behind}."))
 }
+
+/// What products ordinarily speak with the origin.
+const PLAIN: &str = "products speak plain HTTP/1.1 with the origin";
 
 fn median_words(section: &Section) -> String {
     let by = match section.ranked_by {
-        Metric::Rate => "Ranked by right answers a second; a wrong answer does not count".to_string(),
+        Metric::Rate => format!("Ranked by {}; a wrong answer does not count", rate_words(section)),
         Metric::P99 if section.own_rates => {
             "Ranked by the 99th percentile of latency, due to answered, each product at a rate of its own".to_string()
         }
@@ -109,6 +150,17 @@ fn median_words(section: &Section) -> String {
     match section.blocks {
         1 => format!("{by}."),
         n => format!("{by}. Each number is the median of {} blocks.", count(n as u64)),
+    }
+}
+
+/// Which rate of a trial.
+fn rate_words(section: &Section) -> &'static str {
+    match (&section.series, &section.arrival) {
+        (Series::Rounds(_), _) => "right answers a second of the round in the middle of each trial's",
+        (Series::Shares(_), _) => "the most right answers a second at any of the rates offered",
+        (Series::Connections(_), _) => "the most right answers a second at any number of connections",
+        (Series::Once, Arrival::Search(_)) => "the highest rate found that meets the objective",
+        (Series::Once, _) => "right answers a second",
     }
 }
 

@@ -1,8 +1,11 @@
 //! What is read off a single trial. Knows one measurement at a time, nothing of blocks.
 
 use serde::{Deserialize, Serialize};
-use weir_model::load::ErrorKind;
-use weir_model::record::{Measurement, Role, RoleUsage};
+use weir_model::load::{ErrorKind, LoadResult};
+use weir_model::record::{Measurement, Point, Role, RoleUsage};
+use weir_model::suite::Series;
+
+use crate::plan::{Arrival, PlannedLoad};
 
 /// What ranks go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,13 +23,12 @@ impl Metric {
         matches!(self, Metric::Rate)
     }
 
-    /// Its value in one trial.
-    pub(crate) fn value(self, measurement: &Measurement) -> Option<f64> {
-        let load = measurement.load.as_ref()?;
-        Some(match self {
-            Metric::Rate => load.rate,
-            Metric::P99 => load.latency.p99_us,
-        })
+    /// Its value in one window.
+    pub(crate) fn value(self, reading: &Reading<'_>) -> Option<f64> {
+        match self {
+            Metric::Rate => reading.rate,
+            Metric::P99 => Some(reading.load.latency.p99_us),
+        }
     }
 
     /// In words, as in "ranked by".
@@ -38,6 +40,70 @@ impl Metric {
     }
 }
 
+/// The window of a trial that stands for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// Right answers a second; of a search the rate that it found, `None` when no rate met the objective.
+    pub rate: Option<f64>,
+    /// The client's account.
+    pub load: &'a LoadResult,
+    /// What the roles used.
+    pub usage: &'a [RoleUsage],
+}
+
+impl<'a> Reading<'a> {
+    /// Of a trial of `load`. A series is not its last window: of rounds it is the one in the middle of their rates, of a
+    /// series over rates or connections the one that carried most. `None` when the trial has no number.
+    pub fn of(measurement: &'a Measurement, load: &PlannedLoad) -> Option<Reading<'a>> {
+        let last = measurement.load.as_ref()?;
+        let point = match load.series {
+            Series::Once => None,
+            Series::Rounds(_) => middle(&measurement.points),
+            Series::Shares(_) | Series::Connections(_) => most(&measurement.points),
+        };
+        if let Some(point) = point {
+            return Some(Reading::of_point(point));
+        }
+        let rate = match (&load.arrival, &measurement.search) {
+            (Arrival::Search(_), Some(search)) => search.rate,
+            _ => Some(last.rate),
+        };
+        Some(Reading { rate, load: last, usage: &measurement.usage })
+    }
+
+    /// Of one window of a series.
+    pub fn of_point(point: &'a Point) -> Reading<'a> {
+        Reading { rate: Some(point.load.rate), load: &point.load, usage: &point.usage }
+    }
+
+    /// What a role's process tree used.
+    pub fn role(&self, role: Role) -> Option<&'a RoleUsage> {
+        self.usage.iter().find(|usage| usage.role == role)
+    }
+
+    /// CPU microseconds of a role for one answer that the client got in the window: user, system.
+    pub fn cpu_us(&self, role: Role) -> Option<(f64, f64)> {
+        let usage = self.role(role)?;
+        let answered = answers(self.load)?;
+        Some((usage.cpu_user_us as f64 / answered, usage.cpu_system_us as f64 / answered))
+    }
+}
+
+fn by_rate(points: &[Point]) -> Vec<&Point> {
+    let mut sorted: Vec<&Point> = points.iter().collect();
+    sorted.sort_by(|a, b| a.load.rate.total_cmp(&b.load.rate));
+    sorted
+}
+
+/// Of an even number the slower one of the two in the middle: a window that was, not a mean of two.
+fn middle(points: &[Point]) -> Option<&Point> {
+    by_rate(points).get(points.len().saturating_sub(1) / 2).copied()
+}
+
+fn most(points: &[Point]) -> Option<&Point> {
+    by_rate(points).last().copied()
+}
+
 /// What the proxy's process tree used; `None` for the direct path.
 pub(crate) fn proxy_usage(measurement: &Measurement) -> Option<&RoleUsage> {
     measurement.usage.iter().find(|usage| usage.role == Role::Proxy)
@@ -45,7 +111,11 @@ pub(crate) fn proxy_usage(measurement: &Measurement) -> Option<&RoleUsage> {
 
 /// Answers, right and wrong ones, that the proxy gave in the window: what its CPU time is divided by.
 pub(crate) fn answered(measurement: &Measurement) -> Option<f64> {
-    let counts = &measurement.load.as_ref()?.window;
+    answers(measurement.load.as_ref()?)
+}
+
+fn answers(load: &LoadResult) -> Option<f64> {
+    let counts = &load.window;
     let wrong = [ErrorKind::BadStatus, ErrorKind::WrongBody];
     let wrong: u64 = wrong.iter().filter_map(|kind| counts.errors.get(kind)).sum();
     let answered = counts.right_in_window + wrong;

@@ -2,23 +2,31 @@
 //! and what every table and sentence of a report is made from. Knows nothing of how a table looks.
 
 mod answer;
+mod cost;
+mod curve;
 mod how;
 mod metric;
+mod origin;
+mod overall;
 mod rank;
 mod row;
+mod search;
 mod section;
 
 use serde::Serialize;
-use weir_model::record::{LeftOut, Severity, Verdict};
-use weir_model::suite::{Entry, Protocol};
+use weir_model::record::{CaseId, LeftOut, Severity, Verdict};
+use weir_model::suite::{Entry, Protocol, Series};
 use weir_stats::Estimate;
 
-use crate::plan::PlannedWorkload;
-use crate::run::{Broken, Run};
+use crate::plan::Arrival;
+use crate::run::{Broken, Run, Trial};
 
-pub(crate) use answer::headline;
+pub use cost::{Memory, WarmedUp};
+pub use curve::PointRow;
 pub use metric::Metric;
 pub(crate) use metric::{answered, cpu_us_per_answer, proxy_usage};
+pub use overall::{Overall, OverallRow};
+pub use search::Searched;
 
 /// Version of [`Summary`].
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -50,6 +58,11 @@ pub struct Summary {
     pub trials: usize,
     /// Trials ordered; `None` when `run.toml` could not be read.
     pub trials_planned: Option<usize>,
+    /// What the first screen shows: each product over all workloads; `None` when nothing may be ranked.
+    pub overall: Option<Overall>,
+    /// What of the run is shown, in words; empty: all of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub shown: String,
     /// Workload x load, in the suite's order; only those with a trial.
     pub sections: Vec<Section>,
     /// What was left out before anything was started, and why, one sentence each.
@@ -73,8 +86,15 @@ pub struct Section {
     pub load: String,
     /// One line; may be empty.
     pub load_title: String,
+    /// How requests arrive.
+    pub arrival: Arrival,
+    /// What a trial measures, one after another: `once`, `rounds`, `shares`, `connections`.
+    #[serde(serialize_with = "series_name")]
+    pub series: Series,
     /// True when requests were due at times fixed beforehand.
     pub open: bool,
+    /// An open load that was meant to be more than can be carried.
+    pub saturating: bool,
     /// Each entry was offered a share of its own capacity, so latencies belong to different rates.
     pub own_rates: bool,
     /// What client and product speak; `None` when `run.toml` could not be read.
@@ -107,10 +127,19 @@ pub struct Section {
     /// How those of a picture were, in fewer.
     #[serde(skip)]
     pub how_drawn: Vec<String>,
+    /// What products spoke with the origin, by its books; empty when it kept none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub origin_spoke: String,
     /// The direct path: apart, not ranked.
     pub baseline: Vec<Row>,
     /// The products: ranked ones best first, then the others.
     pub rows: Vec<Row>,
+    /// Where its trials stand among the run's.
+    #[serde(skip)]
+    pub(crate) places: Vec<usize>,
+    /// The blocks that its trials belong to.
+    #[serde(skip)]
+    pub(crate) block_numbers: Vec<u32>,
 }
 
 /// One product under one profile, in one section. Times in microseconds, memory in bytes.
@@ -148,8 +177,30 @@ pub struct Row {
     pub cpu_user_us: Option<Estimate>,
     /// System part of it.
     pub cpu_system_us: Option<Estimate>,
+    /// CPU time of the client for one answer.
+    pub client_cpu_us: Option<Estimate>,
+    /// CPU time of the origin for one answer.
+    pub origin_cpu_us: Option<Estimate>,
+    /// Answers for each second of CPU time of the proxy: what one core would give.
+    pub per_core: Option<Estimate>,
     /// Largest resident set of the proxy.
     pub rss_bytes: Option<Estimate>,
+    /// Memory of the proxy, all and by connection.
+    pub memory: Option<Memory>,
+    /// Length of the window; of a load of so many requests the time that they took. Seconds.
+    pub total_s: Option<Estimate>,
+    /// How the product was warmed up, where that was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<WarmedUp>,
+    /// What a search found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<Searched>,
+    /// The windows of a series, in order; empty for a load that is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<PointRow>,
+    /// The point at which the curve bends, by its place among the points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knee: Option<usize>,
     /// Of the ranked metric, within blocks: this one over the best.
     pub ratio_to_best: Option<Estimate>,
     /// Of the ranked metric, within blocks: this one over the direct path.
@@ -248,6 +299,11 @@ impl Section {
         self.baseline.iter().chain(&self.rows)
     }
 
+    /// Its trials, in the order in which they ran.
+    pub(crate) fn trials<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Trial> {
+        self.places.iter().filter_map(|place| run.trials.get(*place))
+    }
+
     /// What the section is called in headings.
     pub fn heading(&self) -> String {
         let part = |title: &str, name: &str| if title.is_empty() { name.to_string() } else { title.to_string() };
@@ -264,11 +320,9 @@ pub fn summary(run: &Run) -> Summary {
         }
     }
     let plan = &run.plan;
-    let runs = |entry: &Entry, workload: &str| {
-        !left_out(run).iter().any(|one| one.covers(&entry.product, &entry.profile, workload))
-    };
-    let of_workload = |workload: &PlannedWorkload| plan.entries.iter().filter(|e| runs(e, &workload.name)).count();
-    let cases = plan.workloads.iter().map(of_workload).sum::<usize>() * plan.loads.len();
+    let runs =
+        |case: &&CaseId| !left_out(run).iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
+    let cases = plan.cases.as_ref().map(|cases| cases.iter().filter(runs).count());
     let title = if plan.title.is_empty() { run.name.clone() } else { plan.title.clone() };
     let mut summary = Summary {
         schema: SUMMARY_SCHEMA,
@@ -279,7 +333,9 @@ pub fn summary(run: &Run) -> Summary {
         answer: String::new(),
         remarks: Vec::new(),
         trials: run.trials.len(),
-        trials_planned: plan.blocks.map(|blocks| blocks as usize * cases),
+        trials_planned: plan.blocks.zip(cases).map(|(blocks, cases)| blocks as usize * cases),
+        overall: overall::overall(run, &sections),
+        shown: plan.shown.clone(),
         sections,
         findings: findings(run),
         left_out: LeftOut::sentences(left_out(run)),
@@ -289,6 +345,15 @@ pub fn summary(run: &Run) -> Summary {
     summary.answer = answer::answer(&summary);
     summary.remarks = answer::remarks(&summary);
     summary
+}
+
+fn series_name<S: serde::Serializer>(series: &Series, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match series {
+        Series::Once => "once",
+        Series::Rounds(_) => "rounds",
+        Series::Shares(_) => "shares",
+        Series::Connections(_) => "connections",
+    })
 }
 
 /// What the run says that it left out.

@@ -3,25 +3,32 @@
 
 use std::collections::BTreeMap;
 
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Severity, Verdict};
+use weir_model::load::LoadResult;
+use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median_interval};
 
-use super::metric::{cpu_us_per_answer, proxy_usage};
-use super::{LEVEL, Row, SEED, Verdicts};
+use super::metric::Reading;
+use super::{LEVEL, Row, SEED, Verdicts, cost, curve, search};
+use crate::plan::PlannedLoad;
 use crate::run::{Run, Trial};
 
 /// The trials of one entry in one section.
 pub(crate) struct Cases<'a> {
     pub entry: &'a Entry,
+    pub load: &'a PlannedLoad,
     all: Vec<&'a Trial>,
 }
 
 impl<'a> Cases<'a> {
     /// `None` when the entry has no trial among `trials`.
-    pub fn of(entry: &'a Entry, trials: &[&'a Trial]) -> Option<Cases<'a>> {
-        let all: Vec<&Trial> = trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
-        (!all.is_empty()).then_some(Cases { entry, all })
+    pub fn of(entry: &'a Entry, load: &'a PlannedLoad, trials: &[&'a Trial]) -> Option<Cases<'a>> {
+        let own = |trial: &Trial| {
+            let case = &trial.measurement.case;
+            case.product == entry.product && case.profile == entry.profile
+        };
+        let all: Vec<&Trial> = trials.iter().copied().filter(|trial| own(trial)).collect();
+        (!all.is_empty()).then_some(Cases { entry, load, all })
     }
 
     /// True when at least one trial may be ranked, and none answered from a cache: that is other work than a proxy's.
@@ -36,7 +43,7 @@ impl<'a> Cases<'a> {
     }
 
     /// The trials whose numbers are shown: those that count, else the invalid ones.
-    fn shown(&self) -> impl Iterator<Item = &'a Trial> {
+    pub fn shown(&self) -> impl Iterator<Item = &'a Trial> {
         let some_count = self.all.iter().any(|trial| trial.counts());
         self.all.iter().copied().filter(
             move |trial| {
@@ -46,7 +53,12 @@ impl<'a> Cases<'a> {
     }
 
     /// One value a block, NaN where a block has none.
-    pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {
+    pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Reading<'_>) -> Option<f64>) -> Vec<f64> {
+        self.of_measurements(blocks, |measurement| value(&Reading::of(measurement, self.load)?))
+    }
+
+    /// The same of what is no window's.
+    pub fn of_measurements(&self, blocks: &[u32], value: impl Fn(&'a Measurement) -> Option<f64>) -> Vec<f64> {
         let of_block = |block: &u32| {
             let mut trials = self.shown().filter(|trial| trial.measurement.block == *block);
             trials.find_map(|trial| value(&trial.measurement)).unwrap_or(f64::NAN)
@@ -56,12 +68,16 @@ impl<'a> Cases<'a> {
 
     /// The row, without rank and ratios.
     pub fn row(&self, run: &Run, blocks: &[u32]) -> Row {
-        let estimate = |value: fn(&Measurement) -> Option<f64>| -> Option<Estimate> {
+        let estimate = |value: fn(&Reading<'_>) -> Option<f64>| -> Option<Estimate> {
             median_interval(&self.by_block(blocks, value), LEVEL, SEED)
+        };
+        let cpu = |role: Role| {
+            let sum = |reading: &Reading<'_>| reading.cpu_us(role).map(|(user, system)| user + system);
+            median_interval(&self.by_block(blocks, sum), LEVEL, SEED)
         };
         let mut errors = BTreeMap::new();
         let mut requests = 0;
-        for load in self.shown().filter_map(|trial| trial.measurement.load.as_ref()) {
+        for load in self.shown().flat_map(|trial| windows(&trial.measurement)) {
             requests += load.window.due;
             for (kind, n) in &load.window.errors {
                 *errors.entry(kind.as_str().to_string()).or_default() += n;
@@ -78,15 +94,26 @@ impl<'a> Cases<'a> {
             rank: None,
             verdicts: self.verdicts(),
             answers_itself: self.answers_itself(),
-            rate: estimate(|m| m.load.as_ref().map(|load| load.rate)),
-            p50: estimate(|m| m.load.as_ref().map(|load| load.latency.p50_us)),
-            p90: estimate(|m| m.load.as_ref().map(|load| load.latency.p90_us)),
-            p99: estimate(|m| m.load.as_ref().map(|load| load.latency.p99_us)),
-            p999: estimate(|m| m.load.as_ref().map(|load| load.latency.p999_us)),
-            cpu_us: estimate(|m| cpu_us_per_answer(m).map(|(user, system)| user + system)),
-            cpu_user_us: estimate(|m| cpu_us_per_answer(m).map(|(user, _)| user)),
-            cpu_system_us: estimate(|m| cpu_us_per_answer(m).map(|(_, system)| system)),
-            rss_bytes: estimate(|m| proxy_usage(m).map(|usage| usage.rss_max_bytes as f64)),
+            rate: estimate(|reading| reading.rate),
+            p50: estimate(|reading| Some(reading.load.latency.p50_us)),
+            p90: estimate(|reading| Some(reading.load.latency.p90_us)),
+            p99: estimate(|reading| Some(reading.load.latency.p99_us)),
+            p999: estimate(|reading| Some(reading.load.latency.p999_us)),
+            cpu_us: cpu(Role::Proxy),
+            cpu_user_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(user, _)| user)),
+            cpu_system_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(_, system)| system)),
+            client_cpu_us: cpu(Role::Client),
+            origin_cpu_us: cpu(Role::Origin),
+            per_core: estimate(|reading| {
+                reading.cpu_us(Role::Proxy).map(|(user, system)| 1e6 / (user + system)).filter(|rate| rate.is_finite())
+            }),
+            rss_bytes: estimate(|reading| reading.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64)),
+            memory: cost::memory(self, blocks),
+            total_s: estimate(|reading| Some(reading.load.window_s)),
+            warmup: cost::warmup(self, blocks),
+            search: search::searched(self, blocks),
+            points: curve::points(self, blocks),
+            knee: None,
             ratio_to_best: None,
             ratio_to_baseline: None,
             requests,
@@ -132,6 +159,15 @@ impl<'a> Cases<'a> {
             format!("{word} {} {}{message}", blocks.join(", "), reason.kind)
         };
         reasons.into_iter().map(sentence).collect()
+    }
+}
+
+/// The windows of a trial.
+fn windows(measurement: &Measurement) -> Vec<&LoadResult> {
+    if measurement.points.is_empty() {
+        measurement.load.iter().collect()
+    } else {
+        measurement.points.iter().map(|point| &point.load).collect()
     }
 }
 

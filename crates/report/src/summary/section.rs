@@ -2,41 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_model::suite::Protocol;
+use weir_model::suite::{Protocol, Series};
 use weir_stats::{Estimate, detectable_difference, paired_noise, paired_ratio, relative_noise};
 
 use super::metric::Metric;
 use super::rank::{Competitor, ranks};
 use super::row::Cases;
-use super::{LEVEL, Row, SEED, Section, how};
-use crate::plan::{PlannedLoad, PlannedWorkload};
+use super::{LEVEL, Row, SEED, Section, curve, how, origin};
+use crate::plan::{Arrival, PlannedLoad, PlannedWorkload};
 use crate::run::{BASELINE, Run, Trial};
 
 /// `None` when no trial of the section has ended.
 pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad) -> Option<Section> {
-    let trials: Vec<&Trial> = run.trials_of(&workload.name, &load.name).collect();
+    let places = run.places_of(&workload.name, &load.name);
+    let trials: Vec<&Trial> = places.iter().filter_map(|place| run.trials.get(*place)).collect();
     if trials.is_empty() {
         return None;
     }
     let rates: Vec<f64> = trials.iter().filter_map(|t| t.measurement.load.as_ref()?.offered_rate).collect();
-    let open = !rates.is_empty();
-    let metric = if open { Metric::P99 } else { Metric::Rate };
+    let open = !rates.is_empty() && !matches!(load.arrival, Arrival::Search(_));
+    // What is meant to be more than can be carried asks how much can, and so does a series.
+    let given = open && !load.saturating && load.series == Series::Once;
+    let metric = if given { Metric::P99 } else { Metric::Rate };
     let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let cases: Vec<Cases> = run.plan.entries.iter().filter_map(|entry| Cases::of(entry, &trials)).collect();
+    let cases: Vec<Cases> = run.plan.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();
     let (baseline, products): (Vec<Cases>, Vec<Cases>) =
         cases.into_iter().partition(|cases| cases.entry.product == BASELINE);
     let ranked = rank(run, &products, &blocks, metric);
     let mut rows = ranked.rows;
     for row in &mut rows {
-        let values = |cases: &Cases| cases.by_block(&blocks, |m| metric.value(m));
+        let values = |cases: &Cases| cases.by_block(&blocks, |reading| metric.value(reading));
         let direct = baseline.iter().filter(|cases| cases.ranked());
         let same_profile = direct.clone().find(|cases| cases.entry.profile == row.entry.profile);
         let own = products.iter().find(|cases| *cases.entry == row.entry);
         if let (Some(own), Some(direct)) = (own, same_profile.or_else(|| direct.clone().next())) {
             row.ratio_to_baseline = paired_ratio(&values(own), &values(direct), LEVEL, SEED);
         }
+        curve::bend(row, &load.series);
     }
     let measured = |trial: &&Trial| trial.counts();
     let measured_blocks = blocks.iter().filter(|b| trials.iter().any(|t| t.counts() && t.measurement.block == **b));
@@ -51,7 +55,10 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
         workload_title: workload.title.clone(),
         load: load.name.clone(),
         load_title: load.title.clone(),
+        arrival: load.arrival.clone(),
+        series: load.series.clone(),
         open,
+        saturating: load.saturating,
         own_rates: load.own_rates,
         protocol: workload.protocol,
         streams: if workload.protocol.is_some_and(Protocol::is_two) { load.streams } else { 1 },
@@ -71,12 +78,28 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
         failed: verdict_count(weir_model::record::Verdict::Error),
         how: Vec::new(),
         how_drawn: Vec::new(),
-        baseline: baseline.iter().map(|cases| cases.row(run, &blocks)).collect(),
+        origin_spoke: origin::spoken(run, &trials),
+        baseline: baseline.iter().map(|cases| baseline_row(cases, run, &blocks)).collect(),
         rows,
+        places,
+        block_numbers: blocks,
     };
     section.how = how::how(&section);
     section.how_drawn = how::how_drawn(&section);
     Some(section)
+}
+
+fn baseline_row(cases: &Cases<'_>, run: &Run, blocks: &[u32]) -> Row {
+    let mut row = cases.row(run, blocks);
+    curve::bend(&mut row, &cases.load.series);
+    row
+}
+
+/// The cases of a section that was made.
+pub(super) fn cases_of<'a>(run: &'a Run, section: &Section) -> Vec<Cases<'a>> {
+    let trials: Vec<&Trial> = section.trials(run).collect();
+    let Some(load) = run.plan.loads.iter().find(|load| load.name == section.load) else { return Vec::new() };
+    run.plan.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect()
 }
 
 /// Versions and suites of TLS in the trials that count, each once.
@@ -102,7 +125,8 @@ struct RankedRows {
 
 /// Ranks those that may be ranked, best first; the others follow in the suite's order.
 fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> RankedRows {
-    let values: Vec<Vec<f64>> = products.iter().map(|cases| cases.by_block(blocks, |m| metric.value(m))).collect();
+    let values: Vec<Vec<f64>> =
+        products.iter().map(|cases| cases.by_block(blocks, |reading| metric.value(reading))).collect();
     let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
     let ranked: Vec<(usize, Estimate)> = (rows.iter().enumerate())
         .filter(|(i, _)| products[*i].ranked())

@@ -6,130 +6,7 @@ use weir_stats::Estimate;
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::number::{Unit, count, percent, short};
 use crate::run::{Broken, Run};
-use crate::summary::{Failed, Found, Metric, Row, Section, Summary};
-
-/// Of one section: rank, rate, latency, cost, memory, errors.
-pub fn ranking(section: &Section) -> Table {
-    let least = section.all_rows().filter_map(|row| row.p50).map(|e| e.value).fold(f64::INFINITY, f64::min);
-    let time = Unit::for_time(least);
-    let by_rate = section.ranked_by == Metric::Rate;
-    let detail = |column: Column, wanted: bool| if wanted { column.with_details() } else { column };
-    let ratio_help = "Of what the ranks go by: this product over the direct path, the median of ratios within blocks.";
-    let columns = vec![
-        Column::text("Rank").help("The best and the worst rank that the intervals allow."),
-        Column::text("Product"),
-        Column::text("Profile").dispensable(profile_order(section.all_rows())),
-        detail(Column::number("Rate", "requests/s"), by_rate).help("Right answers a second."),
-        Column::number("To direct", "ratio").dispensable(4).help(ratio_help),
-        Column::number("To best", "ratio").dispensable(5).help("The same over the first in rank."),
-        Column::number("p50", time.name).dispensable(1).help("Median latency, due to answered."),
-        Column::number("p90", time.name).dispensable(9),
-        detail(Column::number("p99", time.name), !by_rate),
-        Column::number("p99.9", time.name).dispensable(6),
-        Column::number("CPU", Unit::MICROS_PER_REQUEST.name)
-            .dispensable(3)
-            .help("CPU time of the proxy, user and system, for one answer in the window."),
-        Column::number("Memory", Unit::MEBIBYTES.name).dispensable(7).help("Largest resident set of the proxy."),
-        Column::number("Errors", "requests")
-            .dispensable(2)
-            .help("Requests of the ranked windows without a right answer."),
-        Column::text("Trials").dispensable(8),
-    ];
-    let scaled = |estimate: &Option<Estimate>, unit: Unit| estimate_cell(estimate.as_ref(), unit);
-    let row = |row: &Row, baseline: bool| TableRow {
-        kind: row_kind(row, baseline),
-        cells: vec![
-            rank_cell(row, baseline),
-            Cell::text(marked(&row.title, row)),
-            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-            scaled(&row.rate, Unit::PER_SECOND),
-            scaled(&row.ratio_to_baseline, Unit { name: "", size: 1.0 }),
-            scaled(&row.ratio_to_best, Unit { name: "", size: 1.0 }),
-            scaled(&row.p50, time),
-            scaled(&row.p90, time),
-            scaled(&row.p99, time),
-            scaled(&row.p999, time),
-            scaled(&row.cpu_us, Unit::MICROS_PER_REQUEST),
-            scaled(&row.rss_bytes, Unit::MEBIBYTES),
-            errors_cell(row),
-            Cell::text(verdict_words(row)),
-        ],
-    };
-    let baseline = section.baseline.iter().map(|r| row(r, true));
-    let rows = baseline.chain(section.rows.iter().map(|r| row(r, false))).collect();
-    let with_remarks = section.all_rows().filter(|r| !r.remarks.is_empty());
-    let remarks =
-        with_remarks.map(|r| format!("{}: {}.", marked(&r.label, r), r.remarks.join("; ").trim_end_matches('.')));
-    Table {
-        id: format!("ranking-{}", section.slug()),
-        title: section.heading(),
-        columns,
-        rows,
-        notes: section.how.iter().cloned().chain(remarks).collect(),
-    }
-}
-
-/// All sections beside each other: the rank and the ranked number of each product.
-pub fn overview(summary: &Summary) -> Table {
-    let all_rows = summary.sections.iter().flat_map(Section::all_rows);
-    let mut columns = vec![Column::text("Product"), Column::text("Profile").dispensable(profile_order(all_rows))];
-    let mut units = Vec::new();
-    for section in &summary.sections {
-        let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value);
-        let (unit, what) = match section.ranked_by {
-            Metric::Rate => (Unit::PER_SECOND, "rate"),
-            Metric::P99 => (Unit::for_time(values.fold(f64::INFINITY, f64::min)), "p99"),
-        };
-        units.push(unit);
-        let name = format!("{} {}: {what}", section.workload, section.load);
-        columns.push(Column::number(&name, unit.name).with_details().help(&section.heading()));
-    }
-    let mut entries: Vec<&Row> = Vec::new();
-    for row in
-        summary.sections.iter().flat_map(|s| s.baseline.iter()).chain(summary.sections.iter().flat_map(|s| &s.rows))
-    {
-        if !entries.iter().any(|known| known.entry == row.entry) {
-            entries.push(row);
-        }
-    }
-    let rows = entries.iter().map(|entry| {
-        let mut cells = vec![Cell::text(&entry.title), Cell::text(&entry.entry.profile)];
-        let mut kind = RowKind::Plain;
-        for (section, unit) in summary.sections.iter().zip(&units) {
-            let baseline = section.baseline.iter().any(|row| row.entry == entry.entry);
-            let row = section.all_rows().find(|row| row.entry == entry.entry);
-            if baseline {
-                kind = RowKind::Baseline;
-            }
-            cells.push(row.map_or_else(Cell::none, |row| overview_cell(row, section, *unit, baseline)));
-        }
-        if kind == RowKind::Baseline {
-            cells[1] = Cell::text("no proxy");
-        }
-        TableRow { kind, cells }
-    });
-    Table {
-        id: "overview".to_string(),
-        title: "Every workload under every load".to_string(),
-        columns,
-        rows: rows.collect(),
-        notes: vec![
-            "Medians over blocks; a rank such as 1\u{2013}2 is shared. Each workload has a section below.".to_string(),
-        ],
-    }
-}
-
-fn overview_cell(row: &Row, section: &Section, unit: Unit, baseline: bool) -> Cell {
-    let Some(estimate) = row.of(section.ranked_by) else { return Cell::none() };
-    let mark = if row.suspect() { "*" } else { "" };
-    let mut cell = Cell::number(format!("{}{mark}", short(estimate.value / unit.size)), estimate.value);
-    cell.detail = if baseline {
-        "baseline".to_string()
-    } else {
-        row.rank.map_or_else(|| "not ranked".to_string(), |rank| format!("rank {}", rank_words(rank)))
-    };
-    cell
-}
+use crate::summary::{Failed, Found, Row, Section, Verdicts};
 
 /// Every trial of a section, ranked or not.
 pub fn trials(run: &Run, section: &Section) -> Table {
@@ -145,7 +22,7 @@ pub fn trials(run: &Run, section: &Section) -> Table {
         Column::number("Errors", "requests"),
         Column::text("Folder"),
     ];
-    let rows = run.trials_of(&section.workload, &section.load).map(|trial| {
+    let rows = section.trials(run).map(|trial| {
         let measurement = &trial.measurement;
         let load = measurement.load.as_ref();
         let number = |value: Option<f64>| value.map_or_else(Cell::none, |value| Cell::number(short(value), value));
@@ -310,7 +187,7 @@ fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
     facts
 }
 
-fn row_kind(row: &Row, baseline: bool) -> RowKind {
+pub(super) fn row_kind(row: &Row, baseline: bool) -> RowKind {
     if baseline {
         RowKind::Baseline
     } else if row.rank.is_none() {
@@ -323,17 +200,17 @@ fn row_kind(row: &Row, baseline: bool) -> RowKind {
 }
 
 /// The profile can be left out where all products have the same, and never where it tells two rows apart.
-fn profile_order<'a>(mut rows: impl Iterator<Item = &'a Row>) -> u8 {
+pub(super) fn profile_order<'a>(mut rows: impl Iterator<Item = &'a Row>) -> u8 {
     if rows.any(|row| row.label != row.title) { 0 } else { 2 }
 }
 
 /// The mark that sends a reader to the remarks.
-fn marked(name: &str, row: &Row) -> String {
+pub(super) fn marked(name: &str, row: &Row) -> String {
     if row.suspect() { format!("{name} *") } else { name.to_string() }
 }
 
-fn rank_cell(row: &Row, baseline: bool) -> Cell {
-    match row.rank {
+pub(super) fn rank_cell_of(rank: Option<(usize, usize)>, baseline: bool) -> Cell {
+    match rank {
         Some(rank) => Cell::number(rank_words(rank), rank.0 as f64 + rank.1 as f64 / 1_000.0),
         None if baseline => Cell::none(),
         None => Cell::number("not ranked", 1e9),
@@ -345,7 +222,7 @@ pub(crate) fn rank_words((low, high): (usize, usize)) -> String {
     if low == high { low.to_string() } else { format!("{low}\u{2013}{high}") }
 }
 
-fn estimate_cell(estimate: Option<&Estimate>, unit: Unit) -> Cell {
+pub(super) fn estimate_cell(estimate: Option<&Estimate>, unit: Unit) -> Cell {
     let Some(estimate) = estimate else { return Cell::none() };
     let mut cell = Cell::number(short(estimate.value / unit.size), estimate.value);
     // An interval without length is the best compared with itself.
@@ -355,7 +232,7 @@ fn estimate_cell(estimate: Option<&Estimate>, unit: Unit) -> Cell {
     cell
 }
 
-fn errors_cell(row: &Row) -> Cell {
+pub(super) fn errors_cell(row: &Row) -> Cell {
     let errors = row.error_count();
     if row.requests == 0 && errors == 0 {
         return Cell::none();
@@ -370,8 +247,7 @@ fn errors_cell(row: &Row) -> Cell {
 }
 
 /// "3 valid, 1 suspect".
-fn verdict_words(row: &Row) -> String {
-    let verdicts = row.verdicts;
+pub(super) fn verdict_words_of(verdicts: Verdicts) -> String {
     let counts = [
         (verdicts.valid, "valid"),
         (verdicts.suspect, "suspect"),

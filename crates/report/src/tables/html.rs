@@ -12,6 +12,8 @@ struct Page<'a> {
     baseline: Vec<&'a TableRow>,
     others: Vec<&'a TableRow>,
     filter: bool,
+    /// For paper, on which nothing can be pointed at.
+    meanings: String,
 }
 
 impl RowKind {
@@ -32,7 +34,9 @@ impl RowKind {
 /// Only when the template is wrong.
 pub fn draw(table: &Table) -> Result<String, ReportError> {
     let (baseline, others): (Vec<_>, Vec<_>) = table.rows.iter().partition(|row| row.kind == RowKind::Baseline);
-    // Two rows are found by looking; a filter would only be noise.
-    let page = Page { table, baseline, filter: others.len() > 3, others };
+    // A few rows are found by looking; a filter would only take room.
+    let meanings = table.columns.iter().filter(|column| !column.help.is_empty());
+    let meanings: Vec<String> = meanings.map(|column| format!("{}: {}", column.header(), column.help)).collect();
+    let page = Page { table, baseline, filter: others.len() > 8, others, meanings: meanings.join(" ") };
     page.render().map_err(|error| ReportError::draw(format!("table {}", table.id), error))
 }

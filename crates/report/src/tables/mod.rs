@@ -2,11 +2,22 @@
 //! Knows no suite and no run.
 
 mod build;
+mod cost;
 pub mod html;
 pub mod markdown;
+mod matrix;
+mod overall;
+mod points;
+mod ranking;
 pub mod text;
 
-pub use build::{broken_files, environment, errors, findings, overview, ranking, trials};
+pub use build::{broken_files, environment, errors, findings, trials};
+pub use cost::cost;
+pub use matrix::matrix;
+pub use overall::overall;
+pub(crate) use points::knee_words;
+pub use points::{every as points, side_by_side};
+pub use ranking::ranking;
 
 /// Columns, rows, and how the numbers were obtained.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -23,10 +23,18 @@ pub struct Noise {
     pub drift: f64,
     /// Of each trial alone.
     pub own: f64,
+    /// Share of trials that something else took up to nine tenths of the machine from.
+    pub wild: f64,
 }
 
 /// What was measured on virtual machines of two cores: runs of the same product some 7 % apart, and blocks as much.
-pub const VIRTUAL: Noise = Noise { run: 0.07, drift: 0.05, own: 0.03 };
+pub const VIRTUAL: Noise = Noise { run: 0.07, drift: 0.05, own: 0.03, wild: 0.0 };
+
+/// The same where others compile beside it.
+pub const BUSY: Noise = Noise { own: 0.08, wild: 0.1, ..VIRTUAL };
+
+/// A machine of one's own.
+pub const QUIET: Noise = Noise { run: 0.02, drift: 0.01, own: 0.01, wild: 0.0 };
 
 /// How much of its mood a machine keeps from one trial to the next.
 const KEPT: f64 = 0.9;
@@ -69,12 +77,13 @@ impl Made<'_> {
             }
             for (product, workload) in order {
                 drift = KEPT * drift + (1.0 - KEPT * KEPT).sqrt() * self.noise.drift * random.normal();
-                let mood = (between + drift, self.noise.own);
+                let taken = if random.share() < self.noise.wild { (1.0 - 0.9 * random.share()).ln() } else { 0.0 };
+                let mood = (between + drift + taken, self.noise.own);
                 let speed = if self.products.first() == Some(&product) { self.speed } else { 1.0 };
                 trials.push(trial(trials.len() as u32 + 1, block, product, workload, mood, speed, &mut random));
             }
         }
-        Side { run: self.run(trials), suite: Some(self.suite()) }
+        Side { run: self.run(trials), suite: Some(self.suite()), taken: BTreeMap::new() }
     }
 
     fn suite(&self) -> Suite {
@@ -110,7 +119,7 @@ impl Made<'_> {
                 title: String::new(),
                 connections: Some(64),
                 streams: 1,
-                own_rates: false,
+                ..PlannedLoad::default()
             }],
             ..Plan::default()
         };

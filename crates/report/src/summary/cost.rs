@@ -1,0 +1,69 @@
+//! What a product takes: memory, all and by connection, and time to warm up. CPU stands with the other estimates of a row.
+
+use serde::Serialize;
+use weir_model::record::{Role, RoleUsage};
+use weir_stats::{Estimate, median_interval};
+
+use super::metric::Reading;
+use super::row::Cases;
+use super::{LEVEL, SEED};
+
+/// Memory of the proxy's process tree, at its most in the window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Memory {
+    /// Proportional sets, in which a page that several processes share is counted once; else resident sets, in which each
+    /// of them counts it.
+    pub proportional: bool,
+    /// All of it, bytes.
+    pub bytes: Estimate,
+    /// All of it by the client's connections, bytes: what the product needs with none is in it.
+    pub by_connection: Option<Estimate>,
+}
+
+/// How a product was warmed up, over the trials shown.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WarmedUp {
+    /// Until what it carried each second kept its level, seconds; where it never did, the time that was given.
+    pub seconds: Estimate,
+    /// Trials in which it never did.
+    pub never: usize,
+    /// Trials.
+    pub of: usize,
+}
+
+/// `None` without a proxy. Resident sets as soon as one block has no other: blocks are compared in one measure.
+pub(super) fn memory(cases: &Cases<'_>, blocks: &[u32]) -> Option<Memory> {
+    let estimate =
+        |value: &dyn Fn(&Reading<'_>) -> Option<f64>| median_interval(&cases.by_block(blocks, value), LEVEL, SEED);
+    let usage = |reading: &Reading<'_>| reading.role(Role::Proxy).cloned();
+    let proportional = estimate(&|reading| Some(usage(reading)?.pss_max_bytes? as f64));
+    let resident = estimate(&|reading| Some(usage(reading)?.rss_max_bytes as f64))?;
+    let proportional = proportional.filter(|estimate| estimate.n == resident.n);
+    let bytes = proportional.unwrap_or(resident);
+    let planned = cases.load.connections;
+    let by_connection = estimate(&|reading| {
+        let usage = usage(reading)?;
+        let connections = match reading.load.most_open {
+            0 => planned?,
+            open => open,
+        };
+        Some(bytes_of(&usage, proportional.is_some())? / f64::from(connections.max(1)))
+    });
+    Some(Memory { proportional: proportional.is_some(), bytes, by_connection })
+}
+
+/// In one measure or the other.
+pub(super) fn bytes_of(usage: &RoleUsage, proportional: bool) -> Option<f64> {
+    if proportional { usage.pss_max_bytes.map(|bytes| bytes as f64) } else { Some(usage.rss_max_bytes as f64) }
+}
+
+/// `None` where no trial was asked to wait for a steady level.
+pub(super) fn warmup(cases: &Cases<'_>, blocks: &[u32]) -> Option<WarmedUp> {
+    let seconds = cases.of_measurements(blocks, |measurement| Some(measurement.warmup?.seconds));
+    let watched: Vec<_> = cases.shown().filter_map(|trial| trial.measurement.warmup).collect();
+    Some(WarmedUp {
+        seconds: median_interval(&seconds, LEVEL, SEED)?,
+        never: watched.iter().filter(|warmup| !warmup.steady).count(),
+        of: watched.len(),
+    })
+}

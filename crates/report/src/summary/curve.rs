@@ -1,0 +1,93 @@
+//! The windows of a series as points of a curve, over blocks, and where it bends.
+
+use serde::Serialize;
+use weir_model::record::{Measurement, Point, Role, Severity};
+use weir_model::suite::Series;
+use weir_stats::{Bend, Estimate, knee, median, median_interval};
+
+use super::metric::Reading;
+use super::row::Cases;
+use super::{LEVEL, Row, SEED};
+
+/// How plain a bend has to be: what the method's authors advise.
+const SENSITIVITY: f64 = 1.0;
+
+/// One point of a product's curve. Times in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PointRow {
+    /// 1-based place in the series.
+    pub point: u32,
+    /// Requests a second that were due, the median over blocks; `None` for a closed load.
+    pub offered: Option<f64>,
+    /// Connections.
+    pub connections: u32,
+    /// Right answers a second.
+    pub rate: Option<Estimate>,
+    /// Median latency.
+    pub p50: Option<Estimate>,
+    /// 99th percentile.
+    pub p99: Option<Estimate>,
+    /// 99.9th percentile.
+    pub p999: Option<Estimate>,
+    /// CPU time of the proxy for one answer.
+    pub cpu_us: Option<Estimate>,
+    /// Largest resident set of the proxy, bytes.
+    pub rss_bytes: Option<Estimate>,
+    /// Requests due, all blocks together.
+    pub requests: u64,
+    /// Requests without a right answer.
+    pub errors: u64,
+    /// Blocks in which a check found this point invalid.
+    pub invalid: usize,
+}
+
+/// The points of the trials shown, in order.
+pub(super) fn points(cases: &Cases<'_>, blocks: &[u32]) -> Vec<PointRow> {
+    let longest = cases.shown().map(|trial| trial.measurement.points.len()).max().unwrap_or(0);
+    (0..longest).filter_map(|place| point(cases, blocks, place)).collect()
+}
+
+fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
+    let own: Vec<&Point> = cases.shown().filter_map(|trial| trial.measurement.points.get(place)).collect();
+    let first = own.first()?;
+    let estimate = |value: fn(&Reading<'_>) -> Option<f64>| -> Option<Estimate> {
+        let of = |measurement: &Measurement| value(&Reading::of_point(measurement.points.get(place)?));
+        median_interval(&cases.of_measurements(blocks, of), LEVEL, SEED)
+    };
+    let offered: Vec<f64> = own.iter().filter_map(|point| point.offered_rate).collect();
+    let fatal = |point: &&&Point| point.findings.iter().any(|finding| finding.severity == Severity::Fatal);
+    Some(PointRow {
+        point: first.point,
+        offered: median(&offered),
+        connections: first.connections,
+        rate: estimate(|reading| reading.rate),
+        p50: estimate(|reading| Some(reading.load.latency.p50_us)),
+        p99: estimate(|reading| Some(reading.load.latency.p99_us)),
+        p999: estimate(|reading| Some(reading.load.latency.p999_us)),
+        cpu_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(user, system)| user + system)),
+        rss_bytes: estimate(|reading| reading.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64)),
+        requests: own.iter().map(|point| point.load.window.due).sum(),
+        errors: own.iter().map(|point| point.load.window.error_count() + point.load.window.unsent).sum(),
+        invalid: own.iter().filter(fatal).count(),
+    })
+}
+
+/// Sets where the row's curve bends: the offered rate from which p99 climbs in its order of magnitude (which is why its
+/// logarithm is looked at: a latency of seconds past saturation makes all before it look flat), or the number of connections
+/// from which the rate climbs no more. Rounds have no such point.
+pub(super) fn bend(row: &mut Row, series: &Series) {
+    let of = |value: fn(&PointRow) -> Option<f64>| -> Vec<f64> {
+        row.points.iter().map(|point| value(point).unwrap_or(f64::NAN)).collect()
+    };
+    row.knee = match series {
+        Series::Shares(_) => {
+            let latency = of(|point| point.p99.map(|p99| p99.value.ln()));
+            knee(&of(|point| point.offered), &latency, Bend::Up, SENSITIVITY)
+        }
+        Series::Connections(_) => {
+            let rates = of(|point| point.rate.map(|rate| rate.value));
+            knee(&of(|point| Some(f64::from(point.connections))), &rates, Bend::Down, SENSITIVITY)
+        }
+        Series::Once | Series::Rounds(_) => None,
+    };
+}

@@ -1,0 +1,59 @@
+//! What products spoke with the origin, by the origin's own books.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::answer::join;
+use crate::run::{BASELINE, Run, Trial};
+
+/// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has books.
+pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
+    // What was spoken, and by whom.
+    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.counts() && trial.measurement.case.product != BASELINE) {
+        let label = run.label_of(&trial.entry());
+        for way in of_trial(trial) {
+            let labels = ways.entry(way).or_default();
+            if !labels.contains(&label) {
+                labels.push(label.clone());
+            }
+        }
+    }
+    let everybody: BTreeSet<&String> = ways.values().flatten().collect();
+    let most = ways.iter().max_by_key(|(_, labels)| labels.len()).map(|(way, _)| way.clone());
+    match (ways.len(), most) {
+        (_, None) => String::new(),
+        (1, Some(way)) => format!("products speak {way} with the origin"),
+        (_, Some(most)) => {
+            let others: Vec<String> = (ways.iter())
+                .filter(|(way, _)| **way != most)
+                .map(|(way, labels)| format!("{} {way}", names(labels, everybody.len())))
+                .collect();
+            let rest = ways.get(&most).map(|labels| names(labels, everybody.len())).unwrap_or_default();
+            format!("with the origin, by its books, {}; {rest} {most}", join(&refs(&others)))
+        }
+    }
+}
+
+/// "a and b speak", or "all speak".
+fn names(labels: &[String], all: usize) -> String {
+    if labels.len() == all {
+        return "all speak".to_string();
+    }
+    let verb = if labels.len() == 1 { "speaks" } else { "speak" };
+    format!("{} {verb}", join(&refs(labels)))
+}
+
+fn refs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+/// `plain HTTP/1.1`, `HTTP/2 over TLS`: one for each version that a thousandth of the requests came in, since a probe of a
+/// product's own is no way of speaking.
+fn of_trial(trial: &Trial) -> Vec<String> {
+    let Some(books) = &trial.measurement.origin else { return Vec::new() };
+    let secret = books.tls.handshakes > 0 || !books.tls.versions.is_empty();
+    let all: u64 = books.versions.values().sum();
+    let spoken = books.versions.iter().filter(|(_, n)| **n * 1_000 >= all);
+    let way = |version: &String| if secret { format!("{version} over TLS") } else { format!("plain {version}") };
+    spoken.map(|(version, _)| way(version)).collect()
+}

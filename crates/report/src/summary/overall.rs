@@ -1,0 +1,332 @@
+//! What the first screen shows: each product over all workloads, from the load that asks what it carries and the load that
+//! offers all the same. Over several workloads a number is their geometric mean: the one mean whose ratios do not depend on
+//! which workload is the reference (Fleming and Wallace 1986, "How not to lie with statistics"). It is taken within each
+//! block first, so that its interval is again one over blocks.
+//!
+//! Knows the sections, nothing of how a table looks.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weir_model::record::Role;
+use weir_model::suite::{Entry, Series};
+use weir_stats::{Estimate, median_interval, paired_ratio};
+
+use super::metric::Reading;
+use super::rank::{Competitor, ranks};
+use super::row::Cases;
+use super::{LEVEL, Metric, Row, SEED, Section, Verdicts, cost, section};
+use crate::plan::Arrival;
+use crate::run::{BASELINE, Run};
+
+/// Each product over all workloads.
+#[derive(Debug, Clone, Serialize)]
+pub struct Overall {
+    /// What the ranks go by.
+    pub ranked_by: Metric,
+    /// Workloads that the numbers are a geometric mean of; with one they are its own.
+    pub workloads: Vec<String>,
+    /// Workloads in which fewer than half of the products have a number that may be ranked: in no mean.
+    pub without: Vec<String>,
+    /// Sections that rate, cost and memory come from, by their slugs.
+    pub rate_from: Vec<String>,
+    /// Sections that latency comes from.
+    pub latency_from: Vec<String>,
+    /// Latency is at a rate that was offered to all alike; else that of the load that asks for the rate.
+    pub same_rate: bool,
+    /// Requests a second of that rate, least and most over the workloads.
+    pub offered_rate: Option<(f64, f64)>,
+    /// Blocks with at least one number.
+    pub blocks: usize,
+    /// The direct path: apart, not ranked.
+    pub baseline: Vec<OverallRow>,
+    /// Ranked products best first, then the others.
+    pub rows: Vec<OverallRow>,
+}
+
+/// One product under one profile. Times in microseconds, memory in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct OverallRow {
+    /// Product and profile.
+    #[serde(flatten)]
+    pub entry: Entry,
+    /// As a reader knows the product.
+    pub title: String,
+    /// The title, with the profile where the run has more than one of them.
+    pub label: String,
+    /// Best and worst rank that the intervals allow; `None` when not ranked.
+    pub rank: Option<(usize, usize)>,
+    /// Right answers a second.
+    pub rate: Option<Estimate>,
+    /// Median latency.
+    pub p50: Option<Estimate>,
+    /// 99th percentile of latency.
+    pub p99: Option<Estimate>,
+    /// CPU time of the proxy for one answer.
+    pub cpu_us: Option<Estimate>,
+    /// Answers for each second of the proxy's CPU time.
+    pub per_core: Option<Estimate>,
+    /// Memory of the proxy by the client's connections.
+    pub memory: Option<Estimate>,
+    /// That memory is of proportional sets, not of resident ones.
+    pub proportional: bool,
+    /// Of what the ranks go by, within blocks: this one over the best.
+    pub ratio_to_best: Option<Estimate>,
+    /// Requests due in the windows shown.
+    pub requests: u64,
+    /// Requests without a right answer, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Its trials by verdict.
+    pub verdicts: Verdicts,
+    /// Workloads in which it has no number that may be ranked; then it is not ranked here.
+    pub missing: Vec<String>,
+}
+
+impl OverallRow {
+    /// Requests without a right answer.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// The estimate of a metric.
+    pub fn of(&self, metric: Metric) -> Option<&Estimate> {
+        match metric {
+            Metric::Rate => self.rate.as_ref(),
+            Metric::P99 => self.p99.as_ref(),
+        }
+    }
+}
+
+impl Overall {
+    /// Baseline first, then the products.
+    pub fn all_rows(&self) -> impl Iterator<Item = &OverallRow> {
+        self.baseline.iter().chain(&self.rows)
+    }
+}
+
+/// A section that was chosen, with its cases.
+struct Chosen<'a> {
+    section: &'a Section,
+    cases: Vec<Cases<'a>>,
+}
+
+impl<'a> Chosen<'a> {
+    fn of(run: &'a Run, section: &'a Section) -> Chosen<'a> {
+        Chosen { section, cases: section::cases_of(run, section) }
+    }
+
+    fn cases(&self, entry: &Entry) -> Option<&Cases<'a>> {
+        self.cases.iter().find(|cases| cases.entry == entry).filter(|cases| cases.ranked())
+    }
+
+    fn row(&self, entry: &Entry) -> Option<&'a Row> {
+        self.section.all_rows().find(|row| row.entry == *entry)
+    }
+}
+
+/// `None` when no section ranks anybody.
+pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
+    let workloads = &run.plan.workloads;
+    let of = |choose: fn(&Section) -> Option<u8>| -> Vec<Chosen<'_>> {
+        let best = |name: &str| {
+            let own = sections.iter().filter(|section| section.workload == name && ranks_somebody(section));
+            own.filter_map(|section| Some((choose(section)?, section))).min_by_key(|(order, _)| *order)
+        };
+        workloads.iter().filter_map(|w| best(&w.name)).map(|(_, section)| Chosen::of(run, section)).collect()
+    };
+    let (mut rates, mut latencies) = (of(asks_for_rate), of(offers_the_same));
+    let ranked_by = if rates.is_empty() { Metric::P99 } else { Metric::Rate };
+    if rates.is_empty() && latencies.is_empty() {
+        // Each product at a rate of its own is better than nothing.
+        latencies = of(|section| section.open.then_some(0));
+    }
+    let leading = if rates.is_empty() { &latencies } else { &rates };
+    let (kept, without) = kept(run, leading);
+    let keep = |chosen: &mut Vec<Chosen<'_>>| chosen.retain(|one| kept.contains(&one.section.workload));
+    keep(&mut rates);
+    keep(&mut latencies);
+    let same_rate = !latencies.is_empty();
+    let table = Table { run, rates: &rates, latencies: &latencies, ranked_by };
+    let (baseline, rows) = table.rows();
+    let blocks = rates.iter().chain(&latencies).map(|chosen| chosen.section.blocks).max().unwrap_or(0);
+    let slugs = |chosen: &[Chosen<'_>]| chosen.iter().map(|one| one.section.slug()).collect();
+    let offered = latencies.iter().filter_map(|one| one.section.offered_rate);
+    rows.iter().any(|row| row.rank.is_some()).then(|| Overall {
+        ranked_by,
+        workloads: kept,
+        without,
+        rate_from: slugs(&rates),
+        latency_from: slugs(if same_rate { &latencies } else { &rates }),
+        same_rate,
+        offered_rate: offered.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))),
+        blocks,
+        baseline,
+        rows,
+    })
+}
+
+fn ranks_somebody(section: &Section) -> bool {
+    section.rows.iter().any(|row| row.rank.is_some())
+}
+
+/// How well a section says what a product carries; the least is best.
+fn asks_for_rate(section: &Section) -> Option<u8> {
+    if section.ranked_by != Metric::Rate {
+        return None;
+    }
+    Some(match (&section.series, &section.arrival) {
+        (Series::Once, Arrival::Closed) => 0,
+        (Series::Once, Arrival::Search(_)) => 1,
+        (Series::Once, Arrival::Open) => 2,
+        (Series::Once, Arrival::Count(_)) => 3,
+        (Series::Connections(_), _) => 4,
+        (Series::Rounds(_), _) => 5,
+        (Series::Shares(_), _) => 6,
+    })
+}
+
+/// Sections in which all products were offered one rate that they can carry.
+fn offers_the_same(section: &Section) -> Option<u8> {
+    (section.ranked_by == Metric::P99 && !section.own_rates && section.series == Series::Once).then_some(0)
+}
+
+/// The workloads that at least half of the products have a number in, and the others.
+fn kept(run: &Run, chosen: &[Chosen<'_>]) -> (Vec<String>, Vec<String>) {
+    let products = || run.plan.entries.iter().filter(|entry| entry.product != BASELINE);
+    let anywhere = products().filter(|entry| chosen.iter().any(|one| one.cases(entry).is_some())).count();
+    let there = |one: &Chosen<'_>| products().filter(|entry| one.cases(entry).is_some()).count();
+    let (kept, without): (Vec<_>, Vec<_>) = chosen.iter().partition(|one| there(one) * 2 >= anywhere);
+    let names = |chosen: Vec<&Chosen<'_>>| chosen.into_iter().map(|one| one.section.workload.clone()).collect();
+    (names(kept), names(without))
+}
+
+/// What the rows are made from.
+struct Table<'a> {
+    run: &'a Run,
+    rates: &'a [Chosen<'a>],
+    latencies: &'a [Chosen<'a>],
+    ranked_by: Metric,
+}
+
+impl Table<'_> {
+    fn rows(&self) -> (Vec<OverallRow>, Vec<OverallRow>) {
+        let there = |entry: &&Entry| self.all().any(|one| one.row(entry).is_some());
+        let (baseline, products): (Vec<&Entry>, Vec<&Entry>) =
+            self.run.plan.entries.iter().filter(there).partition(|entry| entry.product == BASELINE);
+        let rows: Vec<OverallRow> = products.iter().map(|entry| self.row(entry)).collect();
+        let values: Vec<Vec<f64>> = products.iter().map(|entry| self.leading_by_block(entry)).collect();
+        let ranked: Vec<(usize, Estimate)> = (rows.iter().enumerate())
+            .filter(|(_, row)| row.missing.is_empty())
+            .filter_map(|(i, row)| Some((i, *row.of(self.ranked_by)?)))
+            .collect();
+        let competitors: Vec<Competitor<'_>> =
+            ranked.iter().map(|(i, estimate)| Competitor { estimate: *estimate, by_block: &values[*i] }).collect();
+        let order = ranks(&competitors, self.ranked_by.higher_is_better());
+        let best = order.first().map(|first| ranked[first.index].0);
+        let mut sorted = Vec::with_capacity(rows.len());
+        for place in &order {
+            let i = ranked[place.index].0;
+            let mut row = rows[i].clone();
+            row.rank = Some((place.low, place.high));
+            row.ratio_to_best = best.and_then(|best| paired_ratio(&values[i], &values[best], LEVEL, SEED));
+            sorted.push(row);
+        }
+        let others = (0..rows.len()).filter(|i| !ranked.iter().any(|(j, _)| j == i));
+        sorted.extend(others.map(|i| rows[i].clone()));
+        (baseline.iter().map(|entry| self.row(entry)).collect(), sorted)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Chosen<'_>> {
+        self.rates.iter().chain(self.latencies)
+    }
+
+    /// The sections that the ranks come from.
+    fn leading(&self) -> &[Chosen<'_>] {
+        if self.ranked_by == Metric::Rate { self.rates } else { self.latencies }
+    }
+
+    /// The sections that latency comes from.
+    fn latency(&self) -> &[Chosen<'_>] {
+        if self.latencies.is_empty() { self.rates } else { self.latencies }
+    }
+
+    fn leading_by_block(&self, entry: &Entry) -> Vec<f64> {
+        by_block(self.leading(), entry, &|reading| self.ranked_by.value(reading))
+    }
+
+    fn row(&self, entry: &Entry) -> OverallRow {
+        let estimate = |from: &[Chosen<'_>], value: &dyn Fn(&Reading<'_>) -> Option<f64>| {
+            median_interval(&by_block(from, entry, value), LEVEL, SEED)
+        };
+        let cpu = |reading: &Reading<'_>| reading.cpu_us(Role::Proxy).map(|(user, system)| user + system);
+        let costs = self.leading();
+        let (memory, proportional) = memory(costs, entry);
+        let mut row = OverallRow {
+            entry: entry.clone(),
+            title: self.run.title_of(&entry.product).to_string(),
+            label: self.run.label_of(entry),
+            rank: None,
+            rate: estimate(if self.rates.is_empty() { self.latencies } else { self.rates }, &|reading| reading.rate),
+            p50: estimate(self.latency(), &|reading| Some(reading.load.latency.p50_us)),
+            p99: estimate(self.latency(), &|reading| Some(reading.load.latency.p99_us)),
+            cpu_us: estimate(costs, &cpu),
+            per_core: estimate(costs, &|reading| cpu(reading).map(|us| 1e6 / us).filter(|rate| rate.is_finite())),
+            memory,
+            proportional,
+            ratio_to_best: None,
+            requests: 0,
+            errors: BTreeMap::new(),
+            verdicts: Verdicts::default(),
+            missing: Vec::new(),
+        };
+        for own in self.all().filter_map(|one| one.row(entry)) {
+            row.requests += own.requests;
+            for (kind, n) in &own.errors {
+                *row.errors.entry(kind.clone()).or_default() += n;
+            }
+            row.verdicts.valid += own.verdicts.valid;
+            row.verdicts.suspect += own.verdicts.suspect;
+            row.verdicts.invalid += own.verdicts.invalid;
+            row.verdicts.error += own.verdicts.error;
+        }
+        let missing = self.leading().iter().filter(|one| one.cases(entry).is_none());
+        row.missing = missing.map(|one| one.section.workload.clone()).collect();
+        row
+    }
+}
+
+/// In each block the geometric mean over the sections; NaN where one of them has no number.
+fn by_block(from: &[Chosen<'_>], entry: &Entry, value: &dyn Fn(&Reading<'_>) -> Option<f64>) -> Vec<f64> {
+    let blocks = blocks_of(from);
+    let mut logs = vec![0.0; blocks.len()];
+    for one in from {
+        let values = one.cases(entry).map_or_else(|| vec![f64::NAN; blocks.len()], |c| c.by_block(&blocks, value));
+        for (log, value) in logs.iter_mut().zip(values) {
+            *log += if value > 0.0 { value.ln() } else { f64::NAN };
+        }
+    }
+    logs.into_iter().map(|log| if from.is_empty() { f64::NAN } else { (log / from.len() as f64).exp() }).collect()
+}
+
+fn blocks_of(from: &[Chosen<'_>]) -> Vec<u32> {
+    let mut blocks: Vec<u32> = from.iter().flat_map(|one| one.section.block_numbers.iter().copied()).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks
+}
+
+/// Memory by connection, in one measure for all sections.
+fn memory(from: &[Chosen<'_>], entry: &Entry) -> (Option<Estimate>, bool) {
+    let own: Vec<&Row> = from.iter().filter_map(|one| one.row(entry)).collect();
+    let proportional = !own.is_empty() && own.iter().all(|row| row.memory.is_some_and(|memory| memory.proportional));
+    let connections = |reading: &Reading<'_>, planned: Option<u32>| match reading.load.most_open {
+        0 => planned.map(f64::from),
+        open => Some(f64::from(open)),
+    };
+    let planned = from.iter().find_map(|one| one.section.connections);
+    let value = |reading: &Reading<'_>| {
+        let usage = reading.role(Role::Proxy)?;
+        Some(cost::bytes_of(usage, proportional)? / connections(reading, planned)?.max(1.0))
+    };
+    (median_interval(&by_block(from, entry, &value), LEVEL, SEED), proportional)
+}

@@ -1,0 +1,92 @@
+//! What a product takes: CPU of all three roles, memory, time to warm up.
+
+use super::build::{estimate_cell, marked, profile_order, row_kind};
+use super::{Cell, Column, Table, TableRow};
+use crate::number::Unit;
+use crate::summary::{Row, Section};
+
+/// Of one section; `None` when nothing is known of what anybody used.
+pub fn cost(section: &Section) -> Option<Table> {
+    let known = |row: &Row| row.cpu_us.is_some() || row.client_cpu_us.is_some();
+    if !section.all_rows().any(known) {
+        return None;
+    }
+    let us = Unit::MICROS_PER_REQUEST;
+    let with_warmup = section.all_rows().any(|row| row.warmup.is_some());
+    let mut columns = vec![
+        Column::text("Product"),
+        Column::text("Profile").dispensable(profile_order(section.all_rows())),
+        Column::number("Proxy CPU", us.name).with_details().help("User and system time of the proxy for one answer."),
+        Column::number("Per core", "requests/s").help("Answers for each second of the proxy's CPU time."),
+        Column::number("Client CPU", us.name).dispensable(3).help("The same of the client: weir's own."),
+        Column::number("Origin CPU", us.name).dispensable(2).help("The same of the origin."),
+        Column::number("Memory", Unit::MEBIBYTES.name).help("Largest memory of the proxy's processes."),
+        Column::number("Memory", "KiB/connection").help("The same by the client's connections."),
+        Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave."),
+    ];
+    if with_warmup {
+        columns.push(Column::number("Warm-up", "s").help("Until what it carried each second kept its level."));
+    }
+    let line = |row: &Row, baseline: bool| {
+        let memory = row.memory;
+        let mut cells = vec![
+            Cell::text(marked(&row.title, row)),
+            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
+            estimate_cell(row.cpu_us.as_ref(), us),
+            estimate_cell(row.per_core.as_ref(), Unit::PER_SECOND),
+            estimate_cell(row.client_cpu_us.as_ref(), us),
+            estimate_cell(row.origin_cpu_us.as_ref(), us),
+            estimate_cell(memory.map(|memory| memory.bytes).as_ref(), Unit::MEBIBYTES),
+            estimate_cell(memory.and_then(|memory| memory.by_connection).as_ref(), Unit::KIBIBYTES),
+            memory.map_or_else(Cell::none, |memory| Cell::text(if memory.proportional { "PSS" } else { "RSS" })),
+        ];
+        if with_warmup {
+            cells.push(warmup_cell(row));
+        }
+        TableRow { kind: row_kind(row, baseline), cells }
+    };
+    let baseline = section.baseline.iter().map(|row| line(row, true));
+    Some(Table {
+        id: format!("costs-{}", section.slug()),
+        title: format!("Cost: {}", section.heading()),
+        columns,
+        rows: baseline.chain(section.rows.iter().map(|row| line(row, false))).collect(),
+        notes: notes(with_warmup),
+    })
+}
+
+fn notes(with_warmup: bool) -> Vec<String> {
+    let mut notes = vec![
+        "CPU: user and system time of a role's processes in the window, by the answers that the client got in the window. Per \
+         core: answers a second of the proxy's CPU time."
+            .to_string(),
+        "Memory: the largest in the window. PSS counts a page that several processes share once, RSS once for each of them, so \
+         that RSS is too much where a product has many processes. By connection: all of it over the client's connections, the \
+         product's own needs included."
+            .to_string(),
+    ];
+    if with_warmup {
+        notes.push(
+            "Warm-up: how long the product was kept busy until what it carried each second kept its level; \u{201c}never\u{201d}: \
+             it had not when the time allowed was over, and what was measured then is of a product that was still changing."
+                .to_string(),
+        );
+    }
+    notes
+}
+
+/// "4.0", "never (in 30 s)".
+pub(super) fn warmup_cell(row: &Row) -> Cell {
+    let Some(warmup) = &row.warmup else { return Cell::none() };
+    let seconds = warmup.seconds;
+    if warmup.never == warmup.of {
+        let mut cell = Cell::number("never", f64::MAX);
+        cell.detail = format!("in {} s", crate::number::short(seconds.value));
+        return cell;
+    }
+    let mut cell = estimate_cell(Some(&seconds), Unit { name: "s", size: 1.0 });
+    if warmup.never > 0 {
+        cell.detail = format!("never in {} of {} trials", warmup.never, warmup.of);
+    }
+    cell
+}

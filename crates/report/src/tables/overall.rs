@@ -1,0 +1,173 @@
+//! The table of the first screen: what somebody who has to choose looks at. Knows the summary, nothing of how a table is drawn.
+
+use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
+use super::{Cell, Column, RowKind, Table, TableRow};
+use crate::number::{Unit, count, percent, short};
+use crate::summary::{Metric, Overall, OverallRow, Summary};
+
+/// Each product over all workloads; `None` when nothing may be ranked.
+pub fn overall(summary: &Summary) -> Option<Table> {
+    let overall = summary.overall.as_ref()?;
+    let least = overall.all_rows().filter_map(|row| row.p50).map(|e| e.value).fold(f64::INFINITY, f64::min);
+    let time = Unit::for_time(least);
+    let by_rate = overall.ranked_by == Metric::Rate;
+    let latency =
+        if overall.same_rate { "at the rate offered alike to all" } else { "under the load that asks for the rate" };
+    let mut rate = Column::number("Rate", Unit::PER_SECOND.name).help("Right answers a second.");
+    let mut p99 =
+        Column::number("p99", time.name).help(&format!("99 % were answered within, due to answered, {latency}."));
+    // One interval in a terminal and a README; the page has them all.
+    if by_rate {
+        rate.details = true
+    } else {
+        p99.details = true
+    }
+    let profiles = overall.all_rows().any(|row| row.label != row.title);
+    let memory = if overall.rows.iter().all(|row| row.proportional) { "proportional" } else { "resident" };
+    let columns = vec![
+        Column::text("Rank").help("The best and the worst rank that the intervals allow."),
+        Column::text("Product"),
+        Column::text("Profile").dispensable(if profiles { 0 } else { 9 }).help("The configuration it ran with."),
+        rate,
+        Column::number("p50", time.name).dispensable(4).help(&format!("Half were answered within, {latency}.")),
+        p99,
+        Column::number("CPU", Unit::MICROS_PER_REQUEST.name)
+            .dispensable(2)
+            .help("CPU time of the proxy's processes, user and system, for one answer."),
+        Column::number("Per core", "requests/s")
+            .dispensable(6)
+            .help("Answers for each second of the proxy's CPU time: what one core would give."),
+        Column::number("Memory", "KiB/connection")
+            .dispensable(5)
+            .help(&format!("Largest {memory} set of the proxy's processes by the client's connections.")),
+        Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer."),
+        Column::text("Trials").dispensable(3).help("What the audit says of the trials that the numbers come from."),
+    ];
+    let line = |row: &OverallRow, baseline: bool| TableRow {
+        kind: kind(row, baseline),
+        cells: vec![
+            rank_cell_of(row.rank, baseline),
+            Cell::text(if row.verdicts.suspect > 0 { format!("{} *", row.title) } else { row.title.clone() }),
+            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
+            estimate_cell(row.rate.as_ref(), Unit::PER_SECOND),
+            estimate_cell(row.p50.as_ref(), time),
+            estimate_cell(row.p99.as_ref(), time),
+            estimate_cell(row.cpu_us.as_ref(), Unit::MICROS_PER_REQUEST),
+            estimate_cell(row.per_core.as_ref(), Unit::PER_SECOND),
+            estimate_cell(row.memory.as_ref(), Unit::KIBIBYTES),
+            errors(row),
+            Cell::text(verdict_words_of(row.verdicts)),
+        ],
+    };
+    let baseline = overall.baseline.iter().map(|row| line(row, true));
+    Some(Table {
+        id: "overall".to_string(),
+        title: title(overall),
+        columns,
+        rows: baseline.chain(overall.rows.iter().map(|row| line(row, false))).collect(),
+        notes: notes(summary, overall, memory),
+    })
+}
+
+fn kind(row: &OverallRow, baseline: bool) -> RowKind {
+    match row.rank {
+        _ if baseline => RowKind::Baseline,
+        None => RowKind::Unranked,
+        Some(_) if row.verdicts.suspect > 0 => RowKind::Marked,
+        Some(_) => RowKind::Plain,
+    }
+}
+
+fn errors(row: &OverallRow) -> Cell {
+    let errors = row.error_count();
+    if row.requests == 0 && errors == 0 {
+        return Cell::none();
+    }
+    let mut cell = Cell::number(count(errors), errors as f64);
+    if errors > 0 {
+        cell.detail = percent(errors as f64 / row.requests.max(1) as f64);
+    }
+    cell
+}
+
+fn title(overall: &Overall) -> String {
+    match overall.workloads.as_slice() {
+        [] => "Each product".to_string(),
+        [only] => format!("Each product on {only}"),
+        several => format!("Each product over {} workloads: geometric means", several.len()),
+    }
+}
+
+/// How each column was obtained, in words: what a pointer shows over a header is lost in print.
+fn notes(summary: &Summary, overall: &Overall, memory: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if overall.workloads.len() > 1 {
+        notes.push(format!(
+            "Each number is the geometric mean over {}, taken within each block.",
+            overall.workloads.join(", ")
+        ));
+    }
+    notes.push(intervals(overall));
+    let rate_from = headings(summary, &overall.rate_from);
+    let latency_from = headings(summary, &overall.latency_from);
+    let offered = match overall.offered_rate {
+        Some((least, most)) if most > least * 1.001 => format!(" ({} to {} requests/s)", short(least), short(most)),
+        Some((rate, _)) => format!(" ({} requests/s)", short(rate)),
+        None => String::new(),
+    };
+    match overall.ranked_by {
+        Metric::Rate => {
+            notes.push(format!("Rate: right answers a second, {}.", from(&rate_from)));
+            notes.push(if overall.same_rate {
+                format!("p50 and p99: due to answered, at a rate{offered} offered alike to all, {}.", from(&latency_from))
+            } else {
+                "p50 and p99: due to answered, of the same load; where each connection waits for its answer, that is the time in \
+                 the product's queue. This run has no load that offers all the same."
+                    .to_string()
+            });
+        }
+        Metric::P99 => notes.push(format!(
+            "p50 and p99: due to answered, {}{offered}; ranked by p99. Rate: right answers a second under that load.",
+            from(&latency_from)
+        )),
+    }
+    notes.push(format!(
+        "CPU: user and system time of the proxy's processes by the answers it gave; per core: answers a second of that time. \
+         Memory: the largest {memory} set of its processes by the client's connections, the product's own needs included. \
+         All three under the load that the rank comes from. Errors: requests without a right answer, of both loads."
+    ));
+    notes
+}
+
+fn intervals(overall: &Overall) -> String {
+    match overall.blocks {
+        0 | 1 => "One block has no interval: it cannot say how far the next would be off.".to_string(),
+        n => format!(
+            "The small figures are the interval of the median over {n} blocks{}.",
+            if n < 6 { ", smallest to largest" } else { " (95 %)" }
+        ),
+    }
+}
+
+fn from(headings: &[String]) -> String {
+    match headings {
+        [] => "of no load".to_string(),
+        [only] => format!("under \u{201c}{only}\u{201d}"),
+        several => format!(
+            "under {}",
+            several.iter().map(|one| format!("\u{201c}{one}\u{201d}")).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+/// The loads of sections, each once.
+fn headings(summary: &Summary, slugs: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for section in summary.sections.iter().filter(|section| slugs.contains(&section.slug())) {
+        let load = if section.load_title.is_empty() { &section.load } else { &section.load_title };
+        if !all.contains(load) {
+            all.push(load.clone());
+        }
+    }
+    all
+}

@@ -1,0 +1,155 @@
+//! The points of a series: beside each other for reading, and one a row for sorting.
+
+use weir_model::suite::Series;
+use weir_stats::Estimate;
+
+use super::build::{estimate_cell, profile_order};
+use super::{Cell, Column, RowKind, Table, TableRow};
+use crate::number::{Unit, count, percent, short};
+use crate::run::BASELINE;
+use crate::summary::{PointRow, Row, Section};
+
+/// Products beside each other, a point of the series in each line: rate, then p99. None for a load that is no series.
+pub fn side_by_side(section: &Section) -> Vec<Table> {
+    if section.series == Series::Once || section.all_rows().all(|row| row.points.is_empty()) {
+        return Vec::new();
+    }
+    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p99).map(|e| e.value);
+    let time = Unit::for_time(values.fold(f64::INFINITY, f64::min));
+    vec![
+        one(section, "rates", "Right answers a second", Unit::PER_SECOND, |point| point.rate),
+        one(section, "p99", "99th percentile of latency", time, |point| point.p99),
+    ]
+}
+
+fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) -> Option<Estimate>) -> Table {
+    let rows: Vec<&Row> = section.all_rows().filter(|row| !row.points.is_empty()).collect();
+    let longest = rows.iter().map(|row| row.points.len()).max().unwrap_or(0);
+    let mut columns = vec![place_column(section)];
+    columns.extend(rows.iter().map(|row| Column::number(&row.label, unit.name)));
+    let line = |place: usize| {
+        let mut cells = vec![place_cell(section, &rows, place)];
+        cells.extend(rows.iter().map(|row| {
+            let mut cell = estimate_cell(row.points.get(place).and_then(pick).as_ref(), unit);
+            if row.knee == Some(place) {
+                cell.main.push_str(KNEE);
+            }
+            cell
+        }));
+        TableRow { kind: RowKind::Plain, cells }
+    };
+    let mut notes = vec!["Medians over blocks; the small figures are their intervals.".to_string()];
+    notes.extend(knee_words(section));
+    Table {
+        id: format!("{id}-{}", section.slug()),
+        title: format!("{what}: {}", section.heading()),
+        columns,
+        rows: (0..longest).map(line).collect(),
+        notes,
+    }
+}
+
+/// What marks the point at which a curve bends.
+pub(crate) const KNEE: &str = " \u{25c6}";
+
+/// What the mark means, and how it was found.
+pub(crate) fn knee_words(section: &Section) -> Option<String> {
+    let what = match section.series {
+        Series::Shares(_) => "from which p99 climbs in its order of magnitude",
+        Series::Connections(_) => "from which more connections bring little more",
+        Series::Rounds(_) | Series::Once => return None,
+    };
+    let found = section.all_rows().any(|row| row.knee.is_some());
+    let mark = KNEE.trim();
+    Some(if found {
+        format!(
+            "{mark} is the knee: the point measured {what} (Kneedle, Satop\u{e4}\u{e4} et al. 2011). A curve may have none."
+        )
+    } else {
+        "No curve bends plainly enough to have a knee (Kneedle, Satop\u{e4}\u{e4} et al. 2011).".to_string()
+    })
+}
+
+fn place_column(section: &Section) -> Column {
+    match section.series {
+        Series::Shares(_) if section.own_rates => Column::text("Of its own capacity"),
+        Series::Shares(_) => Column::number("Offered", Unit::PER_SECOND.name),
+        Series::Connections(_) => Column::number("Connections", ""),
+        Series::Rounds(_) | Series::Once => Column::number("Round", ""),
+    }
+}
+
+fn place_cell(section: &Section, rows: &[&Row], place: usize) -> Cell {
+    let first = rows.iter().find_map(|row| row.points.get(place));
+    match (&section.series, first) {
+        (Series::Shares(shares), _) if section.own_rates => {
+            shares.get(place).map_or_else(Cell::none, |share| Cell::number(percent(*share), *share))
+        }
+        (Series::Shares(_), Some(PointRow { offered: Some(rate), .. })) => Cell::number(short(*rate), *rate),
+        (Series::Connections(_), Some(point)) => {
+            Cell::number(count(u64::from(point.connections)), f64::from(point.connections))
+        }
+        _ => Cell::number((place + 1).to_string(), place as f64 + 1.0),
+    }
+}
+
+/// Every point of every product, a row each.
+pub fn every<'a>(section: &'a Section) -> Table {
+    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p50).map(|e| e.value);
+    let time = Unit::for_time(values.fold(f64::INFINITY, f64::min));
+    let columns = vec![
+        Column::text("Product"),
+        Column::text("Profile").dispensable(profile_order(section.all_rows())),
+        Column::number("Point", ""),
+        Column::number("Offered", Unit::PER_SECOND.name),
+        Column::number("Connections", ""),
+        Column::number("Rate", Unit::PER_SECOND.name),
+        Column::number("p50", time.name),
+        Column::number("p99", time.name),
+        Column::number("p99.9", time.name),
+        Column::number("CPU", Unit::MICROS_PER_REQUEST.name),
+        Column::number("RSS", Unit::MEBIBYTES.name),
+        Column::number("Due", "requests"),
+        Column::number("Errors", "requests"),
+        Column::text("Remarks"),
+    ];
+    let whole = |n: u64| Cell::number(count(n), n as f64);
+    let line = |row: &Row, place: usize, point: &PointRow| {
+        let mut remarks = Vec::new();
+        if row.knee == Some(place) {
+            remarks.push("knee".to_string());
+        }
+        if point.invalid > 0 {
+            remarks.push(format!("invalid in {} blocks", point.invalid));
+        }
+        let baseline = row.entry.product == BASELINE;
+        TableRow {
+            kind: if point.invalid > 0 { RowKind::Unranked } else { RowKind::Plain },
+            cells: vec![
+                Cell::text(&row.title),
+                Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
+                whole(u64::from(point.point)),
+                point.offered.map_or_else(Cell::none, |rate| Cell::number(short(rate), rate)),
+                whole(u64::from(point.connections)),
+                estimate_cell(point.rate.as_ref(), Unit::PER_SECOND),
+                estimate_cell(point.p50.as_ref(), time),
+                estimate_cell(point.p99.as_ref(), time),
+                estimate_cell(point.p999.as_ref(), time),
+                estimate_cell(point.cpu_us.as_ref(), Unit::MICROS_PER_REQUEST),
+                estimate_cell(point.rss_bytes.as_ref(), Unit::MEBIBYTES),
+                whole(point.requests),
+                whole(point.errors),
+                Cell::text(remarks.join(", ")),
+            ],
+        }
+    };
+    let of_row = |row: &'a Row| row.points.iter().enumerate().map(move |(place, point)| (row, place, point));
+    let rows = section.all_rows().flat_map(of_row).map(|(row, place, point)| line(row, place, point));
+    Table {
+        id: format!("points-{}", section.slug()),
+        title: format!("Every point: {}", section.heading()),
+        columns,
+        rows: rows.collect(),
+        notes: vec!["Medians over blocks; the small figures are their intervals.".to_string()],
+    }
+}
