@@ -96,5 +96,5 @@ pub use detail::{Detail, Distributions};
 pub use error::LoadError;
 pub use output::Outputs;
 pub use run::{Progress, run};
-pub use search::{SearchProgress, find_max};
+pub use search::{SearchProgress, find_max, find_max_to};
 pub use stop::StopFlag;

@@ -63,14 +63,31 @@ pub fn find_max(
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
-    let mut run = |spec: &LoadSpec, progress: &mut dyn FnMut(SearchProgress)| {
-        run::run(spec, &Outputs::default(), stop, &mut |news| progress(SearchProgress::Load(news)))
+    find_max_to(spec, conditions, options, &Outputs::default(), stop, progress)
+}
+
+/// [`find_max`], and writes the files of the confirming trial: each trial of full length replaces those of the one before.
+///
+/// # Errors
+/// As for [`find_max`], and when a file cannot be written.
+pub fn find_max_to(
+    spec: &LoadSpec,
+    conditions: &[Condition],
+    options: &SearchOptions,
+    outputs: &Outputs,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(SearchProgress),
+) -> Result<SearchResult, LoadError> {
+    let none = Outputs::default();
+    let mut run = |spec: &LoadSpec, kind: ProbeKind, progress: &mut dyn FnMut(SearchProgress)| {
+        let outputs = if kind == ProbeKind::Confirm { outputs } else { &none };
+        run::run(spec, outputs, stop, &mut |news| progress(SearchProgress::Load(news)))
     };
     Search::new(spec, conditions, options)?.carry_out(stop, progress, &mut run)
 }
 
 /// Runs a load; tests put another in its place.
-type Run<'a> = dyn FnMut(&LoadSpec, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+type Run<'a> = dyn FnMut(&LoadSpec, ProbeKind, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
 
 /// A search that is going on.
 struct Search<'a> {
@@ -116,11 +133,11 @@ impl<'a> Search<'a> {
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
             let at_s = self.begun.elapsed().as_secs_f64();
             let order = self.order(rate, window_s);
-            let mut result = run(&order, progress);
+            let mut result = run(&order, kind, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
                 // It was there before. What the last trial did to it may take a moment to be over.
                 std::thread::sleep(self.recovery);
-                result = run(&order, progress);
+                result = run(&order, kind, progress);
             }
             let result = match result {
                 Ok(result) if !result.cut_short => result,

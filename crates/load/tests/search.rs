@@ -1,7 +1,7 @@
 //! A search on a target whose limit is known: weir's own origin that takes 10 ms for every answer, over four connections,
 //! carries 400 requests a second and no more.
 
-use weir_load::{SearchProgress, StopFlag, find_max};
+use weir_load::{Outputs, SearchProgress, StopFlag, find_max_to};
 use weir_model::Condition;
 use weir_model::load::{LoadSpec, ProbeKind, SearchEnd, SearchLimit, SearchOptions, Spread, Target};
 use weir_model::suite::{Expect, Request};
@@ -23,7 +23,10 @@ fn the_limit_of_an_origin_that_takes_its_time_is_found() {
     let conditions = Condition::list("p90<50ms, errors<1%").unwrap();
     let options = SearchOptions { tolerance: 0.1, budget_s: 60.0, ..SearchOptions::default() };
     let mut ends = 0;
-    let found = find_max(&spec, &conditions, &options, &StopFlag::new(), &mut |news| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| Some(folder.path().join(name));
+    let outputs = Outputs { hlog: path("latency.hlog"), series: path("load.csv") };
+    let found = find_max_to(&spec, &conditions, &options, &outputs, &StopFlag::new(), &mut |news| {
         ends += usize::from(matches!(news, SearchProgress::Ends(_)));
     })
     .unwrap();
@@ -38,4 +41,12 @@ fn the_limit_of_an_origin_that_takes_its_time_is_found() {
     assert!(matches!(found.end, SearchEnd::Found | SearchEnd::Unsteady), "{found:?}");
     assert_eq!(found.limit, Some(SearchLimit::Target), "{found:?}");
     assert!(found.met_up_to <= found.rate && found.rate < found.failed_from, "{found:?}");
+
+    // The files are those of the last trial of full length: half a second is one row.
+    let rows = std::fs::read_to_string(folder.path().join("load.csv")).unwrap();
+    let confirmation = found.confirmation.unwrap();
+    assert_eq!(rows.lines().count(), 1 + confirmation.series.len(), "{rows}");
+    let due = rows.lines().nth(1).unwrap().split(',').nth(2).unwrap();
+    assert_eq!(due, confirmation.series[0].due.to_string(), "{rows}");
+    assert!(folder.path().join("latency.hlog").metadata().unwrap().len() > 0);
 }

@@ -1,10 +1,12 @@
-//! `weir client` (hidden): carries out the load ordered in a trial's folder, and says as JSON lines how it goes.
+//! `weir client` (hidden): carries out the load or the search ordered in a trial's folder, and says as JSON lines how it goes.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
 
-use weir_lab::role::{ClientWord, ORDER_FILE};
-use weir_load::{Outputs, Progress, StopFlag};
+use weir_lab::role::{ClientOrder, ClientWord, GO_ON, ORDER_FILE, SearchOrder};
+use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
+use weir_model::load::SearchResult;
 
 use crate::exit::{Done, Exit, Failure};
 
@@ -18,12 +20,20 @@ pub struct Args {
 /// Runs it.
 pub fn main(args: &Args) -> Done {
     let order = std::fs::read(args.folder.join(ORDER_FILE)).map_err(Failure::missing)?;
-    let spec = serde_json::from_slice(&order).map_err(Failure::input)?;
+    let order: ClientOrder = serde_json::from_slice(&order).map_err(Failure::input)?;
     let stop = StopFlag::new();
-    end_with_parent(stop.clone());
-    match weir_load::run(&spec, &outputs(&args.folder), &stop, &mut |progress| say(&word(progress))) {
-        Ok(result) => {
-            say(&Some(ClientWord::Done(Box::new(result))));
+    let goes_on = listen(stop.clone());
+    let outputs = outputs(&args.folder);
+    let done = match &order.search {
+        None => weir_load::run(&order.spec, &outputs, &stop, &mut |progress| say(&word(progress)))
+            .map(|result| ClientWord::Done(Box::new(result))),
+        Some(search) => {
+            seek(&order, search, &outputs, &stop, &goes_on).map(|result| ClientWord::Found(Box::new(result)))
+        }
+    };
+    match done {
+        Ok(word) => {
+            say(&Some(word));
             Ok(Exit::Ok)
         }
         Err(error) => {
@@ -33,21 +43,48 @@ pub fn main(args: &Args) -> Done {
     }
 }
 
+/// Searches; before each trial the lab has to say that it is ready.
+fn seek(
+    order: &ClientOrder,
+    search: &SearchOrder,
+    outputs: &Outputs,
+    stop: &StopFlag,
+    goes_on: &Receiver<()>,
+) -> Result<SearchResult, LoadError> {
+    let mut progress = |news| match news {
+        SearchProgress::Begins { number, kind, rate, .. } => {
+            say(&Some(ClientWord::Trial { number, kind, rate }));
+            // Fails when nobody can say so any more; then this process ends, too.
+            let _ = goes_on.recv();
+        }
+        SearchProgress::Load(progress) => say(&word(progress)),
+        SearchProgress::Ends(probe) => say(&Some(ClientWord::Tried(probe))),
+        _ => {}
+    };
+    weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, stop, &mut progress)
+}
+
 fn outputs(folder: &Path) -> Outputs {
     Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) }
 }
 
-/// A line on standard input asks to end early; its end means that the lab is gone, however it went.
-fn end_with_parent(stop: StopFlag) {
+/// Hears what the lab says on standard input: [`GO_ON`] to a search that waits; any other line asks to end early. The end
+/// of standard input means that the lab is gone, however it went.
+fn listen(stop: StopFlag) -> Receiver<()> {
+    let (sender, goes_on) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             match line {
+                Ok(line) if line == GO_ON => {}
                 Ok(_) => stop.set(),
                 Err(_) => break,
             }
+            // Who does not wait does not listen; one that waits when it is to end is not to wait any longer.
+            let _ = sender.send(());
         }
         std::process::exit(1);
     });
+    goes_on
 }
 
 fn word(progress: Progress) -> Option<ClientWord> {

@@ -11,13 +11,16 @@ mod connections;
 mod cores;
 mod count;
 mod cut_short;
+mod drift;
 mod errors;
 mod lag;
+mod never_steady;
 mod no_books;
 mod offered;
 mod origin_bytes;
 mod origin_connections;
 mod origin_requests;
+mod search;
 mod steal;
 mod tls;
 mod upstream;
@@ -25,11 +28,13 @@ mod upstream;
 mod wording;
 
 use weir_model::books::Books;
-use weir_model::load::LoadResult;
+use weir_model::load::{LoadResult, SearchResult};
 use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
 
 use crate::placement::Placement;
+
+pub use never_steady::check as never_steady;
 
 /// What a check may look at.
 #[derive(Debug)]
@@ -50,10 +55,16 @@ pub struct Evidence<'a> {
     pub requests: Option<u64>,
     /// What an open load's rate is meant to be.
     pub meant: Meant,
+    /// It is one of the earlier rounds by which a product that was not warmed up comes to its level.
+    pub coming_to_level: bool,
+    /// The search of which the load is the confirming trial.
+    pub search: Option<&'a SearchResult>,
     /// There is a product between client and origin.
     pub proxied: bool,
     /// That product is a cache.
     pub caches: bool,
+    /// That product is to answer by itself, without the origin.
+    pub by_product: bool,
     /// What client and product spoke.
     pub protocol: Protocol,
     /// The TLS that the suite asks for.
@@ -102,7 +113,7 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 18] = [
     cut_short::check,
     count::check,
     no_books::check,
@@ -113,6 +124,8 @@ const CHECKS: [Check; 16] = [
     connections::check,
     errors::check,
     offered::check,
+    search::check,
+    drift::check,
     client_room::check,
     lag::check,
     cores::check,
@@ -148,7 +161,26 @@ pub(crate) mod fixture {
     //! A trial in which all is well; each check's tests spoil one thing.
 
     use super::*;
-    use weir_model::load::{Counts, Quantiles};
+    use weir_model::Condition;
+    use weir_model::load::{Counts, Quantiles, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions};
+
+    /// A search that found 9,000/s.
+    pub fn search(end: SearchEnd, limit: Option<SearchLimit>) -> SearchResult {
+        SearchResult {
+            schema: SEARCH_SCHEMA,
+            conditions: Condition::list("p99<5ms").expect("a condition"),
+            options: SearchOptions::default(),
+            end,
+            rate: Some(9_000.0),
+            confirmed: true,
+            met_up_to: Some(9_000.0),
+            failed_from: Some(9_900.0),
+            limit,
+            probes: Vec::new(),
+            seconds: 60.0,
+            confirmation: None,
+        }
+    }
 
     pub struct Trial {
         pub load: LoadResult,
@@ -158,9 +190,12 @@ pub(crate) mod fixture {
         pub placement: Placement,
         pub requests: Option<u64>,
         pub meant: Meant,
+        pub coming_to_level: bool,
+        pub search: Option<SearchResult>,
         pub proxied: bool,
         pub keeps_books: bool,
         pub caches: bool,
+        pub by_product: bool,
         pub protocol: Protocol,
         pub tls: Tls,
         pub levelled: bool,
@@ -177,8 +212,11 @@ pub(crate) mod fixture {
                 connections: 64,
                 requests: self.requests,
                 meant: self.meant,
+                coming_to_level: self.coming_to_level,
+                search: self.search.as_ref(),
                 proxied: self.proxied,
                 caches: self.caches,
+                by_product: self.by_product,
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,
@@ -241,9 +279,12 @@ pub(crate) mod fixture {
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             requests: None,
             meant: Meant::Carried,
+            coming_to_level: false,
+            search: None,
             proxied: true,
             keeps_books: true,
             caches: false,
+            by_product: false,
             protocol: Protocol::Http11,
             tls: Tls::default(),
             levelled: true,

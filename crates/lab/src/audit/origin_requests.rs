@@ -2,6 +2,7 @@
 //!
 //! Sees a cache, a short circuit or a wrong route (fewer reached the origin), retries and mirrored traffic (more).
 //! A product that is a cache is expected to answer itself: that is said, and its numbers are not ranked with proxies'.
+//! Where a workload is one that products answer themselves, nothing of it reaches the origin.
 //! Threshold: requests that got no answer may or may not have reached the origin, so the difference may be as large
 //! as their number and no larger. Exact otherwise: both sides count every request of the client's whole life.
 
@@ -12,6 +13,9 @@ use super::{Evidence, finding, percent};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.unanswered());
     let share = |n: u64| percent(n as f64, sent as f64);
+    if e.by_product && e.proxied {
+        return passed_on(reached, sent);
+    }
     if reached + unknown < sent {
         let missing = sent - reached;
         if e.caches {
@@ -53,6 +57,20 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     None
 }
 
+/// What a product passed on of a workload that it was to answer itself.
+fn passed_on(reached: u64, sent: u64) -> Option<Finding> {
+    if reached == 0 {
+        return None;
+    }
+    let message = format!("{reached} of {sent} requests reached the origin, and the product was to answer them itself");
+    finding(
+        "conservation-requests",
+        Severity::Fatal,
+        message,
+        "let the product's profile answer the path itself, or drop `by_product` from the workload",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use crate::audit::fixture::good;
@@ -78,6 +96,18 @@ mod tests {
         assert!(found.message.contains("9988 of 10000"), "{}", found.message);
         trial.origin.requests = 20_000;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "retries are no cache's");
+    }
+
+    #[test]
+    fn what_a_product_answers_itself_must_not_reach_the_origin() {
+        let mut trial = good();
+        trial.by_product = true;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal);
+        trial.origin.requests = 0;
+        assert_eq!(trial.check(super::check), None);
+        assert_eq!(trial.all(), [], "no other check wants it at the origin");
+        trial.proxied = false;
+        assert!(trial.check(super::check).is_some(), "without a product the origin answers");
     }
 
     #[test]

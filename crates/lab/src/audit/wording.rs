@@ -1,11 +1,13 @@
 //! The wording of every finding, in one place, so that it is reviewed as one text.
 
-use weir_model::load::{ErrorKind, TlsResult};
-use weir_model::record::Severity;
+use std::time::Duration;
+
+use weir_model::load::{ErrorKind, LoadSecond, SearchEnd, SearchLimit, SearchResult, TlsResult};
+use weir_model::record::{Finding, Severity, Warmup};
 use weir_model::suite::Protocol;
 
-use super::Meant;
-use super::fixture::{Trial, good};
+use super::fixture::{Trial, good, search};
+use super::{Meant, never_steady};
 
 fn speak(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::H2;
@@ -16,7 +18,7 @@ fn speak(trial: &mut Trial, version: &str, suite: &str) {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 29] = [
+    let faults: [(&str, Spoil); 34] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.keeps_books = false),
@@ -51,6 +53,22 @@ fn every_finding_says_what_was_reviewed() {
             (t.load.offered_rate, t.meant) = (Some(10_000.0), Meant::TooMuch);
         }),
         ("too many requests for their time", |t| t.requests = Some(100_000)),
+        ("answers of the product's own that were not", |t| t.by_product = true),
+        ("a search that the client limited", |t| {
+            t.search = Some(search(SearchEnd::Found, Some(SearchLimit::Client)));
+        }),
+        ("a search without time", |t| t.search = Some(search(SearchEnd::Budget, Some(SearchLimit::Target)))),
+        ("a search without time or failures", |t| {
+            t.search = Some(SearchResult { failed_from: None, ..search(SearchEnd::Budget, None) });
+        }),
+        ("a level that changes", |t| {
+            let row = |second: u32| LoadSecond {
+                length_s: 1.0,
+                right: if second < 6 { 700 } else { 1_000 },
+                ..LoadSecond::default()
+            };
+            t.load.series = (0..20).map(row).collect();
+        }),
         ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
         ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
         ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),
@@ -67,9 +85,9 @@ fn every_finding_says_what_was_reviewed() {
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
     ];
     let mut text = String::new();
-    let mut tell = |name: &str, trial: &Trial| {
+    let mut tell = |name: &str, findings: Vec<Finding>| {
         text.push_str(&format!("{name}\n"));
-        for f in trial.all() {
+        for f in findings {
             let severity = match f.severity {
                 Severity::Note => "note",
                 Severity::Warning => "warning",
@@ -81,13 +99,17 @@ fn every_finding_says_what_was_reviewed() {
     for (name, spoil) in faults {
         let mut trial = good();
         spoil(&mut trial);
-        tell(name, &trial);
+        tell(name, trial.all());
     }
     let mut trial = good();
     trial.origin.connections_accepted = 200;
-    tell("some connections upstream", &trial);
+    tell("some connections upstream", trial.all());
     trial = good();
     trial.series[0].cpu_steal = Some(0.05);
-    tell("a thief", &trial);
+    tell("a thief", trial.all());
+    for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
+        let warmup = Warmup { seconds: seconds as f64, steady: false };
+        tell(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
+    }
     assert_eq!(text, include_str!("../../tests/golden/audit/findings.txt"), "\n{text}");
 }

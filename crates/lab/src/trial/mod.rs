@@ -11,10 +11,12 @@ mod measure;
 mod points;
 pub(crate) mod product;
 mod scratch;
+mod search;
 mod series;
 mod serving;
 mod spec;
 mod told;
+mod warm;
 mod work;
 
 use std::collections::BTreeMap;
@@ -23,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError};
-use weir_model::suite::{Expect, Load, Protocol, Workload};
+use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
+use weir_model::suite::{Expect, Load, Protocol, Series, Workload};
 
 use crate::audit;
 use crate::http::Http;
@@ -40,7 +42,7 @@ use crate::verify;
 use failure::Failure;
 pub use points::Part;
 use product::Running;
-use series::{Scene, is_series};
+use series::{Scene, Yield};
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -112,12 +114,15 @@ pub fn carry_out(
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(bench, order);
-    let mut points = Vec::new();
-    match attempt(bench, order, stop, tell, &mut points) {
-        Ok(findings) => conclude(&mut measurement, order.load, points, findings),
+    let mut yielded = Yield::default();
+    match attempt(bench, order, stop, tell, &mut yielded) {
+        Ok(findings) => conclude(&mut measurement, order.load, yielded, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         // What was measured before it failed stands.
-        Err(Failure::Trial(error)) => measurement = failed(Measurement { points, ..measurement }, error),
+        Err(Failure::Trial(error)) => {
+            let Yield { points, warmup, search } = yielded;
+            measurement = failed(Measurement { points, warmup, search, ..measurement }, error);
+        }
         Err(Failure::Journal(error)) => return Err(error.into()),
     }
     measurement.took_s = clock.elapsed().as_secs_f64();
@@ -125,11 +130,13 @@ pub fn carry_out(
 }
 
 /// Fills in what the points came to; `findings` are those of the trial as a whole.
-fn conclude(m: &mut Measurement, load: &Load, mut points: Vec<Point>, findings: Vec<Finding>) {
+fn conclude(m: &mut Measurement, load: &Load, yielded: Yield, findings: Vec<Finding>) {
+    let Yield { mut points, warmup, search } = yielded;
+    (m.warmup, m.search) = (warmup, search);
     m.findings = fold::fold(&points);
     m.findings.extend(findings);
     m.verdict = audit::verdict(&m.findings);
-    let last = if is_series(&load.series) { points.last().cloned() } else { points.pop() };
+    let last = if load.series == Series::Once { points.pop() } else { points.last().cloned() };
     if let Some(last) = last {
         m.load = Some(last.load);
         m.origin = last.origin;
@@ -178,15 +185,17 @@ fn attempt(
     order: &Order<'_>,
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
-    points: &mut Vec<Point>,
+    yielded: &mut Yield,
 ) -> Result<Vec<Finding>, Failure> {
     let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
         Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
     })?;
     let mut scene = set(bench, order, product, stop, tell)?;
-    series::carry_out(&mut scene, stop, tell, points)?;
+    series::carry_out(&mut scene, stop, tell, yielded)?;
     let Scene { origin, running, .. } = scene;
-    let mut findings: Vec<Finding> = running.and_then(|r| r.stop(product)).into_iter().collect();
+    let steady = order.load.steady.unwrap_or_default();
+    let mut findings: Vec<Finding> = audit::never_steady(yielded.warmup.as_ref(), steady).into_iter().collect();
+    findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)
 }

@@ -3,12 +3,15 @@
 //! Each has a client of its own, its own difference of the origin's books, and its own audit.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use weir_model::Condition;
 use weir_model::books::Books;
+use weir_model::load::SearchResult;
 use weir_model::product::{Product, is_levelled};
-use weir_model::record::Point;
-use weir_model::suite::{Expect, LoadKind, Series};
+use weir_model::record::{Point, Warmup};
+use weir_model::suite::{Expect, Load, LoadKind, Series};
 
 use super::failure::Failure;
 use super::measure::{Measured, longest, measure, write_files};
@@ -17,8 +20,9 @@ use super::product::Running;
 use super::serving::Serving;
 use super::spec::load_spec;
 use super::work::Work;
-use super::{Bench, Order, Step};
+use super::{Bench, Order, Step, search, warm};
 use crate::audit::{self, Evidence};
+use crate::journal::JournalError;
 use crate::role::ClientOrder;
 use crate::stop::Stop;
 
@@ -50,42 +54,108 @@ pub struct Scene<'a> {
     pub expect: Expect,
 }
 
-/// Measures every point. Those that were measured before one failed are in `done`.
+/// What was measured so far: what there is of it is kept when something fails.
+#[derive(Debug, Default)]
+pub struct Yield {
+    /// The points, in order.
+    pub points: Vec<Point>,
+    /// How the product was warmed up.
+    pub warmup: Option<Warmup>,
+    /// What a search did and found.
+    pub search: Option<SearchResult>,
+}
+
+/// Measures every point.
 pub fn carry_out(
     scene: &mut Scene<'_>,
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
-    done: &mut Vec<Point>,
+    yielded: &mut Yield,
 ) -> Result<(), Failure> {
+    if let Some(most) = scene.order.load.steady {
+        yielded.warmup = Some(scene.warm_up(most, stop, tell)?);
+    }
     for point in points(scene.order.load, scene.order.rate) {
         if let Some(part) = part(scene.order.load, &point) {
             tell(Step::Part(part));
         }
-        done.push(scene.one(&point, stop, tell)?);
+        let (measured, books) = match &scene.order.load.kind {
+            LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, yielded)?,
+            _ => scene.one(&point, stop, tell)?,
+        };
+        let folder = point.folder(scene.order.folder);
+        write_files(&folder, &measured.window)?;
+        let point = scene.audited(&point, measured, books, yielded.search.as_ref());
+        yielded.points.push(point);
     }
     Ok(())
 }
 
 impl Scene<'_> {
-    fn one(&mut self, point: &PointOrder, stop: &Stop, tell: &mut dyn FnMut(Step<'_>)) -> Result<Point, Failure> {
-        let folder = point.folder(self.order.folder);
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| Failure::Journal(crate::journal::JournalError::Io { path: folder.clone(), error }))?;
+    /// Warms the product up with the load as it is without its series: at its rate, over all its connections.
+    fn warm_up(&mut self, most: Duration, stop: &Stop, tell: &mut dyn FnMut(Step<'_>)) -> Result<Warmup, Failure> {
+        let Order { load, rate, folder, .. } = *self.order;
+        let folder = made(folder.join(warm::FOLDER))?;
+        let plain = PointOrder { point: 1, of: 1, rate, connections: load.connections };
+        let spec = warm::order(load_spec(self.bench, self.order, &plain, self.target, &self.expect)?, most);
+        let longest = longest(&spec);
+        tell(Step::Stage("warming up until steady"));
+        let order = ClientOrder::from(spec);
+        let work = Work::start(self.bench, &order, &folder, longest, &mut self.origin, &mut self.running, stop)?;
+        let warmup = warm::up(work, tell)?;
+        // What is left of it must not be in the books of what is measured.
+        quiet(&self.origin)?;
+        Ok(warmup)
+    }
+
+    /// Measures a load.
+    fn one(
+        &mut self,
+        point: &PointOrder,
+        stop: &Stop,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<(Measured, Option<Books>), Failure> {
+        let folder = made(point.folder(self.order.folder))?;
         let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
-        let most = longest(&spec);
         let before = self.origin.books()?;
+        let most = longest(&spec);
         tell(Step::Stage("connecting"));
         let order = ClientOrder::from(spec);
         let work = Work::start(self.bench, &order, &folder, most, &mut self.origin, &mut self.running, stop)?;
         let measured = measure(work, tell)?;
         tell(Step::Stage("settling"));
         let after = if point.point == point.of { settled(&self.origin)? } else { quiet(&self.origin)? };
-        let books = before.zip(after).map(|(before, after)| after.since(&before));
-        write_files(&folder, &measured.window)?;
-        Ok(self.audited(point, measured, books))
+        Ok((measured, before.zip(after).map(|(before, after)| after.since(&before))))
     }
 
-    fn audited(&self, point: &PointOrder, measured: Measured, books: Option<Books>) -> Point {
+    /// Searches for a rate, and measures the trial that confirms it.
+    fn seek(
+        &mut self,
+        point: &PointOrder,
+        objective: &[Condition],
+        stop: &Stop,
+        tell: &mut dyn FnMut(Step<'_>),
+        yielded: &mut Yield,
+    ) -> Result<(Measured, Option<Books>), Failure> {
+        let folder = self.order.folder;
+        let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
+        let search = search::order(self.order.load, objective);
+        let most = search::longest(&search, longest(&spec));
+        let order = ClientOrder { spec, search: Some(search) };
+        tell(Step::Stage("searching"));
+        let work = Work::start(self.bench, &order, folder, most, &mut self.origin, &mut self.running, stop)?;
+        let sought = search::seek(work, tell)?;
+        yielded.search = Some(sought.result);
+        sought.confirmed.map_err(Failure::Trial)
+    }
+
+    fn audited(
+        &self,
+        point: &PointOrder,
+        measured: Measured,
+        books: Option<Books>,
+        search: Option<&SearchResult>,
+    ) -> Point {
         let Measured { load, window } = measured;
         let load_order = self.order.load;
         let findings = audit::audit(&Evidence {
@@ -100,8 +170,11 @@ impl Scene<'_> {
                 _ => None,
             },
             meant: meant(load_order),
+            coming_to_level: comes_to_level(load_order, point),
+            search,
             proxied: self.running.is_some(),
             caches: self.product.caches,
+            by_product: self.order.workload.by_product,
             protocol: self.order.workload.protocol,
             tls: self.bench.tls.asked(),
             levelled: is_levelled(&self.order.planned.case.profile),
@@ -115,6 +188,19 @@ impl Scene<'_> {
             usage: window.usage,
             findings,
         }
+    }
+}
+
+/// Whether a point is an earlier round of a product that was not warmed up.
+fn comes_to_level(load: &Load, point: &PointOrder) -> bool {
+    matches!(load.series, Series::Rounds(_)) && load.steady.is_none() && point.point < point.of
+}
+
+/// Makes a folder of the trial's.
+fn made(folder: PathBuf) -> Result<PathBuf, Failure> {
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(Failure::Journal(JournalError::Io { path: folder, error })),
     }
 }
 
@@ -145,9 +231,4 @@ pub fn quiet(origin: &Serving) -> Result<Option<Books>, Failure> {
             return Ok(last);
         }
     }
-}
-
-/// Whether the load is measured more than once.
-pub fn is_series(series: &Series) -> bool {
-    *series != Series::Once
 }

@@ -58,7 +58,7 @@ fn search(
 fn a_search_is_told_from_its_first_trial_to_its_last() {
     let spec = order();
     let mut orders: Vec<LoadSpec> = Vec::new();
-    let (result, news) = search(&spec, &SearchOptions::default(), &mut |spec, _| {
+    let (result, news) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
         orders.push(spec.clone());
         Ok(answer(spec, 0.5))
     });
@@ -107,7 +107,7 @@ fn a_search_is_told_from_its_first_trial_to_its_last() {
 
 #[test]
 fn a_client_that_is_full_is_named() {
-    let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| Ok(answer(spec, 0.97)));
+    let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| Ok(answer(spec, 0.97)));
     let result = result.unwrap();
     assert_eq!(result.limit, Some(SearchLimit::Client));
     assert_eq!(result.sentence(), "the client was the limit, not the target");
@@ -118,7 +118,7 @@ fn what_a_closed_load_cannot_have_is_left_out() {
     let mut spec = order();
     spec.max_connections = Some(128);
     spec.think = Some(weir_model::load::Spread::Constant { s: 1.0 });
-    let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _| {
+    let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
         assert_eq!(spec.max_connections, spec.shape.is_open().then_some(128));
         assert_eq!(spec.think, None);
         Ok(answer(spec, 0.5))
@@ -130,7 +130,7 @@ fn what_a_closed_load_cannot_have_is_left_out() {
 fn a_stop_ends_it_with_what_was_found() {
     for cut in [true, false] {
         let mut left = 3;
-        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| {
+        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| {
             left -= 1;
             match (left, cut) {
                 (0.., _) => Ok(answer(spec, 0.5)),
@@ -146,7 +146,7 @@ fn a_stop_ends_it_with_what_was_found() {
 
 #[test]
 fn a_trial_that_cannot_be_run_is_an_error() {
-    let (result, _) = search(&order(), &SearchOptions::default(), &mut |_, _| Err(LoadError::Order("so".into())));
+    let (result, _) = search(&order(), &SearchOptions::default(), &mut |_, _, _| Err(LoadError::Order("so".into())));
     assert!(matches!(result, Err(LoadError::Order(_))));
 }
 
@@ -161,7 +161,7 @@ fn a_target_that_takes_no_connections_for_a_moment_is_tried_again_unless_it_neve
     };
     for (refusals, at, right) in [(1, 3, true), (2, 3, false), (1, 0, false)] {
         let mut runs = 0;
-        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _| {
+        let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| {
             runs += 1;
             if (at + 1..=at + refusals).contains(&runs) { Err(refused()) } else { Ok(answer(spec, 0.5)) }
         });

@@ -1,0 +1,41 @@
+//! Sees a product that had not come to its level when the time to warm it up was over. Threshold: the decision of
+//! `lab::trial` while it warmed up, whose method is told there.
+
+use std::time::Duration;
+
+use weir_model::record::{Finding, Severity, Warmup};
+
+use super::finding;
+
+/// Fewer seconds than these say nothing about a level.
+const LEAST_S: f64 = 10.0;
+
+/// What is to be said of the warming up of a trial that was given `most` time for it.
+pub fn check(warmup: Option<&Warmup>, most: Duration) -> Option<Finding> {
+    let warmup = warmup.filter(|warmup| !warmup.steady)?;
+    let seconds = warmup.seconds;
+    let message = if most.as_secs_f64() < LEAST_S {
+        format!("{seconds:.1} s of warming up are too few to see whether the product keeps its level")
+    } else {
+        format!("what the product carried each second had not come to a level after {seconds:.1} s of warming up")
+    };
+    let remedy = "a longer `steady` (the time it may take at most; 20 s are little), or a quieter machine; else read the \
+                  number as one of a product that was still changing";
+    finding("never-steady", Severity::Warning, message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fires_when_the_time_was_over_first() {
+        let said = |seconds: f64, steady: bool, most: u64| {
+            check(Some(&Warmup { seconds, steady }), Duration::from_secs(most)).map(|found| found.message)
+        };
+        assert_eq!(check(None, Duration::ZERO), None, "nothing was asked for");
+        assert_eq!(said(25.0, true, 30), None);
+        assert!(said(30.0, false, 30).is_some_and(|message| message.contains("after 30.0 s")));
+        assert!(said(6.0, false, 6).is_some_and(|message| message.contains("too few")));
+    }
+}

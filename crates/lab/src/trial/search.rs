@@ -1,0 +1,233 @@
+//! The highest open rate that meets an objective, found by the client's process: many loads, of which the trials of full
+//! length are measured as any load is, with vitals and the origin's books around them.
+//!
+//! Does not know how a search goes about it; the client does.
+
+use std::time::Duration;
+
+use weir_model::Condition;
+use weir_model::books::Books;
+use weir_model::load::{Probe, ProbeKind, SearchEnd, SearchLimit, SearchOptions, SearchResult};
+use weir_model::record::TrialError;
+use weir_model::suite::Load;
+use weir_model::units::human_rate;
+use weir_vitals::Window;
+
+use super::Step;
+use super::failure::Failure;
+use super::measure::{Measured, follow};
+use super::points::Part;
+use super::series::quiet;
+use super::work::Work;
+use crate::role::{ClientWord, SearchOrder};
+
+/// Trials of full length that a search has time for. Most of its trials are shorter.
+const TRIALS: f64 = 10.0;
+
+/// What a trial takes beside warm-up and window, about, seconds: connections are made and drained.
+const BETWEEN_S: f64 = 0.5;
+
+/// What the client is to search for, and in what time.
+pub fn order(load: &Load, objective: &[Condition]) -> SearchOrder {
+    let budget_s = TRIALS * (load.warmup.as_secs_f64() + load.duration.as_secs_f64() + BETWEEN_S);
+    SearchOrder { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
+}
+
+/// Longer than this the client cannot take: the last trial may end after the time is over, by less than two of full length.
+pub fn longest(search: &SearchOrder, one: Duration) -> Duration {
+    Duration::from_secs_f64(search.options.budget_s).saturating_add(one.saturating_mul(2))
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Sought {
+    /// What was done and found. Its confirming trial is taken out where it confirms the rate.
+    pub result: SearchResult,
+    /// The confirming trial; why there is none.
+    pub confirmed: Result<(Measured, Option<Books>), TrialError>,
+}
+
+/// A trial of full length, as seen from here.
+#[derive(Debug, Default)]
+struct Confirming {
+    before: Option<Books>,
+    window: Option<Window>,
+    books: Option<Books>,
+}
+
+/// Follows a search to its end.
+pub fn seek(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Sought, Failure> {
+    let mut last = None;
+    let mut now: Option<Confirming> = None;
+    let result = loop {
+        let Some(word) = work.hear()? else { continue };
+        match word {
+            ClientWord::Trial { number, kind, rate } => {
+                last = closed(&work, now.take())?.or(last);
+                tell(Step::Part(Part::Probe { number, kind, rate }));
+                if kind == ProbeKind::Confirm {
+                    now = Some(Confirming { before: quiet(work.origin)?, ..Confirming::default() });
+                }
+                work.go_on()?;
+            }
+            ClientWord::Found(result) => break *result,
+            ClientWord::Failed(why) => return Err(work.failed(why)),
+            word => match &mut now {
+                Some(now) => now.window = follow(&mut work, &word, tell)?.or(now.window.take()),
+                None => told(&word, tell),
+            },
+        }
+    };
+    last = closed(&work, now)?.or(last);
+    work.end()?;
+    Ok(sought(result, last))
+}
+
+/// Nothing is measured of a trial that only narrows the search.
+fn told(word: &ClientWord, tell: &mut dyn FnMut(Step<'_>)) {
+    if let ClientWord::Warmup(row) | ClientWord::Second(row) = word {
+        tell(Step::Second(row));
+    }
+}
+
+/// Completes a trial of full length that is over with its difference of the books.
+fn closed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
+    let Some(confirming) = confirming else { return Ok(None) };
+    let after = quiet(work.origin)?;
+    let books = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
+    Ok(Some(Confirming { books, ..confirming }))
+}
+
+fn sought(mut result: SearchResult, last: Option<Confirming>) -> Sought {
+    let right = result.confirmed
+        && result.confirmation.as_ref().is_some_and(|load| result.rate.is_some() && load.offered_rate == result.rate);
+    let window = last.and_then(|last| Some((last.window?, last.books)));
+    let confirmed = match (right.then(|| result.confirmation.take()).flatten(), window) {
+        (Some(load), Some((window, books))) => Ok((Measured { load: *load, window }, books)),
+        _ => Err(unmet(&result)),
+    };
+    Sought { result, confirmed }
+}
+
+/// Why there is no rate.
+fn unmet(result: &SearchResult) -> TrialError {
+    let objective: Vec<String> = result.conditions.iter().map(ToString::to_string).collect();
+    let found = match (result.rate, result.confirmed) {
+        (Some(rate), false) => format!("{} met it for short, and was not confirmed at full length", human_rate(rate)),
+        _ => "no rate was found that meets it".to_owned(),
+    };
+    let remedy = match result.end {
+        _ if result.limit == Some(SearchLimit::Client) => {
+            "give client and origin more CPUs (`--cpus`), or run them on another host"
+        }
+        SearchEnd::NothingMet => "a weaker objective, or fewer connections",
+        SearchEnd::Budget => "a longer `warmup` or `duration`: the search may take ten times both",
+        SearchEnd::Found | SearchEnd::Ceiling | SearchEnd::Unsteady | SearchEnd::CutShort => {
+            "a quieter machine, a longer `duration`, or a weaker objective"
+        }
+    };
+    TrialError {
+        stage: "objective".to_owned(),
+        message: format!("{}: {found}; {}", objective.join(", "), result.sentence()),
+        evidence: result.probes.iter().map(|probe| seen(probe, &result.conditions)).collect::<Vec<_>>().join("\n"),
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// `fine 12.3k/s for 4.0 s: p99 6.2 ms, errors 0 %: not met`.
+fn seen(probe: &Probe, conditions: &[Condition]) -> String {
+    let values: Vec<String> = conditions
+        .iter()
+        .zip(&probe.values)
+        .map(|(condition, value)| {
+            let value = value.map_or("not measured".to_owned(), |value| condition.metric.human(value));
+            format!("{} {value}", condition.metric)
+        })
+        .collect();
+    let became = match probe.met {
+        None => "",
+        Some(true) => ": met",
+        Some(false) if !probe.kept_up => ": not carried",
+        Some(false) => ": not met",
+    };
+    let rate = human_rate(probe.offered.unwrap_or(probe.carried));
+    format!("{} {rate} for {:.1} s: {}{became}", probe.kind.as_str(), probe.window_s, values.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::load_result;
+    use weir_model::load::{LoadResult, SEARCH_SCHEMA};
+
+    fn probe(kind: ProbeKind, offered: f64, met: bool) -> Probe {
+        Probe {
+            kind,
+            offered: Some(offered),
+            carried: offered,
+            values: vec![Some(6_200.0), None],
+            kept_up: true,
+            met: Some(met),
+            near: false,
+            busiest: 0.5,
+            lag_p99_us: 5.0,
+            client_limited: false,
+            at_s: 0.0,
+            window_s: 2.0,
+            seconds: 2.5,
+        }
+    }
+
+    /// A search that ended like this, whose last trial of full length was at 9,000/s.
+    fn result(end: SearchEnd, rate: Option<f64>, confirmed: bool) -> SearchResult {
+        SearchResult {
+            schema: SEARCH_SCHEMA,
+            conditions: Condition::list("p99<5ms, errors<0.1%").expect("conditions"),
+            options: SearchOptions::default(),
+            end,
+            rate,
+            confirmed,
+            met_up_to: rate,
+            failed_from: Some(9_100.0),
+            limit: Some(SearchLimit::Target),
+            probes: vec![probe(ProbeKind::Coarse, 9_100.0, false), probe(ProbeKind::Confirm, 9_000.0, confirmed)],
+            seconds: 9.0,
+            confirmation: Some(Box::new(LoadResult { offered_rate: Some(9_000.0), ..load_result(9_000.0) })),
+        }
+    }
+
+    fn seen_last() -> Option<Confirming> {
+        let window = Window { usage: Vec::new(), series: Vec::new(), length_s: 1.0, own_cpu_us: 0 };
+        Some(Confirming { window: Some(window), ..Confirming::default() })
+    }
+
+    #[test]
+    fn a_confirmed_rate_is_the_trials_load() {
+        let sought = sought(result(SearchEnd::Found, Some(9_000.0), true), seen_last());
+        let (measured, books) = sought.confirmed.expect("confirmed");
+        assert_eq!((measured.load.offered_rate, books), (Some(9_000.0), None));
+        assert!(sought.result.confirmation.is_none(), "it is the trial's load, and not kept twice");
+    }
+
+    #[test]
+    fn what_was_not_confirmed_is_an_error_that_says_what_was_seen() {
+        let of = |result: SearchResult| sought(result, seen_last()).confirmed.expect_err("no rate");
+        let error = of(result(SearchEnd::NothingMet, None, false));
+        assert_eq!(error.stage, "objective");
+        assert_eq!(
+            error.message,
+            "p99<5ms, errors<0.1%: no rate was found that meets it; no rate met the conditions, however low"
+        );
+        assert_eq!(
+            error.evidence,
+            "coarse 9.1k/s for 2.0 s: p99 6.2 ms, errors not measured: not met\n\
+             confirm 9k/s for 2.0 s: p99 6.2 ms, errors not measured: not met"
+        );
+        let error = of(result(SearchEnd::Budget, Some(8_000.0), false));
+        assert!(error.message.contains("8k/s met it for short, and was not confirmed"), "{}", error.message);
+        assert!(error.remedy.contains("ten times"), "{}", error.remedy);
+        // Confirmed, and another rate found since: its load was never measured at full length.
+        assert_eq!(of(result(SearchEnd::Budget, Some(8_000.0), true)).stage, "objective");
+        assert!(sought(result(SearchEnd::Found, Some(9_000.0), true), None).confirmed.is_err(), "nobody looked on");
+    }
+}
