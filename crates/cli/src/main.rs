@@ -7,6 +7,7 @@ mod args;
 mod exit;
 mod library;
 mod progress;
+mod select;
 mod verbs;
 mod words;
 

@@ -187,10 +187,13 @@ fn part_words(part: Part) -> String {
     }
 }
 
-/// `3m20s`, `45s`.
+/// `5h46m`, `3m20s`, `45s`.
 pub fn minutes(time: Duration) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    if seconds >= 60 { format!("{}m{:02}s", seconds / 60, seconds % 60) } else { format!("{seconds}s") }
+    match time.as_secs_f64().round() as u64 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
 }
 
 fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {

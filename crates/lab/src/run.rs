@@ -165,11 +165,6 @@ impl Run {
         self.journal.dir()
     }
 
-    /// What it will take, from the lengths of its loads.
-    pub fn expected(suite: &Suite, left_out: &[LeftOut]) -> Duration {
-        suite.takes(left_out, &|_| length::OVERHEAD)
-    }
-
     /// Trials planned.
     pub fn planned(&self) -> usize {
         self.plan.len()

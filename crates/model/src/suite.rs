@@ -353,7 +353,7 @@ impl Load {
 
 /// Requests a second by which the time of a fixed number of them is reckoned beforehand: few enough that hardly a product
 /// carries less.
-pub const RECKONED_RATE: u64 = 1000;
+pub const RECKONED_RATE: u64 = 2000;
 
 /// Trials that a search takes, about: what its time is reckoned by beforehand.
 const SEARCH_TRIALS: u32 = 10;

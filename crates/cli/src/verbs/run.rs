@@ -1,12 +1,14 @@
 //! `weir run`: carry a suite out.
 
 mod all;
-mod chosen;
+pub mod budget;
+pub mod chosen;
 mod dry;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use chosen::Chosen;
+use chosen::{Chosen, Wish};
 use clap::ValueEnum;
 use weir_lab::home::Home;
 use weir_lab::journal::JournalError;
@@ -15,6 +17,7 @@ use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_lab::stop::Stop;
 use weir_lab::tls::RunTls;
+use weir_model::condition::Condition;
 use weir_model::record::{LeftOut, Role};
 use weir_model::suite::Scale;
 
@@ -22,6 +25,7 @@ use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
 use crate::library::catalogue;
 use crate::progress::{RunProgress, minutes};
+use crate::select::Select;
 use crate::words::{cpus, wrapped};
 
 /// Flags of `weir run`.
@@ -38,6 +42,10 @@ Examples:
     weir run quick --profile stock,tuned --only workload=tiny --blocks 5
   Every product that is here or can be installed:
     weir run quick --products all --yes
+  A published benchmark, shortened to half an hour:
+    weir run monolake --budget 30m
+  The highest rate at which every product keeps a promise:
+    weir run quick --objective 'p99<5ms, errors<0.1%' --only payload=tiny
   With nginx as the origin, as in many published benchmarks:
     weir run quick --origin nginx
   Go on where it was cut off:
@@ -51,26 +59,28 @@ pub struct Args {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
     suite: Option<String>,
-    /// Only these products, in this order: name or name:profile; all: every product that is here or can be installed.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    products: Option<Vec<String>>,
-    /// Profiles (configurations) to run every product under, such as stock,tuned.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    profile: Option<Vec<String>>,
-    /// Only cases that match: product=, profile=, workload= or load=, with a comma between values. May be repeated.
-    #[arg(long, value_name = "KEY=VALUES")]
-    only: Vec<String>,
+    #[command(flatten)]
+    select: Select,
+    /// Find the highest rate at which this holds, such as 'p99<5ms, errors<0.1%'; without --only load=, instead of the suite's loads.
+    #[arg(long, value_name = "CONDITIONS", value_parser = parse_objective)]
+    objective: Option<Objective>,
     /// How often each case is repeated [default: the suite's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
     /// How much of the suite to run.
     #[arg(long, value_enum, default_value_t = ScaleArg::Fit)]
     scale: ScaleArg,
+    /// Time that the run may take: windows, requests and blocks are made to fit [default: 20m at --scale fit].
+    #[arg(long, value_name = "TIME", value_parser = budget::parse)]
+    budget: Option<Duration>,
+    /// Fail when a product of the suite is not here and cannot be got, instead of leaving it out.
+    #[arg(long)]
+    strict: bool,
     /// The run's folder [default: runs/<time>-<suite>].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Go on with the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
     /// A product that is the origin instead of weir's own, such as a benchmark was published with. It keeps no books.
     #[arg(long, value_name = "PRODUCT")]
@@ -121,6 +131,14 @@ impl From<ScaleArg> for Scale {
     }
 }
 
+/// Conditions as one value.
+#[derive(Debug, Clone)]
+struct Objective(Vec<Condition>);
+
+fn parse_objective(text: &str) -> Result<Objective, String> {
+    Condition::list(text).map(Objective).map_err(|error| error.to_string())
+}
+
 fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
     let (role, list) = text.split_once('=').ok_or("ROLE=LIST would be right, such as proxy=2-3")?;
     let role = match role {
@@ -135,15 +153,19 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 /// Runs it.
 pub fn main(args: &Args) -> Done {
     let catalogue = catalogue(&args.library)?;
-    let chosen = Chosen::of(args, &catalogue)?;
+    let placement = placement(args);
+    let chosen = match &args.resume {
+        Some(folder) => Chosen::recorded(folder, &catalogue)?,
+        None => Chosen::of(&wish(args, &placement), &catalogue)?,
+    };
     if args.dry_run {
         return dry::show(&chosen, args.resume.as_deref(), args.json);
     }
     preflight::descriptors(&chosen.suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
     let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&chosen.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let setup = setup(args, chosen, &folder)?;
-    let expected = Run::expected(&setup.suite, &setup.left_out);
+    let expected = chosen.takes();
+    let setup = setup(args, chosen, placement, &folder)?;
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
@@ -179,10 +201,10 @@ fn default_folder(suite: &str) -> PathBuf {
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
 
-fn setup(args: &Args, chosen: Chosen, folder: &Path) -> Result<Setup, Failure> {
+fn setup(args: &Args, chosen: Chosen, placement: Placement, folder: &Path) -> Result<Setup, Failure> {
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
-    let (chosen, installed) = match chosen.all {
+    let (chosen, installed) = match chosen.lenient {
         true => all::install(chosen, &home, args.yes)?,
         false => {
             let installed = super::products::ensure(&chosen.products.values().collect::<Vec<_>>(), &home, args.yes)?;
@@ -199,7 +221,7 @@ fn setup(args: &Args, chosen: Chosen, folder: &Path) -> Result<Setup, Failure> {
         left_out,
         products,
         installed,
-        placement: placement(args)?,
+        placement,
         driver: args.driver.into(),
         weir: std::env::current_exe().map_err(Failure::missing)?,
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -215,7 +237,7 @@ pub fn net_choice(driver: DriverArg) -> weir_net::Choice {
     }
 }
 
-fn placement(args: &Args) -> Result<Placement, Failure> {
+fn placement(args: &Args) -> Placement {
     let mut placement = Placement::automatic(&allowed_cpus());
     for (role, cpus) in &args.cpus {
         match role {
@@ -224,7 +246,22 @@ fn placement(args: &Args) -> Result<Placement, Failure> {
             Role::Origin => placement.origin = cpus.clone(),
         }
     }
-    Ok(placement)
+    placement
+}
+
+fn wish<'a>(args: &'a Args, placement: &Placement) -> Wish<'a> {
+    Wish {
+        suite: args.suite.as_deref().unwrap_or_default(),
+        select: &args.select,
+        scale: args.scale.into(),
+        blocks: args.blocks,
+        seed: args.seed,
+        origin: args.origin.as_deref(),
+        objective: args.objective.as_ref().map(|objective| objective.0.as_slice()),
+        budget: args.budget,
+        strict: args.strict,
+        cores: u32::try_from(placement.proxy.len()).unwrap_or(u32::MAX),
+    }
 }
 
 /// Where the roles run, and what the doctor found, before the first trial.

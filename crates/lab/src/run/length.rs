@@ -12,7 +12,7 @@ use crate::plan::Planned;
 const STARTED: Duration = Duration::from_millis(500);
 
 /// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.
-pub const OVERHEAD: Duration = Duration::from_millis(900);
+const OVERHEAD: Duration = Duration::from_millis(900);
 
 /// Start-up, verification and settling of a trial with this product, before one was timed. Programs are ready in about a
 /// fifteenth of the time that their product's file gives them at most, as was seen of twenty of them.

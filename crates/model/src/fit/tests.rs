@@ -35,7 +35,7 @@ fn words(suite: &Suite, time: Duration) -> Vec<String> {
 fn what_fits_stays_as_it_is() {
     let suite = long();
     let takes = suite.takes(&[], &overhead);
-    assert_eq!(takes, (seconds(70) + seconds(90) + 2 * OVERHEAD) * 18);
+    assert_eq!(takes, (seconds(70) + seconds(45) + 2 * OVERHEAD) * 18);
     assert_eq!(suite.fitted(&budget(takes)), Ok(suite.clone()));
     assert_ne!(suite.fitted(&budget(takes - STEP)), Ok(suite));
 }
@@ -44,19 +44,19 @@ fn what_fits_stays_as_it_is() {
 fn windows_go_first_and_requests_and_blocks_after_them() {
     let suite = long();
     assert_eq!(
-        words(&suite, seconds(2300)),
+        words(&suite, seconds(1490)),
         ["warm-up of capacity: 5.2s instead of 10s", "measured window of capacity: 31.5s instead of 60s"]
     );
     assert_eq!(
-        words(&suite, seconds(600)),
+        words(&suite, seconds(320)),
         [
             "warm-up of capacity: 300ms instead of 10s",
-            "measured window of capacity: 1s instead of 60s",
-            "requests of latency: 31000 instead of 90000",
+            "measured window of capacity: 1.4s instead of 60s",
+            "requests of latency: 30000 instead of 90000",
         ]
     );
     assert_eq!(
-        words(&suite, seconds(50)),
+        words(&suite, seconds(32)),
         [
             "blocks: 1 instead of 3",
             "warm-up of capacity: 300ms instead of 10s",
@@ -69,12 +69,12 @@ fn windows_go_first_and_requests_and_blocks_after_them() {
 #[test]
 fn what_cannot_fit_says_what_the_smallest_takes_and_where() {
     let suite = long();
-    let error = suite.fitted(&budget(seconds(20))).expect_err("too long");
+    let error = suite.fitted(&budget(seconds(10))).expect_err("too long");
     // 6 cases of 300 ms + 1 s, and 6 of 2,000 requests.
-    assert_eq!(error.takes, (Duration::from_millis(1300) + seconds(2) + 2 * OVERHEAD) * 6);
+    assert_eq!(error.takes, (Duration::from_millis(1300) + seconds(1) + 2 * OVERHEAD) * 6);
     assert_eq!(error.smallest.takes(&[], &overhead), error.takes);
-    assert_eq!(error.loads[1], ("latency".to_owned(), (seconds(2) + OVERHEAD) * 6));
-    let asked = Budget { keep_blocks: true, ..budget(seconds(50)) };
+    assert_eq!(error.loads[1], ("latency".to_owned(), (seconds(1) + OVERHEAD) * 6));
+    let asked = Budget { keep_blocks: true, ..budget(seconds(32)) };
     assert_eq!(suite.fitted(&asked).expect_err("too long").smallest.blocks, 3);
 }
 

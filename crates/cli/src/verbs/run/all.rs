@@ -69,6 +69,9 @@ fn why_not_here(product: &Product, home: &Home) -> Option<String> {
         return None;
     }
     let error = install::plan(&[product], home).err()?;
-    let words: Vec<String> = error.to_string().split_whitespace().map(str::to_owned).collect();
-    Some(format!("is not here and cannot be got: {}", words.join(" ")))
+    let said = error.to_string();
+    // The first line says that; those after it say what was tried, which is for whoever asks for the product by name.
+    let first = said.lines().next().unwrap_or_default().trim_end_matches(':');
+    let first = first.strip_prefix(product.name.as_str()).map_or(first, str::trim_start);
+    Some(format!("{first}; `weir products show {}` says how to get it", product.name))
 }

@@ -3,89 +3,155 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::left_out;
-use weir_model::Filter;
+use weir_lab::run::overhead;
+use weir_model::condition::Condition;
 use weir_model::filter::FilterKey;
 use weir_model::product::Product;
 use weir_model::record::{Environment, LeftOut};
 use weir_model::select::ALL;
-use weir_model::suite::Suite;
+use weir_model::suite::{Entry, Scale, Suite};
 
-use super::{Args, all};
+use super::{all, budget};
 use crate::exit::Failure;
+use crate::select::Select;
+
+/// Which part of which suite somebody wants, and how much of it.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    /// A suite's name, or the path of its file.
+    pub suite: &'a str,
+    /// Products, profiles and filters.
+    pub select: &'a Select,
+    /// How much of it.
+    pub scale: Scale,
+    /// Repetitions, instead of the suite's.
+    pub blocks: Option<u32>,
+    /// Seed, instead of the suite's.
+    pub seed: Option<u64>,
+    /// The product that is the origin.
+    pub origin: Option<&'a str>,
+    /// What the highest rate is to be found for.
+    pub objective: Option<&'a [Condition]>,
+    /// The time that there is.
+    pub budget: Option<Duration>,
+    /// A product that is not here is an error, whoever named it.
+    pub strict: bool,
+    /// CPUs that products have.
+    pub cores: u32,
+}
 
 /// What is to be run.
 #[derive(Debug)]
 pub struct Chosen {
     /// The suite as resolved.
     pub suite: Suite,
-    /// What the scale changed, in words.
+    /// What the scale and the budget changed, in words.
     pub scaled: Vec<String>,
     /// What is left out, and why.
     pub left_out: Vec<LeftOut>,
     /// The suite's products, and the one that is its origin.
     pub products: BTreeMap<String, Product>,
-    /// All products were asked for, so that one which cannot be got is left out and no error.
-    pub all: bool,
+    /// Nobody named the products, so that one which cannot be got is left out and no error.
+    pub lenient: bool,
 }
 
 impl Chosen {
-    /// As the flags say; for a run that goes on, as it was recorded.
+    /// As the flags say.
     ///
     /// # Errors
-    /// What is wrong in a flag or a file; that nothing is left to run.
-    pub fn of(args: &Args, catalogue: &Catalogue) -> Result<Chosen, Failure> {
-        if let Some(folder) = &args.resume {
-            let suite = recorded_suite(folder, catalogue)?;
-            let (products, left_out) = (products_of(&suite, catalogue)?, recorded_left_out(folder));
-            return Ok(Chosen { suite, scaled: Vec::new(), left_out, products, all: false });
-        }
-        let only = filters(args)?;
-        let (mut suite, scaled) = chosen_suite(args, &only, catalogue)?;
+    /// What is wrong in a flag or a file; that nothing is left to run, or that the budget is too small.
+    pub fn of(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Chosen, Failure> {
+        let selected = selected(wish, catalogue)?;
+        let (mut suite, _) = selected.at_scale(wish.scale);
         let mut left_out = Vec::new();
-        let all = args.products.iter().flatten().any(|name| name == ALL);
-        if all {
-            let home = Home::from_env().map_err(Failure::missing)?;
-            // What a filter takes away is no product that is missing.
-            if !only.iter().any(|filter| matches!(filter.key, FilterKey::Product | FilterKey::Profile)) {
-                left_out = all::without_profile(&suite, catalogue);
-            }
-            left_out.extend(all::keep_what_is_here(&mut suite, catalogue, &home)?);
+        let all = wish.select.products.iter().flatten().any(|name| name == ALL);
+        let lenient = all || (wish.select.products.is_none() && !wish.strict);
+        if lenient {
+            left_out = absent(wish, all, &mut suite, catalogue)?;
         }
         let products = products_of(&suite, catalogue)?;
         left_out.extend(left_out::unspoken(&suite, &products));
         left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
-        Ok(Chosen { suite, scaled, left_out, products, all })
+        let (suite, mut notes) = suite.on_cores(wish.cores);
+        left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
+        let (suite, too_long) = budget::fitted(wish, suite, &left_out, &products)?;
+        notes.extend(too_long);
+        let before = without(&selected, &left_out);
+        let scaled = suite.changed_from(&before).into_iter().chain(notes).collect();
+        Ok(Chosen { suite, scaled, left_out, products, lenient })
+    }
+
+    /// A run that goes on, as it was recorded.
+    ///
+    /// # Errors
+    /// What is wrong with the folder.
+    pub fn recorded(folder: &Path, catalogue: &Catalogue) -> Result<Chosen, Failure> {
+        let suite = recorded_suite(folder, catalogue)?;
+        let (products, left_out) = (products_of(&suite, catalogue)?, recorded_left_out(folder));
+        Ok(Chosen { suite, scaled: Vec::new(), left_out, products, lenient: false })
+    }
+
+    /// How long it takes.
+    pub fn takes(&self) -> Duration {
+        self.suite.takes(&self.left_out, &overheads(&self.products))
     }
 }
 
-fn filters(args: &Args) -> Result<Vec<Filter>, Failure> {
-    args.only.iter().map(|text| Filter::parse(text)).collect::<Result<_, _>>().map_err(Failure::input)
+/// What a trial takes beside its load, by what is started in it.
+pub fn overheads(products: &BTreeMap<String, Product>) -> impl Fn(&Entry) -> Duration {
+    |entry| products.get(&entry.product).map_or(Duration::ZERO, overhead)
 }
 
-fn chosen_suite(args: &Args, only: &[Filter], catalogue: &Catalogue) -> Result<(Suite, Vec<String>), Failure> {
-    let name = args.suite.as_deref().unwrap_or_default();
-    let suite = crate::library::suite(catalogue, name)?;
-    let mut selected =
-        suite.select(args.products.as_deref(), args.profile.as_deref(), only, catalogue).map_err(Failure::input)?;
-    if args.products.is_some() {
+/// The suite with what the user's flags say of it, before it is scaled.
+fn selected(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Suite, Failure> {
+    let suite = crate::library::suite(catalogue, wish.suite)?;
+    let select = wish.select;
+    let only = select.filters().map_err(Failure::input)?;
+    let (products, profile) = (select.products.as_deref(), select.profile.as_deref());
+    let mut suite = suite.select(products, profile, &only, catalogue).map_err(Failure::input)?;
+    if products.is_some() {
         // Products that the user names run at every scale.
-        selected.scales.values_mut().for_each(|scale| scale.products = None);
+        suite.scales.values_mut().for_each(|scale| scale.products = None);
     }
-    let (mut suite, scaled) = selected.at_scale(args.scale.into());
-    if let Some(blocks) = args.blocks {
+    if let Some(objective) = wish.objective {
+        suite = suite.with_objective(objective.to_vec(), !select.names_loads()).map_err(Failure::input)?;
+    }
+    if let Some(blocks) = wish.blocks {
         suite.blocks = blocks;
+        suite.scales.values_mut().for_each(|scale| scale.blocks = None);
     }
-    if args.seed.is_some() {
-        suite.seed = args.seed;
-    }
-    if let Some(name) = &args.origin {
+    suite.seed = wish.seed.or(suite.seed);
+    if let Some(name) = wish.origin {
         suite.origin = Some(origin(name, catalogue)?);
     }
-    Ok((suite, scaled))
+    Ok(suite)
+}
+
+/// What is not here and cannot be got, taken out of the suite.
+fn absent(wish: &Wish<'_>, all: bool, suite: &mut Suite, catalogue: &Catalogue) -> Result<Vec<LeftOut>, Failure> {
+    let home = Home::from_env().map_err(Failure::missing)?;
+    let mut left_out = Vec::new();
+    // What a filter takes away is no product that is missing.
+    let by_filter = |key| matches!(key, FilterKey::Product | FilterKey::Profile);
+    let filters = wish.select.filters().map_err(Failure::input)?;
+    if all && !filters.iter().any(|filter| by_filter(filter.key)) {
+        left_out = all::without_profile(suite, catalogue);
+    }
+    left_out.extend(all::keep_what_is_here(suite, catalogue, &home)?);
+    Ok(left_out)
+}
+
+/// The suite without products that are left out altogether: the scale did not take them, and is not said to have.
+fn without(suite: &Suite, left_out: &[LeftOut]) -> Suite {
+    let mut suite = suite.clone();
+    let gone = |product: &str| left_out.iter().any(|one| one.product == product && one.profile.is_empty());
+    suite.entries.retain(|entry| !gone(&entry.product));
+    suite
 }
 
 fn origin(name: &str, catalogue: &Catalogue) -> Result<String, Failure> {

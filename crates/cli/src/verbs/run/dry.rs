@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use weir_lab::plan::{Planned, plan};
-use weir_lab::run::Run;
-use weir_model::record::LeftOut;
-use weir_model::suite::Suite;
+use weir_model::record::{CaseId, LeftOut};
+use weir_model::suite::{Entry, Load};
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, overheads};
 use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
 use crate::words::{columns, counted};
@@ -46,7 +45,7 @@ pub fn show(chosen: &Chosen, resume: Option<&Path>, json: bool) -> Done {
     let trials: Vec<Trial> = planned
         .into_iter()
         .filter(|p| !finished(p))
-        .map(|planned| Trial { seconds: length(suite, &planned.case.load).as_secs_f64(), planned })
+        .map(|planned| Trial { seconds: length(chosen, &planned.case).as_secs_f64(), planned })
         .collect();
     let seconds = trials.iter().map(|t| t.seconds).sum();
     let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, left_out, trials };
@@ -85,14 +84,11 @@ fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one trial of a load is expected to take.
-fn length(suite: &Suite, load: &str) -> Duration {
-    let mut one = suite.clone();
-    one.loads.retain(|l| l.name == load);
-    one.entries.truncate(1);
-    one.workloads.truncate(1);
-    one.blocks = 1;
-    Run::expected(&one, &[])
+/// What one trial is expected to take.
+fn length(chosen: &Chosen, case: &CaseId) -> Duration {
+    let entry = Entry { product: case.product.clone(), profile: case.profile.clone() };
+    let load = chosen.suite.load(&case.load).map(Load::reckoned).unwrap_or_default();
+    load.saturating_add(overheads(&chosen.products)(&entry))
 }
 
 /// Any seed does: it is shown, and only taken when the user gives it back.

@@ -1,0 +1,56 @@
+//! `weir suites list`: every suite of the library, with what `--scale fit` makes of it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::run::overhead;
+use weir_model::fit::Budget;
+use weir_model::suite::{Entry, Scale};
+
+use crate::exit::{Done, Exit, Failure};
+use crate::progress::minutes;
+use crate::verbs::run::budget;
+use crate::words::hanging;
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    /// At the scale `fit`, whatever products are here.
+    trials: usize,
+    seconds: u64,
+}
+
+/// Prints it.
+///
+/// # Errors
+/// What is wrong in a suite of an overlay.
+pub fn list(catalogue: &Catalogue, json: bool) -> Done {
+    let names = catalogue.suites().keys();
+    let listed = names.map(|name| listed(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
+    if json {
+        crate::verbs::print_json(&listed)?;
+        return Ok(Exit::Ok);
+    }
+    for one in listed {
+        let time = minutes(Duration::from_secs(one.seconds));
+        let head = format!("{:<22} {:>4} trials {time:>7}  ", one.name, one.trials);
+        say!("{}", hanging(&head, &one.title, 80));
+    }
+    Ok(Exit::Ok)
+}
+
+fn listed(catalogue: &Catalogue, name: &str) -> Result<Listed, Failure> {
+    let suite = catalogue.suite(name).map_err(Failure::input)?;
+    let (scaled, _) = suite.at_scale(Scale::Fit);
+    let overhead = |entry: &Entry| catalogue.products().get(&entry.product).map_or(Duration::ZERO, overhead);
+    let budget = Budget { time: budget::USUAL, overhead: &overhead, left_out: &[], keep_blocks: false };
+    let fitted = scaled.fitted(&budget).unwrap_or_else(|too_long| too_long.smallest);
+    Ok(Listed {
+        name: name.to_owned(),
+        title: suite.title.clone(),
+        trials: fitted.trials(&[]),
+        seconds: fitted.takes(&[], &overhead).as_secs_f64().round() as u64,
+    })
+}

@@ -1,0 +1,49 @@
+//! Which workloads run under which loads, with how many products.
+
+use serde::Serialize;
+use weir_model::record::LeftOut;
+use weir_model::suite::{Entry, Suite};
+
+use crate::words::columns;
+
+/// One cell: the products that a workload runs with under a load.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    workload: String,
+    load: String,
+    products: Vec<Entry>,
+}
+
+/// Every cell, empty ones too.
+pub fn cells(suite: &Suite, left_out: &[LeftOut]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for workload in &suite.workloads {
+        for load in &suite.loads {
+            let cases = suite.cases(load, left_out);
+            let mine = cases.into_iter().filter(|(one, _)| one.name == workload.name);
+            cells.push(Cell {
+                workload: workload.name.clone(),
+                load: load.name.clone(),
+                products: mine.map(|(_, entry)| entry.clone()).collect(),
+            });
+        }
+    }
+    cells
+}
+
+/// A line a workload and a column a load, which has a number: names of loads are too long to stand side by side.
+pub fn lines(suite: &Suite, left_out: &[LeftOut]) -> Vec<String> {
+    let cells = cells(suite, left_out);
+    let numbers = (1..=suite.loads.len()).map(|number| format!("{number:>2}"));
+    let head: Vec<String> = std::iter::once(String::new()).chain(numbers).collect();
+    let row = |row: &[Cell]| -> Vec<String> {
+        let name = row.first().map(|cell| cell.workload.clone()).unwrap_or_default();
+        let count = |cell: &Cell| match cell.products.len() {
+            0 => " -".to_owned(),
+            products => format!("{products:>2}"),
+        };
+        std::iter::once(name).chain(row.iter().map(count)).collect()
+    };
+    let rows = cells.chunks(suite.loads.len().max(1)).map(row);
+    columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}

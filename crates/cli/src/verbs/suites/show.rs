@@ -1,0 +1,168 @@
+//! `weir suites show`: what a suite measures, what each scale makes of it, and what of it this machine cannot.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use weir_lab::catalogue::Catalogue;
+use weir_lab::placement::{Placement, allowed_cpus};
+use weir_model::record::LeftOut;
+use weir_model::suite::{Scale, Suite, Tls};
+
+use super::load_words::describe;
+use super::matrix::{self, Cell};
+use crate::exit::{Done, Exit, Failure};
+use crate::progress::minutes;
+use crate::select::Select;
+use crate::verbs::run::chosen::{Chosen, Wish};
+use crate::words::{count, hanging, wrapped};
+
+/// Width of what is printed.
+const WIDTH: usize = 80;
+
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    title: &'a str,
+    question: &'a str,
+    blocks: u32,
+    /// Of the scale `fit`.
+    trials: usize,
+    seconds: u64,
+    matrix: Vec<Cell>,
+    scales: Vec<Scaled>,
+    left_out: &'a [LeftOut],
+    toml: String,
+}
+
+/// What a scale makes of the suite, on this machine.
+#[derive(Debug, Serialize)]
+struct Scaled {
+    scale: &'static str,
+    trials: usize,
+    seconds: u64,
+    /// What is other than in the suite as written.
+    scaled: Vec<String>,
+}
+
+/// Prints it.
+///
+/// # Errors
+/// What is wrong in the suite or a flag.
+pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<Duration>, json: bool) -> Done {
+    let cores = u32::try_from(Placement::automatic(&allowed_cpus()).proxy.len()).unwrap_or(u32::MAX);
+    let wish = |scale| Wish {
+        suite: name,
+        select,
+        scale,
+        blocks: None,
+        seed: None,
+        origin: None,
+        objective: None,
+        budget: budget.filter(|_| scale == Scale::Fit),
+        strict: false,
+        cores,
+    };
+    let suite = part(catalogue, name, select)?;
+    let mut scales = Vec::new();
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
+        let chosen = Chosen::of(&wish(scale), catalogue)?;
+        for one in &chosen.left_out {
+            if !left_out.contains(one) {
+                left_out.push(one.clone());
+            }
+        }
+        scales.push(Scaled {
+            scale: scale.as_str(),
+            trials: chosen.suite.trials(&chosen.left_out),
+            seconds: chosen.takes().as_secs_f64().round() as u64,
+            scaled: chosen.scaled,
+        });
+    }
+    if json {
+        let fit = scales.iter().find(|one| one.scale == Scale::Fit.as_str());
+        crate::verbs::print_json(&Shown {
+            name: &suite.name,
+            title: &suite.title,
+            question: &suite.question,
+            blocks: suite.blocks,
+            trials: fit.map_or(0, |fit| fit.trials),
+            seconds: fit.map_or(0, |fit| fit.seconds),
+            matrix: matrix::cells(&suite, &left_out),
+            left_out: &left_out,
+            toml: suite.to_toml(),
+            scales,
+        })?;
+    } else {
+        tell(&suite, &scales, &left_out)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The suite as written, narrowed by the flags.
+fn part(catalogue: &Catalogue, name: &str, select: &Select) -> Result<Suite, Failure> {
+    let only = select.filters().map_err(Failure::input)?;
+    crate::library::suite(catalogue, name)?
+        .select(select.products.as_deref(), select.profile.as_deref(), &only, catalogue)
+        .map_err(Failure::input)
+}
+
+fn tell(suite: &Suite, scales: &[Scaled], left_out: &[LeftOut]) -> Result<(), Failure> {
+    say!("{}", wrapped(&format!("{}: {}", suite.name, suite.title), WIDTH, 0));
+    say!("{}\n", wrapped(&suite.question, WIDTH, 0));
+    say!("products");
+    for entry in &suite.entries {
+        say!("  {:<22} {}", entry.product, entry.profile);
+    }
+    say!("workloads");
+    let name_width = suite.workloads.iter().map(|workload| workload.name.len()).max().unwrap_or(0);
+    for workload in &suite.workloads {
+        let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
+        let body = match workload.request.body.len() {
+            0 => String::new(),
+            size => format!(" with {} bytes", count(size as u64)),
+        };
+        aligned(&workload.name, name_width, &format!("{request}{body}: {}", workload.title))?;
+    }
+    if suite.workloads.iter().any(|workload| workload.protocol.is_tls()) {
+        say!("TLS\n  {}", tls(suite.tls));
+    }
+    say!("loads");
+    let name_width = suite.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
+    for (number, load) in suite.loads.iter().enumerate() {
+        aligned(&format!("{:>2} {:<name_width$}", number + 1, load.name), name_width + 3, &describe(load))?;
+    }
+    say!("products that each workload runs with, by load");
+    for line in matrix::lines(suite, left_out) {
+        say!("  {line}");
+    }
+    for scale in scales {
+        let time = minutes(Duration::from_secs(scale.seconds));
+        say!("--scale {:<8} {} trials, about {time}", scale.scale, count(scale.trials as u64));
+        for line in &scale.scaled {
+            say!("{}", hanging("    ", line, WIDTH));
+        }
+    }
+    if !left_out.is_empty() {
+        say!("left out here");
+        for sentence in LeftOut::sentences(left_out) {
+            say!("{}", hanging("  ", sentence.trim_start_matches("left out: "), WIDTH));
+        }
+    }
+    Ok(())
+}
+
+/// A name, and words beside it that wrap below themselves.
+fn aligned(name: &str, name_width: usize, words: &str) -> Result<(), Failure> {
+    say!("{}", hanging(&format!("  {name:<name_width$}  "), words, WIDTH));
+    Ok(())
+}
+
+fn tls(Tls { key, versions: (oldest, newest), resumption }: Tls) -> String {
+    let versions = if oldest == newest {
+        newest.as_str().to_owned()
+    } else {
+        format!("{} to {}", oldest.as_str(), newest.as_str())
+    };
+    format!("{versions}, key {}, {} resumption", key.as_str(), if resumption { "with" } else { "without" })
+}
