@@ -54,7 +54,8 @@ fn steady(measurement: &mut Value, speed: f64) {
 #[test]
 fn two_real_runs_are_compared() {
     let [before, after] = &*RUNS;
-    let ended = compare(before, after, &["--json"]);
+    // Whatever else this machine does meanwhile.
+    let ended = compare(before, after, &["--json", "--busy"]);
     ended.expect(0);
     let json = ended.json();
     assert_eq!(json["schema"], 1);
@@ -73,11 +74,11 @@ fn two_real_runs_are_compared() {
     for one in json["differences"].as_array().expect("differences") {
         assert_eq!(one["what"], "the doctor's findings", "{one}");
     }
-    let shown = compare(before, after, &[]);
+    let shown = compare(before, after, &["--busy"]);
     shown.expect(0);
     assert!(shown.stdout.contains("nginx tuned") && shown.stdout.contains("capacity"), "{}", shown.stdout);
     assert!(!shown.stdout.contains('\u{1b}'), "colour, and no terminal");
-    let page = compare(before, after, &["--markdown"]).stdout;
+    let page = compare(before, after, &["--markdown", "--busy"]).stdout;
     assert!(page.starts_with("### ") && page.contains("| nginx tuned | tiny |"), "{page}");
 }
 
@@ -86,7 +87,7 @@ fn a_run_compared_with_itself_has_no_alarm() {
     let [run, _] = &*RUNS;
     let all = ["capacity -0%", "p50 +0%", "p99 +0%", "cpu +0%", "memory +0%"];
     let flags: Vec<&str> = all.iter().flat_map(|condition| ["--fail-if", condition]).collect();
-    let ended = compare(run, run, &[&flags[..], &["--json"]].concat());
+    let ended = compare(run, run, &[&flags[..], &["--json", "--busy"]].concat());
     ended.expect(0);
     assert_eq!(ended.json()["differences"], serde_json::json!([]));
     assert!(ended.json()["remarks"][0].as_str().is_some_and(|remark| remark.contains("the same run")));

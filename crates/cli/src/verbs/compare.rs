@@ -24,8 +24,8 @@ Exit status:
   0    no alarm
   1    an alarm: a --fail-if surely holds
   2    bad input: no run, no case in common, a wrong flag
-  3    no alarm, and a --fail-if could not be judged: too few blocks, a failed
-       trial, a case that is another one in each run
+  3    no alarm, and a --fail-if could not be judged: too few blocks, a busy
+       machine, failed trials, a case that is another one in each run
 
 Runs of 5 blocks or more can show changes that matter; of 1 block, none. The
 method is in docs/compare.md.")]
@@ -55,6 +55,9 @@ pub struct Args {
     /// Compare numbers as measured, not divided by the direct path's of the same block.
     #[arg(long)]
     absolute: bool,
+    /// Use trials as well during which something else used more than 5 % of the machine's CPU.
+    #[arg(long)]
+    busy: bool,
     /// Print JSON on standard output.
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
@@ -81,6 +84,7 @@ fn options(args: &Args) -> Result<Options, InputError> {
     Ok(Options {
         level: level(&args.level)?,
         absolute: args.absolute,
+        busy: args.busy,
         selection: Selection {
             products: args.products.clone(),
             profiles: args.profile.clone(),

@@ -6,7 +6,7 @@ use weir_model::record::CaseId;
 use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 
 use super::side::Blocks;
-use super::{Metric, Side};
+use super::{Metric, Options, Side};
 
 /// A number in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -87,14 +87,16 @@ pub(super) struct Samples {
 
 impl Samples {
     /// `None` when one of the runs has no such number.
-    pub fn of(case: &CaseId, metric: Metric, sides: (&Side, &Side), absolute: bool) -> Option<Samples> {
-        let (a, b) = (sides.0.values(case, metric), sides.1.values(case, metric));
+    pub fn of(case: &CaseId, metric: Metric, sides: (&Side, &Side), how: &Options) -> Option<Samples> {
+        let values = |side: &Side| side.values(case, metric, how.busy);
+        let moods = |side: &Side| side.moods(case, metric, how.busy);
+        let (a, b) = (values(sides.0), values(sides.1));
         if a.is_empty() || b.is_empty() {
             return None;
         }
-        let (quiet_a, quiet_b) = (over(&a, &sides.0.moods(case, metric)), over(&b, &sides.1.moods(case, metric)));
+        let (quiet_a, quiet_b) = (over(&a, &moods(sides.0)), over(&b, &moods(sides.1)));
         // Both or neither; and never for the price of not being able to say anything.
-        let divided = !absolute && enough(&quiet_a, &a) && enough(&quiet_b, &b);
+        let divided = !how.absolute && enough(&quiet_a, &a) && enough(&quiet_b, &b);
         let raw: (Vec<f64>, Vec<f64>) = (a.values().copied().collect(), b.values().copied().collect());
         let used = if divided { (quiet_a, quiet_b) } else { raw.clone() };
         Some(Samples { metric, asked: false, raw, used, divided })

@@ -90,7 +90,7 @@ fn unknown(text: &str, name: &str) -> InputError {
 
 /// Per cent without the sign: plain digits with a point, and `%`.
 fn percent(change: &str) -> Option<f64> {
-    let digits = change.trim_start_matches(['-', '+', '\u{2212}']).trim().strip_suffix('%')?.trim_end();
+    let digits = change.strip_prefix(['-', '+', '\u{2212}'])?.trim().strip_suffix('%')?.trim_end();
     // Rust's own parser takes `inf`, `nan`, further signs and exponents; none of them is how a change is written.
     let plain =
         digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');

@@ -164,7 +164,7 @@ fn row(case: &CaseChange, change: &Change) -> TableRow {
         Verdict::Likely => "likely".to_owned(),
         Verdict::Unclear => "unclear".to_owned(),
         Verdict::None => "none found".to_owned(),
-        Verdict::Unclaimable => "nothing can be claimed".to_owned(),
+        Verdict::Unclaimable => "too few blocks".to_owned(),
         Verdict::Machine => "the machine".to_owned(),
     };
     let interval = match change.verdict {
@@ -227,10 +227,8 @@ fn notes(comparison: &Comparison, hidden: usize) -> Vec<String> {
         );
     }
     if hidden > 0 {
-        let found = if comparison.all.claims == 0 { "nothing can be claimed" } else { "no change found" };
-        let what = if hidden == 1 { "1 further number" } else { "further numbers" };
-        let count = if hidden == 1 { String::new() } else { format!("{hidden} ") };
-        notes.push(format!("Not shown: {count}{what}, {found}; --json has all."));
+        let what = if hidden == 1 { "1 further number".to_owned() } else { format!("{hidden} further numbers") };
+        notes.push(format!("Not shown: {what} without a change that could be claimed; --json has all."));
     }
     notes
 }

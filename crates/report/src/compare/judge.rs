@@ -46,7 +46,9 @@ pub struct Unjudged {
 
 pub(super) fn judge(condition: FailIf, comparison: &Comparison) -> Judged {
     let mut judged = Judged { condition, claims: 0, alarms: Vec::new(), unjudged: Vec::new(), blind: None };
-    for refused in &comparison.refused {
+    let products =
+        comparison.refused.iter().any(|one| !one.machine) || comparison.cases.iter().any(|case| !case.machine);
+    for refused in comparison.refused.iter().filter(|one| !one.machine || !products) {
         judged.unjudged.push(Unjudged { case: Some(refused.case.clone()), why: refused.why.clone() });
     }
     let mut missed: Vec<f64> = Vec::new();

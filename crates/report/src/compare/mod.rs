@@ -6,6 +6,7 @@
 mod change;
 mod comparable;
 mod condition;
+mod crowd;
 mod differ;
 mod draw;
 mod judge;
@@ -42,6 +43,8 @@ pub struct Options {
     pub level: f64,
     /// Numbers as measured, not divided by the direct path's.
     pub absolute: bool,
+    /// Trials count, too, during which something else used the machine.
+    pub busy: bool,
     /// Which cases.
     pub selection: Selection,
     /// What is an alarm.
@@ -50,7 +53,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { level: 0.95, absolute: false, selection: Selection::default(), fail_if: Vec::new() }
+        Options { level: 0.95, absolute: false, busy: false, selection: Selection::default(), fail_if: Vec::new() }
     }
 }
 
@@ -157,6 +160,8 @@ pub struct CaseChange {
     pub machine: bool,
     /// What belongs beside its numbers, one sentence each.
     pub remarks: Vec<String>,
+    /// Trials before and after that are left out (memory apart), because something else used the machine meanwhile.
+    pub crowded: (usize, usize),
     /// What changed in it.
     pub changes: Vec<Change>,
 }
@@ -167,6 +172,8 @@ pub struct Refused {
     /// Product, profile, workload, load.
     #[serde(flatten)]
     pub case: CaseId,
+    /// It is the direct path, of which nothing is claimed.
+    pub machine: bool,
     /// Why.
     pub why: String,
 }
@@ -181,7 +188,7 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Result<Compari
     for case in &cases.both {
         match Draft::of(case, (before, after), options, cases.machine(case)) {
             Ok(draft) => drafts.push(draft),
-            Err(why) => refused.push(Refused { case: case.clone(), why }),
+            Err(why) => refused.push(Refused { case: case.clone(), machine: cases.machine(case), why }),
         }
     }
     let claims = |asked: bool| {
@@ -255,6 +262,7 @@ struct Draft {
     label: String,
     machine: bool,
     remarks: Vec<String>,
+    crowded: (usize, usize),
     samples: Vec<Samples>,
 }
 
@@ -265,6 +273,9 @@ impl Draft {
             if let Some(why) = side.silent(case) {
                 return Err(format!("the run {when} has no number of it: {why}"));
             }
+            if !options.busy && side.always_crowded(case) {
+                return Err(words::always_crowded(when));
+            }
         }
         let aim = sides.1.aim(case);
         let asked: Vec<Metric> = options.fail_if.iter().filter_map(|condition| condition.metric.of_load(aim)).collect();
@@ -272,17 +283,20 @@ impl Draft {
         metrics.sort_unstable();
         metrics.dedup();
         let samples = metrics.into_iter().filter_map(|metric| {
-            let samples = Samples::of(case, metric, sides, options.absolute)?;
+            let samples = Samples::of(case, metric, sides, options)?;
             Some(samples.asked(asked.contains(&metric) && !machine))
         });
         let label = words::label(&sides.1.run, case);
-        Ok(Draft { case: case.clone(), label, machine, remarks, samples: samples.collect() })
+        let crowded = |side: &Side| if options.busy { 0 } else { side.crowded(case).count() };
+        let crowded = (crowded(sides.0), crowded(sides.1));
+        Ok(Draft { case: case.clone(), label, machine, remarks, crowded, samples: samples.collect() })
     }
 
     fn judged(self, level: f64, asked: f64, all: f64) -> CaseChange {
         let judge = |samples: &Samples| samples.judged(level, if samples.asked { asked } else { all }, self.machine);
         let changes: Vec<Change> = self.samples.iter().filter_map(judge).collect();
-        CaseChange { case: self.case, label: self.label, machine: self.machine, remarks: self.remarks, changes }
+        let Draft { case, label, machine, remarks, crowded, .. } = self;
+        CaseChange { case, label, machine, remarks, crowded, changes }
     }
 }
 

@@ -6,12 +6,14 @@ use weir_model::record::CaseId;
 use weir_model::select::ALL;
 use weir_model::{Filter, InputError};
 
+use crate::run::BASELINE;
+
 /// `--products`, `--profile` and `--only`; all have to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Names, or `name:profile`; `None` and `all`: every product.
     pub products: Option<Vec<String>>,
-    /// Names; `None`: every profile.
+    /// Names; `None`: every profile. The direct path goes with each.
     pub profiles: Option<Vec<String>>,
     /// Further filters.
     pub only: Vec<Filter>,
@@ -23,7 +25,7 @@ impl Selection {
         let entry = format!("{}:{}", case.product, case.profile);
         let product = |name: &String| name == ALL || *name == case.product || *name == entry;
         self.products.as_ref().is_none_or(|names| names.iter().any(product))
-            && self.profiles.as_ref().is_none_or(|names| names.contains(&case.profile))
+            && self.profiles.as_ref().is_none_or(|names| case.product == BASELINE || names.contains(&case.profile))
             && self.only.iter().all(|filter| filter.passes(name(case, filter.key)))
     }
 
@@ -37,15 +39,16 @@ impl Selection {
                 Some(_) => format!("{}:{}", case.product, case.profile),
                 None => case.product.clone(),
             };
-            known("--products", "product", wanted, cases.iter().map(there))?;
+            known("--products", "product", wanted, cases.iter().map(there), &|name| name == wanted)?;
         }
         for wanted in self.profiles.iter().flatten() {
-            known("--profile", "profile", wanted, cases.iter().map(|case| case.profile.clone()))?;
+            let there = cases.iter().map(|case| case.profile.clone());
+            known("--profile", "profile", wanted, there, &|name| name == wanted)?;
         }
         for filter in &self.only {
             for wanted in &filter.values {
                 let there = cases.iter().map(|case| name(case, filter.key).to_owned());
-                known("--only", filter.key.as_str(), wanted, there)?;
+                known("--only", filter.key.as_str(), wanted, there, &|name| filter.means(wanted, name))?;
             }
         }
         Ok(())
@@ -61,14 +64,20 @@ fn name(case: &CaseId, key: FilterKey) -> &str {
     }
 }
 
-fn known(flag: &str, what: &str, wanted: &str, there: impl Iterator<Item = String>) -> Result<(), InputError> {
+fn known(
+    flag: &str,
+    what: &str,
+    wanted: &str,
+    there: impl Iterator<Item = String>,
+    means: &dyn Fn(&str) -> bool,
+) -> Result<(), InputError> {
     let mut names: Vec<String> = Vec::new();
     for name in there {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if names.iter().any(|name| name == wanted) {
+    if names.iter().any(|name| means(name)) {
         return Ok(());
     }
     let all = || names.iter().map(String::as_str);
@@ -103,6 +112,9 @@ mod tests {
         assert_eq!(kept(Selection { products: names(&["alder:stock", "birch"]), ..Selection::default() }), [1, 2]);
         assert_eq!(kept(Selection { profiles: names(&["tuned"]), only: only("payload=plain"), products: None }), [0]);
         assert_eq!(kept(Selection { only: only("load=max"), ..Selection::default() }), [0, 1, 2]);
+        assert_eq!(kept(Selection { only: only("workload=pl*"), ..Selection::default() }), [0, 1]);
+        let direct = case("direct", "none", "plain");
+        assert!(Selection { profiles: names(&["tuned"]), ..Selection::default() }.keeps(&direct));
     }
 
     #[test]

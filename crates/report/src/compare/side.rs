@@ -6,8 +6,8 @@ use std::path::Path;
 use weir_model::record::{CaseId, Measurement, TrialError};
 use weir_model::suite::{LoadKind, Series, Suite};
 
-use super::Metric;
 use super::metric::Aim;
+use super::{Metric, crowd};
 use crate::error::ReportError;
 use crate::plan::read_suite;
 use crate::run::{BASELINE, Run, Trial, load_run};
@@ -19,6 +19,8 @@ pub struct Side {
     pub run: Run,
     /// What was asked; `None` when `run.toml` could not be read.
     pub suite: Option<Suite>,
+    /// Of each trial, by number, the share of the machine's CPU time that something else took; only where it is known.
+    pub taken: BTreeMap<u32, f64>,
 }
 
 /// Numbers by block.
@@ -30,7 +32,20 @@ impl Side {
     /// # Errors
     /// As [`load_run`].
     pub fn read(folder: &Path) -> Result<Side, ReportError> {
-        Ok(Side { run: load_run(folder)?, suite: read_suite(&folder.join("run.toml")).ok() })
+        let (run, suite) = (load_run(folder)?, read_suite(&folder.join("run.toml")).ok());
+        Ok(Side { taken: crowd::taken(&run), run, suite })
+    }
+
+    /// The same, without the numbers of trials during which something else used the machine.
+    fn alone(&self, case: &CaseId, blocks: Blocks) -> Blocks {
+        let crowded: Vec<u32> = self.crowded(case).map(|trial| trial.measurement.block).collect();
+        blocks.into_iter().filter(|(block, _)| !crowded.contains(block)).collect()
+    }
+
+    /// Trials of a case that count, and during which something else used the machine.
+    pub(super) fn crowded<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
+        let much = |trial: &Trial| self.taken.get(&trial.measurement.trial).is_some_and(|taken| *taken > crowd::MOST);
+        self.counting(case).filter(move |trial| much(trial))
     }
 
     /// Its cases in the suite's order, the direct path's first.
@@ -77,15 +92,23 @@ impl Side {
         weir_stats::median(&rates)
     }
 
-    /// A case's numbers by block, of the trials that count.
-    pub(super) fn values(&self, case: &CaseId, metric: Metric) -> Blocks {
-        self.by_block(case, |measurement| metric.value(measurement))
+    /// True when no trial of a case had the machine to itself.
+    pub(super) fn always_crowded(&self, case: &CaseId) -> bool {
+        self.crowded(case).count() == self.counting(case).count()
+    }
+
+    /// A case's numbers by block, of the trials that count; of crowded ones too, where `busy` says so.
+    pub(super) fn values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
+        let all = self.by_block(case, |measurement| metric.value(measurement));
+        // What a process keeps in memory, nobody takes from it.
+        if busy || metric == Metric::Memory { all } else { self.alone(case, all) }
     }
 
     /// The machine's mood by block: that of the direct path under the same workload and load. Empty where there is none.
-    pub(super) fn moods(&self, case: &CaseId, metric: Metric) -> Blocks {
+    pub(super) fn moods(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
         let Some(direct) = self.direct_beside(case) else { return Blocks::new() };
-        self.by_block(&direct, |measurement| metric.mood(measurement))
+        let all = self.by_block(&direct, |measurement| metric.mood(measurement));
+        if busy { all } else { self.alone(&direct, all) }
     }
 
     /// Why a case has no number: what its last trial says. `None` when it has one.

@@ -129,8 +129,36 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
+    remarks.extend(crowded(comparison));
     remarks.extend(of_cases(comparison));
     remarks
+}
+
+fn trials(n: usize) -> String {
+    if n == 1 { "1 trial".to_owned() } else { format!("{n} trials") }
+}
+
+/// Why a case is not compared of which no trial is left.
+pub(super) fn always_crowded(when: &str) -> String {
+    let most = percent(super::crowd::MOST);
+    format!(
+        "in every trial of the run {when} something else used more than {most} of the machine's CPU; --busy compares them"
+    )
+}
+
+/// That trials are left out, because they had not the machine to themselves.
+fn crowded(comparison: &Comparison) -> Option<String> {
+    let sum = |of: fn(&CaseChange) -> usize| comparison.cases.iter().map(of).sum::<usize>();
+    let (before, after) = (sum(|case| case.crowded.0), sum(|case| case.crowded.1));
+    let most = percent(super::crowd::MOST);
+    (before + after > 0).then(|| {
+        format!(
+            "Left out, memory apart: {} of the run before and {} of the run after, because something else used more than {most} \
+             of the machine's CPU meanwhile; --busy uses them.",
+            trials(before),
+            trials(after)
+        )
+    })
 }
 
 /// What was noted of cases; once, without names, where it holds for all of a section.

@@ -7,7 +7,7 @@ mod random;
 use std::fs;
 use std::path::Path;
 
-use made::{Made, Noise, VIRTUAL};
+use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
 use weir_model::record::{TrialError, Verdict as TrialVerdict};
 use weir_report::compare::{
     Change, Comparison, FailIf, Metric, Options, Selection, Side, Verdict, compare, markdown, text,
@@ -48,15 +48,19 @@ fn count(
 /// may say of any of its many numbers that it surely changed.
 #[test]
 fn the_same_product_against_itself_is_found_changed_once_in_twenty_at_most() {
-    for blocks in [2, 3, 4, 5, 8] {
-        let same = Made { products: &["alder", "birch"], workloads: &["plain", "json"], blocks, ..Made::default() };
-        let sure = count(300, &same, &same, &Options::default(), any_sure);
-        assert!(sure <= 15, "{blocks} blocks: {sure} of 300");
-        // The same for what a build would be failed by, at no tolerance at all.
-        let options = asking(&["capacity -0%", "p99 +0%", "cpu +0%", "memory +0%"]);
-        let failed = count(300, &same, &same, &options, |comparison| alarms(comparison) > 0);
-        assert!(failed <= 15, "{blocks} blocks: {failed} of 300");
+    for (blocks, noise) in [(2, VIRTUAL), (3, VIRTUAL), (5, BUSY), (8, VIRTUAL)] {
+        let (sure, failed) = false_alarms(200, blocks, noise);
+        assert!(sure <= 10 && failed <= 10, "{blocks} blocks: {sure} and {failed} of 200");
     }
+}
+
+/// Of so many comparisons of four cases with themselves: how many call any of their twenty numbers surely changed, and how
+/// many would fail a build that tolerates nothing.
+fn false_alarms(pairs: u64, blocks: u32, noise: Noise) -> (usize, usize) {
+    let same = Made { products: &["alder", "birch"], workloads: &["plain", "json"], blocks, noise, ..Made::default() };
+    let sure = count(pairs, &same, &same, &Options::default(), any_sure);
+    let options = asking(&["capacity -0%", "p99 +0%", "cpu +0%", "memory +0%"]);
+    (sure, count(pairs, &same, &same, &options, |comparison| alarms(comparison) > 0))
 }
 
 /// Without the direct path's help the machine's drift between runs looks like a change: the check above can fire.
@@ -64,26 +68,41 @@ fn the_same_product_against_itself_is_found_changed_once_in_twenty_at_most() {
 fn without_dividing_the_machine_is_taken_for_the_product() {
     let same = Made { blocks: 8, ..Made::default() };
     let options = Options { absolute: true, ..asking(&["capacity -0%", "capacity -0%"]) };
-    let failed = count(400, &same, &same, &options, |comparison| alarms(comparison) > 0);
-    assert!(failed > 60, "only {failed} of 400");
+    let failed = count(200, &same, &same, &options, |comparison| alarms(comparison) > 0);
+    assert!(failed > 40, "only {failed} of 200");
 }
 
 #[test]
 fn a_product_made_ten_per_cent_slower_is_found() {
-    let options = asking(&["capacity -5%"]);
-    for (blocks, noise, least) in
-        [(5, Noise { own: 0.01, drift: 0.02, ..VIRTUAL }, 380), (8, VIRTUAL, 280), (12, VIRTUAL, 340)]
-    {
-        let before = Made { blocks, noise, ..Made::default() };
-        let after = Made { blocks, noise, speed: 0.9, ..Made::default() };
-        let found = count(400, &before, &after, &options, |comparison| alarms(comparison) == 1);
-        assert!(found >= least, "{blocks} blocks: {found} of 400");
+    for (blocks, noise, least) in [(5, QUIET, 196), (8, VIRTUAL, 150), (12, VIRTUAL, 180)] {
+        let found = slower_found(200, blocks, noise);
+        assert!(found >= least, "{blocks} blocks: {found} of 200");
+    }
+}
+
+/// Of so many comparisons with a product that lost a tenth: in how many `capacity -5%` is an alarm.
+fn slower_found(pairs: u64, blocks: u32, noise: Noise) -> usize {
+    let before = Made { blocks, noise, ..Made::default() };
+    let after = Made { blocks, noise, speed: 0.9, ..Made::default() };
+    count(pairs, &before, &after, &asking(&["capacity -5%"]), |comparison| alarms(comparison) == 1)
+}
+
+/// What docs/compare.md tells: `cargo test -p weir-report --test compare -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures for a page"]
+fn figures() {
+    for (name, noise) in [("quiet", QUIET), ("virtual", VIRTUAL), ("busy", BUSY)] {
+        for blocks in [3, 4, 5, 8, 12] {
+            let (sure, failed) = false_alarms(1000, blocks, noise);
+            let found = slower_found(1000, blocks, noise);
+            println!("{name}, {blocks} blocks: sure {sure}, failed {failed}, a tenth slower found {found}, of 1000");
+        }
     }
 }
 
 #[test]
 fn a_change_that_is_sure_and_small_is_no_alarm() {
-    let quiet = Noise { run: 0.0, drift: 0.0, own: 0.001 };
+    let quiet = Noise { run: 0.0, drift: 0.0, own: 0.001, wild: 0.0 };
     let before = Made { noise: quiet, ..Made::default() }.side(1);
     let after = Made { noise: quiet, speed: 0.97, ..Made::default() }.side(2);
     let comparison = compare(&before, &after, &asking(&["capacity -5%"])).expect("compared");
@@ -139,7 +158,7 @@ fn without_the_direct_path_numbers_are_as_measured_and_that_is_said() {
 /// Where weir itself became faster by some microseconds, the direct path's time fell by a larger share than the products'.
 #[test]
 fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
-    let quiet = Made { noise: Noise { run: 0.0, drift: 0.0, own: 0.005 }, ..Made::default() };
+    let quiet = Made { noise: Noise { run: 0.0, drift: 0.0, own: 0.005, wild: 0.0 }, ..Made::default() };
     let (before, mut after) = (quiet.side(1), quiet.side(2));
     let faster = |after: &mut Side, product: &str, times: f64| {
         for trial in after.run.trials.iter_mut().filter(|trial| trial.measurement.case.product == product) {
@@ -154,6 +173,44 @@ fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
     assert_eq!(p50(&after), (Verdict::Unclear, 0));
     faster(&mut after, "alder", 1.2);
     assert_eq!(p50(&after), (Verdict::Sure, 1));
+}
+
+/// A trial that had not the machine to itself says nothing of a product, and too few others say nothing either.
+#[test]
+fn trials_beside_something_else_are_left_out() {
+    let quiet = Made { noise: QUIET, blocks: 6, ..Made::default() };
+    let (before, mut after) = (quiet.side(1), quiet.side(2));
+    let spoil = |after: &mut Side, from: u32| {
+        for trial in after.run.trials.iter_mut().filter(|trial| trial.measurement.case.product == "alder") {
+            if trial.measurement.block >= from {
+                trial.measurement.load.as_mut().expect("it has one").rate = 10_000.0;
+                after.taken.insert(trial.measurement.trial, 0.4);
+            }
+        }
+    };
+    spoil(&mut after, 4);
+    let compared = |after: &Side, busy: bool| {
+        let options = Options { busy, ..asking(&["capacity -5%"]) };
+        compare(&before, after, &options).expect("compared")
+    };
+    let comparison = compared(&after, false);
+    let capacity = change(&comparison, "alder", Metric::Capacity);
+    assert_eq!((alarms(&comparison), capacity.after.blocks, capacity.divided), (0, 3, true));
+    assert!(capacity.share().abs() < 0.05, "{capacity:?}");
+    assert_eq!(change(&comparison, "alder", Metric::Memory).after.blocks, 6);
+    assert!(
+        comparison
+            .remarks
+            .iter()
+            .any(|remark| remark.starts_with("Left out, memory apart: 0 trials of the run before and 3 trials of"))
+    );
+    spoil(&mut after, 2);
+    assert_eq!(compared(&after, false).conditions[0].unjudged.len(), 1);
+    spoil(&mut after, 1);
+    let comparison = compared(&after, false);
+    assert!(comparison.refused[0].why.starts_with("in every trial of the run after something else"), "{comparison:?}");
+    assert_eq!(comparison.conditions[0].unjudged.len(), 1);
+    assert_eq!(alarms(&compared(&after, true)), 1, "as asked for, whatever else ran");
 }
 
 /// What failed in every block is no number, and no silence either.
