@@ -1,5 +1,5 @@
-//! Makes a report to look at: `cargo run -p weir-report --example sample -- <folder>` of the run in that folder, or of a
-//! made-up one when there is no such folder.
+//! Makes a report to look at: `cargo run -p weir-report --example sample -- <folder> [curves|large]` of the run in that
+//! folder, or of a made-up one (of the kind named) when there is no such folder.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -12,7 +12,11 @@ fn main() {
         std::process::exit(2);
     };
     if !folder.exists() {
-        common::write_run(&folder);
+        match std::env::args().nth(2).as_deref() {
+            Some("curves") => common::write_curves(&folder),
+            Some("large") => common::write_large(&folder, common::Size { products: 24, workloads: 20, blocks: 10 }),
+            _ => common::write_run(&folder),
+        }
     }
     let began = std::time::Instant::now();
     let made = weir_report::make(&folder, &weir_report::Options::default());

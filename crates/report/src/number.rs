@@ -106,6 +106,12 @@ impl Unit {
     pub fn for_time(smallest_us: f64) -> Unit {
         if smallest_us >= 1_000.0 { Unit::MILLIS } else { Unit::MICROS }
     }
+
+    /// For durations of every size together: microseconds, unless some of them would take six digits.
+    pub fn for_times(all_us: impl Iterator<Item = f64>) -> Unit {
+        let (least, most) = all_us.fold((f64::INFINITY, 0.0_f64), |(a, b), us| (a.min(us), b.max(us)));
+        if most >= 100_000.0 { Unit::MILLIS } else { Unit::for_time(least) }
+    }
 }
 
 #[cfg(test)]

@@ -51,14 +51,13 @@ pub(super) fn of_section(run: &Run, section: &Section) -> (Vec<Chart>, Vec<Chart
 
 fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
     let estimates = section.all_rows().flat_map(|row| row.points.iter().filter_map(quantity.pick));
-    let least = estimates.map(|estimate| estimate.value).fold(f64::INFINITY, f64::min);
-    let unit = quantity.unit.unwrap_or_else(|| Unit::for_time(least));
+    let unit = quantity.unit.unwrap_or_else(|| Unit::for_times(estimates.map(|estimate| estimate.value)));
     let series: Vec<Curve> = section.all_rows().map(|row| curve(run, section, row, quantity, unit)).collect();
     let against = against(section);
     let offered = matches!(section.series, Series::Shares(_));
     let mut notes = vec![
         section.how.first().cloned().unwrap_or_default(),
-        "Points are medians over blocks, whiskers their intervals; an empty point is invalid.".to_string(),
+        "Points are medians over blocks, whiskers their intervals; a crossed or empty point is invalid.".to_string(),
     ];
     notes.extend(knee_words(section));
     Chart {

@@ -45,13 +45,16 @@ pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
 /// The charts of a section. Files that could not be read go into `broken`, each once.
 pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
     let mut charts = SectionCharts::default();
-    charts.main.push(bars::capacity(run, section));
     let (curves, other_percentiles) = curves::of_section(run, section);
     if section.series == Series::Once {
+        charts.main.push(bars::capacity(run, section));
         // The histograms of a series are of its last window, which stands for nothing.
         charts.main.push(latency::by_percentile(run, section, broken));
     }
     charts.main.extend(curves);
+    if section.series != Series::Once {
+        charts.main.push(bars::capacity(run, section));
+    }
     charts.main.push(latency::over_time(run, section, broken));
     charts.main.push(costs::proxy(run, section));
     charts.main.push(costs::memory(run, section));

@@ -3,6 +3,7 @@
 use weir_model::suite::{Protocol, Series};
 use weir_stats::Estimate;
 
+use super::answer::join;
 use super::{Metric, Section};
 use crate::number::{count, percent, seconds, short};
 use crate::plan::Arrival;
@@ -40,9 +41,27 @@ pub(super) fn how(section: &Section) -> Vec<String> {
         });
     }
     sentences.extend(power_words(section));
+    sentences.extend(all_carried_words(section));
     sentences.extend(excluded_words(section));
     sentences
 }
+
+/// Who carried all that was offered, and may carry more.
+fn all_carried_words(section: &Section) -> Option<String> {
+    if !matches!(section.series, Series::Shares(_)) {
+        return None;
+    }
+    let all = |row: &&super::Row| {
+        let offered = row.points.iter().filter_map(|point| point.offered).fold(0.0, f64::max);
+        row.rate.is_some_and(|rate| rate.value > offered * ALL)
+    };
+    let names: Vec<&str> = section.rows.iter().filter(all).map(|row| row.label.as_str()).collect();
+    (!names.is_empty())
+        .then(|| format!("All that was offered was carried by {}: the most they can is not known.", join(&names)))
+}
+
+/// Share of a rate that counts as all of it.
+const ALL: f64 = 0.99;
 
 /// How the numbers of a picture were obtained.
 pub(super) fn how_drawn(section: &Section) -> Vec<String> {
@@ -156,7 +175,9 @@ fn median_words(section: &Section) -> String {
 /// Which rate of a trial.
 fn rate_words(section: &Section) -> &'static str {
     match (&section.series, &section.arrival) {
-        (Series::Rounds(_), _) => "right answers a second of the round in the middle of each trial's",
+        (Series::Rounds(_), _) => {
+            "the right answers a second of that round of each trial which is in the middle of their rates"
+        }
         (Series::Shares(_), _) => "the most right answers a second at any of the rates offered",
         (Series::Connections(_), _) => "the most right answers a second at any number of connections",
         (Series::Once, Arrival::Search(_)) => "the highest rate found that meets the objective",

@@ -134,7 +134,7 @@ fn notes(summary: &Summary, overall: &Overall, memory: &str) -> Vec<String> {
     notes.push(format!(
         "CPU: user and system time of the proxy's processes by the answers it gave; per core: answers a second of that time. \
          Memory: the largest {memory} set of its processes by the client's connections, the product's own needs included. \
-         All three under the load that the rank comes from. Errors: requests without a right answer, of both loads."
+         All three under the load that the rank comes from. Errors: requests without a right answer, of these loads."
     ));
     notes
 }

@@ -15,7 +15,7 @@ pub fn side_by_side(section: &Section) -> Vec<Table> {
         return Vec::new();
     }
     let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p99).map(|e| e.value);
-    let time = Unit::for_time(values.fold(f64::INFINITY, f64::min));
+    let time = Unit::for_times(values);
     vec![
         one(section, "rates", "Right answers a second", Unit::PER_SECOND, |point| point.rate),
         one(section, "p99", "99th percentile of latency", time, |point| point.p99),
@@ -95,8 +95,8 @@ fn place_cell(section: &Section, rows: &[&Row], place: usize) -> Cell {
 
 /// Every point of every product, a row each.
 pub fn every<'a>(section: &'a Section) -> Table {
-    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p50).map(|e| e.value);
-    let time = Unit::for_time(values.fold(f64::INFINITY, f64::min));
+    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p99).map(|e| e.value);
+    let time = Unit::for_times(values);
     let columns = vec![
         Column::text("Product"),
         Column::text("Profile").dispensable(profile_order(section.all_rows())),

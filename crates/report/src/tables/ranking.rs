@@ -93,6 +93,9 @@ fn asked(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
                 let offered = row.points.get(row.knee?)?.offered?;
                 Some(Cell::number(short(offered), offered))
             }),
+            knee("p50 there", time.name, "Median latency at the knee.", move |row| {
+                Some(estimate_cell(row.points.get(row.knee?)?.p50.as_ref(), time))
+            }),
             knee("p99 there", time.name, "99th percentile of latency at the knee.", move |row| {
                 Some(estimate_cell(row.points.get(row.knee?)?.p99.as_ref(), time))
             }),
@@ -143,6 +146,10 @@ fn search() -> Vec<Drawn<'static>> {
 }
 
 fn latency(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
+    if matches!(section.series, Series::Shares(_)) {
+        // Where most is carried the queue is as long as the client waits: that latency says nothing of the product.
+        return Vec::new();
+    }
     let p99 = Column::number("p99", time.name).help("99 % were answered within.");
     let p99 = if section.ranked_by == Metric::Rate { p99 } else { p99.with_details() };
     vec![

@@ -4,7 +4,9 @@
 // Each test binary uses a part of this.
 #![allow(dead_code, unused_imports)]
 
+mod curves;
 mod hostile;
+mod large;
 mod random;
 mod suite;
 mod trial;
@@ -15,7 +17,9 @@ use std::path::Path;
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Severity, TrialError, Verdict};
 use weir_model::suite::Suite;
 
+pub use curves::{CONNECTIONS, ROUNDS, SHARES, write_curves};
 pub use hostile::write_hostile;
+pub use large::{Size, write_large};
 pub use suite::suite;
 pub use trial::{Nature, write_trial};
 

@@ -97,6 +97,16 @@ impl Browser {
         self.post(&format!("element/{element}/value"), &json!({ "text": text }));
     }
 
+    /// Makes the window so large, pixels.
+    pub fn resize(&self, width: u32, height: u32) {
+        self.post("window/rect", &json!({ "width": width, "height": height }));
+    }
+
+    /// Speaks to Chromium directly.
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.post("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
+    }
+
     /// What the console said since the last call.
     pub fn console(&self) -> Vec<String> {
         let lines = self.post("se/log", &json!({ "type": "browser" }));
