@@ -26,13 +26,20 @@ pub(super) fn sentences(ours: &Ours<'_>, source: &Source, comparisons: &[Compari
     for comparison in comparisons {
         for profile in 0..ours.profiles.len() {
             for places in comparison.agreement(profile).opposite {
-                if let Some(pair) = pair(ours, source, comparison, profile, places) {
+                if let Some(pair) = pair(ours, source, comparison, profile, places)
+                    && is_of(&pair, &ours.profiles[profile])
+                {
                     add(&mut groups, pair, profile, &comparison.label());
                 }
             }
         }
     }
     groups.iter().map(|group| sentence(group, ours)).collect()
+}
+
+/// Whether one of the two runs under a profile: of products that both stand in with another, that one's sentence is enough.
+fn is_of(pair: &Pair, profile: &str) -> bool {
+    [&pair.ahead, &pair.behind].iter().any(|side| side.ours.profile == profile)
 }
 
 fn add(groups: &mut Vec<Group>, pair: Pair, profile: usize, case: &str) {

@@ -192,6 +192,11 @@ impl<'a> Maker<'a> {
         };
         let size = self.size(column);
         let value = estimate.value / size;
+        // Below half a microsecond there is nothing: that is what times are measured in.
+        let nothing = is_time(&self.unit(column)) && estimate.value < 0.5;
+        if nothing {
+            return Cell::number("0", 0.0);
+        }
         let text = if is_count(&self.unit(column)) { count(value.round().max(0.0) as u64) } else { short(value) };
         let mut cell = Cell::number(text, estimate.value);
         cell.detail = interval(&estimate, size);
@@ -213,6 +218,10 @@ impl<'a> Maker<'a> {
         let empty = self.layout.columns().iter().filter(|column| !column.missing.is_empty());
         empty.map(|column| format!("{}: {NOT_MEASURED}, {}.", column.name, column.missing)).collect()
     }
+}
+
+fn is_time(unit: &str) -> bool {
+    ["s", "ms"].contains(&unit)
 }
 
 fn is_count(unit: &str) -> bool {

@@ -58,6 +58,8 @@ pub(super) struct OwnFacts {
     pub offered: Option<f64>,
     /// Connections to the origin that carried a request, for each request that reached it; `None` without books.
     pub connections_per_request: Option<f64>,
+    /// The same connections for each that the client had; a product that keeps them needs about one. `None` likewise.
+    pub connections_per_client: Option<f64>,
     /// Share of requests without a right answer.
     pub error_share: f64,
     /// Cores that the proxy kept busy in the mean; `None` when that was not seen.
@@ -178,6 +180,10 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
         connections_per_request: middle(&|moment| {
             let books = moment.origin?;
             (books.requests > 0).then(|| books.connections_used as f64 / books.requests as f64)
+        }),
+        connections_per_client: middle(&|moment| {
+            let most = moment.load.most_open;
+            (most > 0).then_some(moment.origin?.connections_used as f64 / f64::from(most.max(1)))
         }),
         error_share: middle(&|moment| Some(error_shares(moment.load).0)).unwrap_or(0.0),
         cores_busy: middle(&|moment| proxy(moment).map(|usage| usage.cores_busy)),

@@ -2,7 +2,7 @@
 //! document itself says that makes a figure no measure of the product. Said whether or not an order differs. Knows no
 //! product's name.
 
-use super::causes::{MANY_ERRORS, OPENS_OFTEN, has_room, per_hundred, was_offered};
+use super::causes::{MANY_ERRORS, has_room, opens, per_hundred, was_offered};
 use super::compare::{Comparison, OwnFigure};
 use super::data::Source;
 use super::facts::{self, OwnFacts};
@@ -26,12 +26,8 @@ struct Seen {
 /// other profiles, and how its rate stood to the best.
 pub(super) fn origin(ours: &Ours<'_>, source: &Source, comparisons: &[Comparison]) -> Vec<String> {
     let seen = seen(ours, source);
-    let opening = seen.iter().filter(|seen| seen.cases.iter().any(|(_, facts)| opens(facts)));
+    let opening = seen.iter().filter(|seen| seen.cases.iter().any(|(_, facts)| opens(facts).is_some()));
     opening.map(|seen_one| opening_sentence(seen_one, &seen, comparisons)).collect()
-}
-
-fn opens(facts: &OwnFacts) -> bool {
-    facts.connections_per_request.is_some_and(|connections| connections >= OPENS_OFTEN)
 }
 
 fn seen(ours: &Ours<'_>, source: &Source) -> Vec<Seen> {
@@ -57,7 +53,7 @@ fn seen(ours: &Ours<'_>, source: &Source) -> Vec<Seen> {
 }
 
 fn opening_sentence(one: &Seen, all: &[Seen], comparisons: &[Comparison]) -> String {
-    let often: Vec<&(String, OwnFacts)> = one.cases.iter().filter(|(_, facts)| opens(facts)).collect();
+    let often: Vec<&(String, OwnFacts)> = one.cases.iter().filter(|(_, facts)| opens(facts).is_some()).collect();
     let names: Vec<String> = often.iter().map(|(name, _)| name.clone()).collect();
     let connections = |facts: &OwnFacts| facts.connections_per_request.unwrap_or(0.0);
     let most = often.iter().map(|(_, facts)| connections(facts)).fold(0.0, f64::max);
@@ -74,7 +70,9 @@ fn opening_sentence(one: &Seen, all: &[Seen], comparisons: &[Comparison]) -> Str
         cases(&names, one.cases.len())
     );
     let reusing = |seen: &&Seen| {
-        seen.product != one.product && seen.profile == one.profile && !seen.cases.iter().any(|(_, facts)| opens(facts))
+        seen.product != one.product
+            && seen.profile == one.profile
+            && !seen.cases.iter().any(|(_, facts)| opens(facts).is_some())
     };
     let others: Vec<&Seen> = all.iter().filter(reusing).collect();
     if !others.is_empty() {
@@ -94,7 +92,7 @@ fn opening_sentence(one: &Seen, all: &[Seen], comparisons: &[Comparison]) -> Str
 /// What the same product does under a profile that keeps its connections.
 fn otherwise(one: &Seen, often: &[&(String, OwnFacts)], all: &[Seen]) -> Option<String> {
     let same = |seen: &&Seen| seen.product == one.product && seen.profile != one.profile;
-    let other = all.iter().filter(same).find(|seen| !seen.cases.iter().any(|(_, facts)| opens(facts)))?;
+    let other = all.iter().filter(same).find(|seen| !seen.cases.iter().any(|(_, facts)| opens(facts).is_some()))?;
     let of_case = |name: &str| other.cases.iter().find(|(case, _)| case == name).map(|(_, facts)| facts);
     let shared: Vec<(&OwnFacts, &OwnFacts)> = often.iter().filter_map(|(n, own)| Some((own, of_case(n)?))).collect();
     let times: Vec<f64> = shared.iter().filter(|(own, _)| own.rate > 0.0).map(|(own, o)| o.rate / own.rate).collect();
@@ -188,8 +186,9 @@ pub(super) fn document(ours: &Ours<'_>, source: &Source, comparisons: &[Comparis
             nice = nice.or(facts.nice);
         }
         if !as_offered.is_empty() {
+            let (rates, are) = if as_offered.len() == 1 { ("rate", "is") } else { ("rates", "are") };
             sentences.push(format!(
-                "{title}: the published rates of {} are what was asked for, and say nothing of what it carries.",
+                "{title}: the published {rates} of {} {are} what was asked for, and say nothing of what it carries.",
                 list(&as_offered)
             ));
         }

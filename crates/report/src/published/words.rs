@@ -4,6 +4,9 @@ use weir_stats::Estimate;
 
 use crate::number::short;
 
+/// An interval whose ends are so many times apart says nothing.
+const BOUNDLESS: f64 = 1_000.0;
+
 /// "a", "a and b", "a, b and c".
 pub(super) fn list<S: AsRef<str>>(names: &[S]) -> String {
     match names {
@@ -42,6 +45,9 @@ pub(super) fn interval(estimate: &Estimate, size: f64) -> String {
     if estimate.n < 2 || estimate.low >= estimate.high {
         return String::new();
     }
+    if estimate.high > estimate.low.max(0.0) * BOUNDLESS {
+        return "too few blocks for an interval".to_string();
+    }
     let (low, high) = (short(estimate.low / size), short(estimate.high / size));
     // Ends that look alike say less than nothing: the number has all the digits that are shown.
     if low == high { String::new() } else { format!("{low}\u{2013}{high}") }
@@ -63,6 +69,8 @@ mod tests {
         let estimate = Estimate { value: 1_500.0, low: 1_400.0, high: 1_600.0, n: 3, level: 0.75 };
         assert_eq!(with_interval(&estimate, 1_000.0), "1.50 (1.40\u{2013}1.60)");
         assert_eq!(with_interval(&Estimate { n: 1, ..estimate }, 1.0), "1,500");
+        let wide = Estimate { low: 1e-9, high: 1e9, ..estimate };
+        assert_eq!(with_interval(&wide, 1.0), "1,500 (too few blocks for an interval)");
         let names = ["a", "b", "c"].map(str::to_string);
         assert_eq!([cases(&names, 3), cases(&names, 5)], ["in all 3 cases", "on a, b and c"]);
     }

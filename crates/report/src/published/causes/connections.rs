@@ -5,7 +5,10 @@ use super::super::facts::{OwnFacts, Pair, Side};
 use crate::number::short;
 
 /// Connections a request from which on a product is said to open them for requests, and not for clients.
-pub(in super::super) const OPENS_OFTEN: f64 = 0.2;
+const OPENS_OFTEN: f64 = 0.2;
+
+/// Connections for each of the client's that a pool may come to: pools of several workers do not share.
+const LARGEST_POOL: f64 = 1.5;
 
 /// "99.8 of every 100 requests".
 pub(in super::super) fn per_hundred(connections_per_request: f64) -> String {
@@ -18,14 +21,17 @@ pub(super) fn origin(pair: &Pair) -> Vec<String> {
     [here(&pair.ahead, &pair.behind), elsewhere(&pair.behind)].into_iter().flatten().collect()
 }
 
-fn opens(facts: &OwnFacts) -> Option<f64> {
-    facts.connections_per_request.filter(|connections| *connections >= OPENS_OFTEN)
+/// Connections a request, where a product opened them for requests: for so many of them, and more than a pool can hold that
+/// has one for each of the client's. A short load fills a pool, and has opened many connections for few requests by that.
+pub(in super::super) fn opens(facts: &OwnFacts) -> Option<f64> {
+    let beyond_a_pool = facts.connections_per_client.is_none_or(|each| each > LARGEST_POOL);
+    facts.connections_per_request.filter(|connections| *connections >= OPENS_OFTEN && beyond_a_pool)
 }
 
 fn here(side: &Side, other: &Side) -> Option<String> {
     let connections = opens(&side.ours)?;
     let others = other.ours.connections_per_request?;
-    (others < OPENS_OFTEN).then(|| {
+    opens(&other.ours).is_none().then(|| {
         format!(
             "{} opened a connection to the origin for {}, {} for {}",
             side.title,
@@ -37,7 +43,7 @@ fn here(side: &Side, other: &Side) -> Option<String> {
 }
 
 fn elsewhere(side: &Side) -> Option<String> {
-    let own = side.ours.connections_per_request.filter(|connections| *connections < OPENS_OFTEN)?;
+    let own = side.ours.connections_per_request.filter(|_| opens(&side.ours).is_none())?;
     let (otherwise, connections) = side.otherwise.iter().find_map(|facts| Some((facts, opens(facts)?)))?;
     Some(format!(
         "{} with {} opens a connection to the origin for {} and carries {}/s, with {} for {} and {}/s",
@@ -69,6 +75,16 @@ mod tests {
         // Both do: that is no difference between them.
         pair.behind.ours.connections_per_request = Some(1.0);
         assert_eq!(origin(&pair), SILENT);
+    }
+
+    #[test]
+    fn a_pool_that_a_short_load_fills_is_none_of_this() {
+        let mut pair = sample::silent();
+        pair.ahead.ours.connections_per_request = Some(0.25);
+        pair.ahead.ours.connections_per_client = Some(1.0);
+        assert_eq!(origin(&pair), SILENT);
+        pair.ahead.ours.connections_per_client = Some(2.4);
+        assert_eq!(origin(&pair).len(), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod published;
 use super::facts::{Pair, Side};
 use crate::number::{percent, short};
 
-pub(super) use connections::{OPENS_OFTEN, per_hundred};
+pub(super) use connections::{opens, per_hundred};
 pub(super) use ours::has_room;
 pub(super) use published::{MANY_ERRORS, was_offered};
 

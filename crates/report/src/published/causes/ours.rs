@@ -20,11 +20,9 @@ pub(super) fn interval(pair: &Pair) -> Vec<String> {
         Some(ratio) if ratio.n < 2 => {
             vec!["one block has no interval, so the order here is what was seen once".to_string()]
         }
-        Some(ratio) if ratio.low <= 1.0 && ratio.high >= 1.0 => vec![format!(
-            "our interval ({}\u{2013}{} times) does not exclude the published order",
-            short(ratio.low),
-            short(ratio.high)
-        )],
+        Some(ratio) if ratio.low <= 1.0 && ratio.high >= 1.0 => {
+            vec!["our interval does not exclude the published order".to_string()]
+        }
         _ => Vec::new(),
     }
 }
@@ -119,7 +117,7 @@ mod tests {
         let mut pair = sample::silent();
         let ratio = |low, high, n| Some(Estimate { value: 0.99, low, high, n, level: 0.97 });
         pair.our_ratio = ratio(0.95, 1.02, 6);
-        assert_eq!(interval(&pair), ["our interval (0.950\u{2013}1.02 times) does not exclude the published order"]);
+        assert_eq!(interval(&pair), ["our interval does not exclude the published order"]);
         pair.our_ratio = ratio(0.99, 0.99, 1);
         assert_eq!(interval(&pair), ["one block has no interval, so the order here is what was seen once"]);
         pair.our_ratio = ratio(0.95, 0.99, 6);
