@@ -2,6 +2,10 @@
 //!
 //! Does not know what the values are, or when a bootstrap is worth less than order statistics.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 
@@ -10,6 +14,18 @@ use crate::order::median_of_sorted;
 /// Resamples drawn for one interval.
 pub(crate) const RESAMPLES: usize = 10_000;
 
+/// Numbers of values (and seeds) whose resamples are remembered.
+const REMEMBERED: usize = 32;
+
+/// How often each pair of ranks was in the middle of a resample; of an odd number of values both are one.
+type Middles = Rc<Vec<((usize, usize), usize)>>;
+
+thread_local! {
+    // Which ranks a resample takes depends on how many values there are and on the seed, not on the values. A report asks
+    // for tens of thousands of intervals of equally many blocks.
+    static DRAWN: RefCell<BTreeMap<(usize, u64), Middles>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// Percentile interval of the median of `sorted` (at least one value) at `level`.
 ///
 /// Efron (1979), "Bootstrap methods: another look at the jackknife". Resamples come in pairs: whenever one takes
@@ -17,39 +33,74 @@ pub(crate) const RESAMPLES: usize = 10_000;
 /// for the bootstrap"). So the interval of the negated values is exactly the negated interval: comparing A with
 /// B says the same as comparing B with A, which plain resampling only promises on average.
 pub(crate) fn median_percentiles(sorted: &[f64], level: f64, seed: u64) -> (f64, f64) {
-    let n = sorted.len();
+    let middles = middles(sorted.len(), seed);
+    let of = |(low, high): (usize, usize)| median_of_sorted(&[sorted[low], sorted[high]]).unwrap_or(f64::NAN);
+    let mut medians: Vec<(f64, usize)> = middles.iter().map(|(pair, times)| (of(*pair), *times)).collect();
+    medians.sort_by(|a, b| a.0.total_cmp(&b.0));
+    tails(&medians, level)
+}
+
+/// The ranks in the middle of each resample of `n` values.
+fn middles(n: usize, seed: u64) -> Middles {
+    DRAWN.with_borrow_mut(|drawn| {
+        if let Some(known) = drawn.get(&(n, seed)) {
+            return Rc::clone(known);
+        }
+        if drawn.len() >= REMEMBERED {
+            drawn.clear();
+        }
+        let new = Rc::new(draw(n, seed));
+        drawn.insert((n, seed), Rc::clone(&new));
+        new
+    })
+}
+
+fn draw(n: usize, seed: u64) -> Vec<((usize, usize), usize)> {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
-    let mut counts = vec![0_u32; n];
-    let mut sample = Vec::with_capacity(n);
-    let mut medians = Vec::with_capacity(RESAMPLES);
+    let mut counts = vec![0_usize; n];
+    let mut middles: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for _ in 0..RESAMPLES / 2 {
         counts.fill(0);
         for _ in 0..n {
             counts[random.random_range(0..n)] += 1;
         }
-        medians.extend(counted_median(sorted, counts.iter(), &mut sample));
-        medians.extend(counted_median(sorted, counts.iter().rev(), &mut sample));
+        let (low, high) = middle(&counts);
+        for pair in [(low, high), (n - 1 - high, n - 1 - low)] {
+            *middles.entry(pair).or_default() += 1;
+        }
     }
-    medians.sort_by(f64::total_cmp);
-    tails(&medians, level)
+    middles.into_iter().collect()
 }
 
-/// Median of the sample that holds each value as often as its count says. Sorted input gives sorted output, so
-/// no resample needs sorting.
-fn counted_median<'a>(sorted: &[f64], counts: impl Iterator<Item = &'a u32>, sample: &mut Vec<f64>) -> Option<f64> {
-    sample.clear();
-    for (value, count) in sorted.iter().zip(counts) {
-        sample.extend(std::iter::repeat_n(*value, *count as usize));
-    }
-    median_of_sorted(sample)
+/// The ranks that stand in the middle of a sample which holds each as often as its count says.
+fn middle(counts: &[usize]) -> (usize, usize) {
+    let n = counts.len();
+    let rank_of = |place: usize| {
+        let mut before = 0;
+        counts.iter().position(|count| {
+            before += count;
+            before > place
+        })
+    };
+    let last = n.saturating_sub(1);
+    (rank_of(last / 2).unwrap_or(last), rank_of(n / 2).unwrap_or(last))
 }
 
-/// Cuts `(1 - level) / 2` of the sorted values off each end, by the same count at both.
-fn tails(sorted: &[f64], level: f64) -> (f64, f64) {
-    let last = sorted.len() - 1;
-    let cut = ((1.0 - level) / 2.0 * sorted.len() as f64).round() as usize;
+/// Cuts `(1 - level) / 2` of the sorted values, each there so many times, off each end, by the same count at both.
+fn tails(sorted: &[(f64, usize)], level: f64) -> (f64, f64) {
+    let all: usize = sorted.iter().map(|(_, times)| times).sum();
+    let last = all - 1;
+    let cut = ((1.0 - level) / 2.0 * all as f64).round() as usize;
     let cut = cut.min(last / 2);
-    (sorted[cut], sorted[last - cut])
+    let at = |place: usize| {
+        let mut before = 0;
+        let found = sorted.iter().find(|(_, times)| {
+            before += times;
+            before > place
+        });
+        found.map_or(f64::NAN, |(value, _)| *value)
+    };
+    (at(cut), at(last - cut))
 }
 
 #[cfg(test)]
@@ -58,10 +109,12 @@ mod tests {
 
     #[test]
     fn tails_cut_alike_at_both_ends() {
-        let xs: Vec<f64> = (0..100).map(f64::from).collect();
+        let xs: Vec<(f64, usize)> = (0..100).map(|x| (f64::from(x), 1)).collect();
         assert_eq!(tails(&xs, 0.9), (5.0, 94.0));
         assert_eq!(tails(&xs, 1.0), (0.0, 99.0));
-        assert_eq!(tails(&[4.0], 0.5), (4.0, 4.0));
+        assert_eq!(tails(&[(4.0, 1)], 0.5), (4.0, 4.0));
+        assert_eq!(tails(&[(1.0, 4), (2.0, 92), (3.0, 4)], 0.9), (2.0, 2.0));
+        assert_eq!(tails(&[(1.0, 6), (2.0, 88), (3.0, 6)], 0.9), (1.0, 3.0));
     }
 
     /// The bootstrap distribution of an odd sample's median is known: P(median* <= x(k)) =
@@ -73,6 +126,14 @@ mod tests {
         for seed in 0..5 {
             assert_eq!(median_percentiles(&xs, 0.95, seed), (3.0, 9.0));
         }
+    }
+
+    #[test]
+    fn the_middle_of_a_counted_sample() {
+        assert_eq!(middle(&[1, 1, 1, 1]), (1, 2));
+        assert_eq!(middle(&[0, 2, 2, 0]), (1, 2));
+        assert_eq!(middle(&[3, 0, 0, 1]), (0, 0));
+        assert_eq!(middle(&[0, 1, 4, 0, 0]), (2, 2));
     }
 
     #[test]
