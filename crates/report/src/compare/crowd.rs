@@ -13,8 +13,8 @@ use crate::run::{Run, Trial};
 use crate::series::resource_seconds;
 
 /// From so large a share of the machine's CPU on, a trial is left out: all of it taken from the one CPU of a proxy on a machine
-/// of two is 10 % of that. Of what 80 trials of one product lost to compilers beside them on such a machine, all was lost
-/// above this share.
+/// of two is 10 % of that. In 300 trials of one product beside compilers on such a machine it carried 63,000 requests/s below
+/// half of this share, 57,000 up to it, 39,000 from four times of it on, and 29,000 from eight times of it on (medians).
 pub(super) const MOST: f64 = 0.05;
 
 /// Ends of rows and windows are read from different clocks.
