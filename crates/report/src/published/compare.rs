@@ -101,6 +101,13 @@ impl Comparison {
         }
     }
 
+    /// Whether our interval excludes that two rows stand the other way round, or alike.
+    pub fn is_sure(&self, profile: usize, (a, b): (usize, usize)) -> bool {
+        let blocks = |row: usize| self.rows.get(row)?.ours.get(profile)?.as_ref().map(|own| &own.by_block);
+        let ratio = blocks(a).zip(blocks(b)).and_then(|(a, b)| paired_ratio(a, b, LEVEL, SEED));
+        ratio.is_some_and(|ratio| ratio.n > 1 && (ratio.low > 1.0 || ratio.high < 1.0))
+    }
+
     fn ranked(&self, row: usize, profile: usize) -> Option<f64> {
         let row = &self.rows[row];
         let own = row.ours.get(profile)?.as_ref()?;

@@ -101,7 +101,10 @@ pub(super) fn agreement(ours: &Ours<'_>, comparisons: &[Comparison]) -> Vec<Stri
     for compared in super::quantity::COMPARED {
         let own: Vec<&Comparison> = comparisons.iter().filter(|c| c.compared == compared).collect();
         for (profile, name) in ours.profiles.iter().enumerate() {
-            let all: Vec<_> = own.iter().map(|c| c.agreement(profile)).filter(|a| a.pairs > 0).collect();
+            let all: Vec<_> = own.iter().map(|c| (c, c.agreement(profile))).filter(|(_, a)| a.pairs > 0).collect();
+            let unsure: usize =
+                all.iter().map(|(c, a)| a.opposite.iter().filter(|places| !c.is_sure(profile, **places)).count()).sum();
+            let all: Vec<_> = all.into_iter().map(|(_, agreement)| agreement).collect();
             let pairs: usize = all.iter().map(|agreement| agreement.pairs).sum();
             let opposite: usize = all.iter().map(|agreement| agreement.opposite.len()).sum();
             let Some(tau) = pooled(pairs, opposite) else { continue };
@@ -112,14 +115,27 @@ pub(super) fn agreement(ours: &Ours<'_>, comparisons: &[Comparison]) -> Vec<Stri
                 (n, false) => format!("{n} cases"),
             };
             sentences.push(format!(
-                "{}, {name}: {} of {pairs} pairs of products in {cases} stand in the published order (Kendall's tau {}).",
+                "{}, {name}: {} of {pairs} pairs of products in {cases} stand in the published order (Kendall's tau {}){}.",
                 compared.heading,
                 pairs - opposite,
-                short(tau)
+                short(tau),
+                others(opposite, unsure)
             ));
         }
     }
     sentences
+}
+
+/// What the pairs that stand otherwise are worth.
+fn others(opposite: usize, unsure: usize) -> String {
+    match (opposite, unsure) {
+        (0, _) => String::new(),
+        (1, 1) => "; of the other one our interval does not exclude it".to_string(),
+        (1, _) => "; of the other one our interval excludes it".to_string(),
+        (n, 0) => format!("; of the other {n} our intervals exclude it"),
+        (n, unsure) if n == unsure => format!("; of the other {n} our intervals do not exclude it"),
+        (n, unsure) => format!("; of {unsure} of the other {n} our intervals do not exclude it"),
+    }
 }
 
 /// Kendall's tau over the pairs within all cases together: products of different cases are no pair.

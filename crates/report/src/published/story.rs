@@ -186,9 +186,9 @@ pub(super) fn document(ours: &Ours<'_>, source: &Source, comparisons: &[Comparis
             nice = nice.or(facts.nice);
         }
         if !as_offered.is_empty() {
-            let (rates, are) = if as_offered.len() == 1 { ("rate", "is") } else { ("rates", "are") };
+            let rates = if as_offered.len() == 1 { "rate" } else { "rates" };
             sentences.push(format!(
-                "{title}: the published {rates} of {} {are} what was asked for, and say nothing of what it carries.",
+                "{title}: what was asked for, and nothing of what it carries, is said by the published {rates} of {}.",
                 list(&as_offered)
             ));
         }
