@@ -40,7 +40,7 @@ fn a_shortened_quick_measures_real_products() {
     assert_eq!(csv_rows(&out).len(), expected);
     for (folder, m) in &measured {
         let at = folder.display();
-        assert_eq!(m["schema"], 2, "{at}");
+        assert_eq!(m["schema"], 3, "{at}");
         assert!(m["error"].is_null(), "{at}: {}", m["error"]);
         assert!(m["load"]["rate"].as_f64().expect("a rate") > 10.0, "{at}");
         assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
