@@ -1,0 +1,310 @@
+//! The suites that repeat published benchmarks: that nothing of the originals is missing in them and every number is the
+//! published one, and that each can be carried out with what a machine has.
+//!
+//! The numbers come from `suites/published/<suite>.csv`: a condition there is what the suite has to ask at full scale. A
+//! condition of a kind that this test does not know fails it, so that none goes unchecked.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::{measurements, nothing_left, run, run_within, scratch, weir};
+use weir_lab::catalogue::Catalogue;
+use weir_model::suite::{KeyType, Load, LoadKind, RateSpec, Scale, Series, Suite, Workload, table_rate};
+
+const SUITES: [&str; 4] = ["monolake", "easegress", "spring-cloud-gateway", "loggly"];
+
+/// Products that are had everywhere: from the system's packages and from wheels.
+const HAD: [&str; 6] = ["direct", "nginx", "haproxy", "caddy", "envoy", "traefik"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn catalogue() -> Catalogue {
+    let mut catalogue = Catalogue::new(Default::default(), Default::default()).expect("empty is valid");
+    catalogue.overlay(&root()).expect("products and suites of the repository are valid");
+    catalogue
+}
+
+/// One row of a file of published figures.
+#[derive(Debug)]
+struct Published {
+    case: String,
+    product: String,
+    variant: String,
+    kind: String,
+    metric: String,
+    value: String,
+}
+
+fn published(suite: &str) -> Vec<Published> {
+    let path = root().join(format!("suites/published/{suite}.csv"));
+    let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let head = reader.headers().expect("a head").clone();
+    let rows = reader.records().map(|record| {
+        let record = record.expect("a row");
+        let cell = |name: &str| {
+            let at = head.iter().position(|own| own == name).unwrap_or_else(|| panic!("no column {name}"));
+            record[at].to_owned()
+        };
+        Published {
+            case: cell("case"),
+            product: cell("product"),
+            variant: cell("variant"),
+            kind: cell("kind"),
+            metric: cell("metric"),
+            value: cell("value"),
+        }
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_published_result_has_its_case() {
+    let catalogue = catalogue();
+    for name in SUITES {
+        let suite = catalogue.suite(name).expect("valid");
+        let as_published = format!("as-published-{name}");
+        let mut seen = 0;
+        for row in published(name).iter().filter(|row| row.kind == "result") {
+            let workload = suite.workload(&row.case).unwrap_or_else(|| panic!("{name} lacks the case of {row:?}"));
+            let profiles = match row.product.as_str() {
+                "direct" => vec!["tuned"],
+                // What a product answers itself says nothing of it as a proxy, and is asked as published alone.
+                _ if workload.by_product => vec![as_published.as_str()],
+                // `top` and the like are of the whole machine.
+                "" => continue,
+                _ => vec![as_published.as_str(), "tuned"],
+            };
+            for profile in profiles {
+                let listed = suite.entries.iter().any(|e| e.product == row.product && e.profile == profile);
+                let asked = workload.asks(&row.product, profile);
+                assert!(listed && asked, "{name} does not run {}:{profile} for {row:?}", row.product);
+            }
+            seen += 1;
+        }
+        assert!(seen > 50, "{name}: only {seen} results were looked at");
+    }
+}
+
+#[test]
+fn every_published_condition_is_asked_at_full_scale() {
+    let catalogue = catalogue();
+    for name in SUITES {
+        let (suite, _) = catalogue.suite(name).expect("valid").at_scale(Scale::Full);
+        for row in published(name).iter().filter(|row| row.kind == "condition") {
+            if let Err(why) = is_asked(&suite, &catalogue, row) {
+                panic!("{name}: {why}: {row:?}");
+            }
+        }
+    }
+}
+
+/// Whether the suite asks for what a condition says.
+fn is_asked(suite: &Suite, catalogue: &Catalogue, row: &Published) -> Result<(), String> {
+    let number: f64 = row.value.parse().map_err(|e| format!("no number: {e}"))?;
+    let same = |what: &str, own: f64| match own == number {
+        true => Ok(()),
+        false => Err(format!("{what} is {own}, and {number} was published")),
+    };
+    match row.metric.as_str() {
+        // What the machines were, which a suite cannot ask for, and threads, of which weir's client has one a CPU.
+        "memory" | "client-threads" => Ok(()),
+        "cores" if row.variant == "16c" => {
+            same("least_cores", f64::from(load_of(suite, row)?.least_cores.unwrap_or_default()))
+        }
+        "cores" => Ok(()),
+        "rsa-key" if suite.tls.key == KeyType::Rsa2048 => same("the key", 2048.0),
+        "connections" => same("connections", f64::from(load_of(suite, row)?.connections)),
+        "duration" | "time-limit" => same("duration", load_of(suite, row)?.duration.as_secs_f64()),
+        "requests" => match load_of(suite, row)?.kind {
+            LoadKind::Count { requests } => same("requests", requests as f64),
+            ref other => Err(format!("the load is {other:?}")),
+        },
+        "rate-offered" => match &load_of(suite, row)?.kind {
+            LoadKind::Open { rate: RateSpec::Table(table), .. } => {
+                same("the rate", table_rate(table, &row.case, &row.product).unwrap_or_default())
+            }
+            other => Err(format!("the load is {other:?}")),
+        },
+        "payload" => same("the answer's size", workload_of(suite, row)?.expect.size.unwrap_or_default() as f64),
+        "request-body" => same("the body's size", workload_of(suite, row)?.request.body.len() as f64),
+        "nginx-worker-connections" => in_template(suite, catalogue, row, &format!("worker_connections {};", row.value)),
+        "max-connections" => in_template(suite, catalogue, row, &format!("maxConnections: {}", row.value)),
+        _ => Err("nobody looks at this condition".to_owned()),
+    }
+}
+
+fn workload_of<'a>(suite: &'a Suite, row: &Published) -> Result<&'a Workload, String> {
+    suite.workload(&row.case).ok_or_else(|| "no such workload".to_owned())
+}
+
+/// The load that repeats the published one.
+fn load_of<'a>(suite: &'a Suite, row: &Published) -> Result<&'a Load, String> {
+    let own = suite.workload(&row.case).and_then(|workload| workload.loads.as_ref());
+    let name = match (own.map(Vec::as_slice), row.variant.as_str()) {
+        (Some([one]), _) => one.as_str(),
+        (Some(_), _) => return Err("a workload of several loads".to_owned()),
+        (None, "16c") => "published-16c",
+        (None, variant) if variant.starts_with("round ") => "rounds",
+        (None, _) => "published",
+    };
+    suite.load(name).ok_or_else(|| format!("at full scale there is no load {name}"))
+}
+
+fn in_template(suite: &Suite, catalogue: &Catalogue, row: &Published, setting: &str) -> Result<(), String> {
+    let product = catalogue.products().get(&row.product).ok_or("no such product")?;
+    let prefix = format!("as-published-{}", suite.name);
+    let mut templates = product.templates.iter().filter(|(name, _)| name.starts_with(&prefix));
+    match templates.any(|(_, text)| text.contains(setting)) {
+        true => Ok(()),
+        false => Err(format!("no template {prefix}… has {setting:?}")),
+    }
+}
+
+/// As many rounds as the longest published curve has.
+#[test]
+fn gateways_are_measured_as_often_as_published() {
+    let suite = catalogue().suite("spring-cloud-gateway").expect("valid");
+    let round = |row: &Published| row.variant.strip_prefix("round ").and_then(|nth| nth.parse::<u32>().ok());
+    let most = published("spring-cloud-gateway").iter().filter_map(round).max().expect("rounds");
+    assert_eq!(suite.load("rounds").map(|load| &load.series), Some(&Series::Rounds(most)));
+}
+
+/// The check is one: a number that is another one, and a condition that nobody knows, are seen.
+#[test]
+fn a_wrong_number_would_be_seen() {
+    let catalogue = catalogue();
+    let (mut suite, _) = catalogue.suite("loggly").expect("valid").at_scale(Scale::Full);
+    let rows = published("loggly");
+    let row = rows.iter().find(|row| row.metric == "connections").expect("there");
+    assert_eq!(is_asked(&suite, &catalogue, row), Ok(()));
+    suite.loads[0].connections = 251;
+    assert!(is_asked(&suite, &catalogue, row).is_err_and(|why| why.contains("251")));
+    let other = Published { metric: "colour".to_owned(), ..published("loggly").remove(0) };
+    assert!(is_asked(&suite, &catalogue, &other).is_err());
+}
+
+/// Each suite in seconds, with the products that are had everywhere. What is not had is left out and said.
+#[test]
+fn each_suite_can_be_carried_out() {
+    for name in SUITES.into_iter().chain(["curves"]) {
+        let scratch = scratch();
+        let out = scratch.path().join("run");
+        let suite = catalogue().suite(name).expect("valid");
+        let products: Vec<&str> =
+            HAD.into_iter().filter(|had| suite.entries.iter().any(|entry| entry.product == *had)).collect();
+        let only = format!("product={}", products.join(","));
+        let mut args = vec!["run", name, "--scale", "smoke", "--yes", "--quiet", "--json", "--only", &only];
+        // Every workload and load once: the profiles differ in what the products do, and not in what weir does.
+        let profile = format!("as-published-{name}");
+        if name != "curves" {
+            args.extend(["--profile", &profile]);
+        }
+        args.extend(["--out", out.to_str().expect("UTF-8")]);
+        let ended = match products.as_slice() {
+            // The gateways are none of these, so that no product has the published profile.
+            ["direct"] => {
+                run(&args.iter().copied().filter(|arg| *arg != "--profile" && *arg != profile).collect::<Vec<_>>())
+            }
+            _ => run_within(&mut weir(&args), Duration::from_secs(180)),
+        };
+        ended.expect(0);
+        nothing_left(&out, Duration::from_secs(2));
+        let (scaled, _) = suite.at_scale(Scale::Smoke);
+        let measured = measurements(&out);
+        assert!(!measured.is_empty(), "{name}");
+        for (folder, m) in &measured {
+            assert!(m["error"].is_null(), "{}: {}", folder.display(), m["error"]);
+            let load = scaled.load(m["case"]["load"].as_str().expect("a name")).expect("of the suite");
+            let points = m["points"].as_array().map_or(0, Vec::len);
+            let expected = if load.series == Series::Once { 0 } else { load.series.points() as usize };
+            assert_eq!(points, expected, "{}", folder.display());
+            if let LoadKind::Count { requests } = load.kind {
+                assert_eq!(m["load"]["total"]["sent"], requests, "{}", folder.display());
+            }
+        }
+    }
+}
+
+/// A suite whose product nobody can get runs its others, and says so; asked to be strict, or for that product by name, it
+/// runs nothing.
+#[test]
+fn what_a_machine_lacks_of_a_suite_is_left_out_and_said() {
+    let scratch = scratch();
+    let (library, out) = (scratch.path().join("library"), scratch.path().join("run"));
+    std::fs::create_dir_all(library.join("products/lacking")).expect("made");
+    std::fs::create_dir_all(library.join("suites")).expect("made");
+    std::fs::write(
+        library.join("products/lacking/product.toml"),
+        "[product]\ntitle = \"Lacking\"\nabout = \"x\"\nhome = \"https://example.com/\"\nspeaks = [\"http/1.1\"]\n[[install]]\n\
+         method = \"own\"\nwhere = \"https://example.com/\"\nabout = \"x\"\n[version]\ncommand = [\"{{ binary }}\"]\n\
+         pattern = '(x)'\n[process]\ncommand = [\"{{ binary }}\"]\n[profile.tuned]\nabout = \"x\"\n",
+    )
+    .expect("written");
+    std::fs::write(
+        library.join("suites/small.toml"),
+        "[suite]\ntitle = \"t\"\nquestion = \"q?\"\nblocks = 1\nproducts = [\"direct\", \"lacking\"]\nprofile = \"tuned\"\n\
+         [[workload]]\nname = \"tiny\"\npath = \"/bytes/128\"\n[[load]]\nname = \"capacity\"\nkind = \"closed\"\n\
+         connections = 2\nwarmup = \"100ms\"\nduration = \"200ms\"\n",
+    )
+    .expect("written");
+    let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    let with = |more: &[&str]| run(&[&["run", "small", "--library", library, "--out", out_text], more].concat());
+    for more in [["--strict", "--quiet"], ["--products", "direct,lacking"]] {
+        let ended = with(&more);
+        assert!(ended.expect(3).contains("lacking is not installed"), "{}", ended.stderr);
+        assert!(!out.exists(), "nothing was started");
+    }
+    let ended = with(&[]);
+    assert!(ended.expect(0).contains("left out: lacking is not installed"), "{}", ended.stderr);
+    assert_eq!(measurements(&out).len(), 1);
+    let shown = run(&["suites", "show", "small", "--library", library]);
+    shown.expect(0);
+    assert!(shown.stdout.contains("left out here\n  lacking is not installed"), "{}", shown.stdout);
+}
+
+/// A budget shortens a run, says by what, and is refused before anything starts where it cannot be kept.
+#[test]
+fn a_budget_is_kept_or_refused() {
+    let dry = |more: &[&str]| {
+        let base = ["run", "loggly", "--products", "direct", "--dry-run", "--seed", "1"];
+        run(&[&base, more].concat())
+    };
+    let whole = dry(&["--scale", "full", "--json"]);
+    whole.expect(0);
+    let seconds = |ended: &common::Ended| ended.json()["seconds"].as_f64().expect("seconds");
+    assert!(seconds(&whole) > 100.0, "{}", seconds(&whole));
+    let short = dry(&["--budget", "20s", "--json"]);
+    short.expect(0);
+    assert!(seconds(&short) <= 20.0, "{}", seconds(&short));
+    let told = dry(&["--budget", "20s"]);
+    assert!(told.stdout.contains("measured window of capacity: "), "{}", told.stdout);
+    assert!(told.stdout.contains("s instead of 15s"), "{}", told.stdout);
+    let refused = dry(&["--budget", "1s"]);
+    let said = refused.expect(2);
+    assert!(said.contains("--budget: loggly cannot be carried out in 1s") && said.contains("--only"), "{said}");
+    assert!(dry(&["--budget", "20m", "--scale", "full"]).expect(2).contains("--budget: --scale full"));
+}
+
+/// An objective replaces the suite's loads, unless some of those are asked for by name.
+#[test]
+fn an_objective_is_asked_of_every_selected_workload() {
+    let loads = |more: &[&str]| -> Vec<String> {
+        let base = ["run", "monolake", "--products", "direct", "--dry-run", "--json", "--seed", "1", "--only"];
+        let ended = run(&[&base, ["payload=tiny", "--objective", "p99<5ms, errors<0.1%"].as_slice(), more].concat());
+        ended.expect(0);
+        let json = ended.json();
+        let trials = json["trials"].as_array().expect("trials").iter();
+        trials.map(|trial| trial["case"]["load"].as_str().expect("a name").to_owned()).collect()
+    };
+    let alone = loads(&["--blocks", "1"]);
+    assert_eq!(alone, ["objective", "objective"], "over HTTP and over HTTPS");
+    let beside = loads(&["--blocks", "1", "--only", "load=capacity"]);
+    assert_eq!(beside.iter().filter(|load| *load == "capacity").count(), 2, "{beside:?}");
+    assert_eq!(beside.len(), 4, "{beside:?}");
+    let wrong = run(&["run", "quick", "--objective", "p98<5ms", "--dry-run"]);
+    assert!(wrong.expect(2).contains("--objective"), "{}", wrong.stderr);
+}
