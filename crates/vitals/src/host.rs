@@ -4,6 +4,11 @@
 //! counters and never by listing them: reading `/proc/net/tcp` with 100,000 sockets takes the CPU for tens of
 //! milliseconds, in the middle of what is measured. So there are two states, established (with CLOSE_WAIT, as
 //! `CurrEstab` has it) and TIME_WAIT, and not eleven.
+//!
+//! For the same reason connections are not told apart by port. Asking for the established sockets of one port (sock_diag(7),
+//! with a filter in the kernel) took 0.9 ms of CPU on a machine with 262,144 buckets and hardly a socket, 3.6 ms with 18,000
+//! sockets of which none matched, and 12 ms where 9,000 did: the kernel walks all buckets for every question. What a role's
+//! connections are shows in its descriptors.
 
 use crate::kept::{Kept, Reader};
 use crate::parse::host::{CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, pressure_some_us, time_wait};
