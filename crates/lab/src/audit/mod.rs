@@ -96,10 +96,9 @@ impl Evidence<'_> {
     }
 
     /// Requests that were in flight in the mean (Little's law: Little 1961, "A proof for the queuing formula L = lambda W",
-    /// Operations Research 9).
+    /// Operations Research 9), by what was answered within the window: what was due in it may have been sent long after.
     pub fn mean_in_flight(&self) -> f64 {
-        let load = self.load;
-        if load.window_s > 0.0 { load.window.sent as f64 / load.window_s * load.service.mean_us / 1e6 } else { 0.0 }
+        self.load.rate * self.load.service.mean_us / 1e6
     }
 
     /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
