@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use weir_model::filter::Filter;
+use weir_report::Shown;
+
 use crate::exit::{Done, Exit, Failure};
 
 /// Flags of `weir report`.
@@ -9,10 +12,25 @@ use crate::exit::{Done, Exit, Failure};
 #[command(after_help = "\
 Examples:
   weir report runs/20260102-101500-quick
-  weir report runs/20260102-101500-quick --json | jq '.tables[0].rows[0]'")]
+  A part of it, with ranks and means of that part:
+    weir report runs/20260102-101500-quick --products nginx,haproxy --only workload=tiny
+  Who carries most?
+    weir report runs/20260102-101500-quick --json | jq '.overall.rows[0]'
+
+The report is report/report.html in the run's folder, beside report.md for a README
+and the pictures; it replaces the one that was there. docs/report.md explains it.")]
 pub struct Args {
     /// The run's folder; it need not be finished.
     run: PathBuf,
+    /// Only these products, name or name:profile, and the direct path.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    products: Vec<String>,
+    /// Only these profiles (configurations).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    profile: Vec<String>,
+    /// Only cases that match: product=, profile=, workload= or load=, with a comma between values. May be repeated.
+    #[arg(long, value_name = "KEY=VALUES")]
+    only: Vec<String>,
     /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
@@ -20,9 +38,12 @@ pub struct Args {
 
 /// Runs it.
 pub fn main(args: &Args) -> Done {
+    let only = args.only.iter().map(|text| Filter::parse(text)).collect::<Result<_, _>>().map_err(Failure::input)?;
+    let shown = Shown { products: args.products.clone(), profiles: args.profile.clone(), only };
     let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
+    let run = shown.of(run).map_err(Failure::input)?;
     let summary = weir_report::summary(&run);
-    let made = weir_report::make(&args.run, &weir_report::Options::default()).map_err(Failure::missing)?;
+    let made = weir_report::make_of(&run, &weir_report::Options::default()).map_err(Failure::missing)?;
     if args.json {
         super::print_json(&summary)?;
     } else {
