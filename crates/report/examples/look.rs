@@ -2,7 +2,6 @@
 //! writes the first screen and the whole page, light and dark, on a narrow screen, and as it prints.
 
 #[path = "../tests/common/webdriver.rs"]
-#[allow(dead_code)]
 mod webdriver;
 
 use std::path::{Path, PathBuf};

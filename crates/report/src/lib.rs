@@ -23,14 +23,16 @@ pub mod published;
 pub mod run;
 mod series;
 pub mod shaped;
+mod shown;
 pub mod summary;
 mod summary_csv;
 pub mod tables;
 mod terminal;
 
 pub use error::ReportError;
-pub use make::{Made, Options, make};
+pub use make::{Made, Options, make, make_of};
 pub use plan::{Arrival, Plan, PlannedLoad, PlannedWorkload};
 pub use run::{Run, load_run};
+pub use shown::Shown;
 pub use summary::{Summary, summary};
 pub use terminal::text_tables;

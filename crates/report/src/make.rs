@@ -11,8 +11,8 @@ use crate::charts::{self, SectionCharts};
 use crate::error::ReportError;
 use crate::page::{self, Drawing};
 use crate::published::{Published, published};
-use crate::run::load_run;
-use crate::summary::summary;
+use crate::run::{Broken, Run, load_run};
+use crate::summary::{Summary, summary};
 use crate::{markdown, summary_csv};
 
 /// Name of the report's folder in a run.
@@ -51,22 +51,28 @@ pub struct Made {
 /// When the folder is no run or no trial has ended, when the disk says no, or when drawing fails, which is a defect of
 /// weir. Then an older report stands as it was.
 pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
-    let loaded = load_run(run)?;
-    let mut summary = summary(&loaded);
-    let mut broken = Vec::new();
-    let sections = summary.sections.iter();
-    let mut drawn: Vec<SectionCharts> =
-        sections.map(|section| charts::of_section(&loaded, section, &mut broken)).collect();
-    let published = published(&loaded, &summary, &mut broken);
+    make_of(&load_run(run)?, options)
+}
+
+/// Makes the report of a run that was loaded, or of a part of it.
+///
+/// # Errors
+///
+/// As [`make`].
+pub fn make_of(loaded: &Run, options: &Options) -> Result<Made, ReportError> {
+    let run = loaded.folder.as_path();
+    let mut summary = summary(loaded);
+    let (mut drawn, mut broken) = draw_sections(loaded, &summary);
+    let published = published(loaded, &summary, &mut broken);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
     summary.broken.append(&mut broken);
-    let overview = charts::overview(&loaded, &summary);
+    let overview = charts::overview(loaded, &summary);
     if let ([only], Some(_)) = (drawn.as_mut_slice(), &overview) {
         // The one section's first picture is the first screen's; twice on a page would be once too often.
         only.main.drain(..only.main.len().min(1));
     }
     let drawing = Drawing {
-        run: &loaded,
+        run: loaded,
         summary: &summary,
         overview: overview.as_ref(),
         sections: summary.sections.iter().zip(&drawn).collect(),
@@ -91,6 +97,41 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
         charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
         summary_csv: folder.join("summary.csv"),
     })
+}
+
+/// The charts of all sections, and the files that could not be read. Most of the time goes into the histograms of every
+/// trial, and sections have nothing to do with each other.
+fn draw_sections(run: &Run, summary: &Summary) -> (Vec<SectionCharts>, Vec<Broken>) {
+    let drawn = in_parallel(&summary.sections, |section| {
+        let mut broken = Vec::new();
+        let charts = charts::of_section(run, section, &mut broken);
+        (charts, broken)
+    });
+    let (charts, broken): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+    (charts, broken.into_iter().flatten().collect())
+}
+
+/// What `work` makes of each item, in their order, on as many threads as there are CPUs.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(place) else { break };
+                    let made = work(item);
+                    // A poisoned lock means that another thread panicked, which ends the scope anyway.
+                    done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((place, made));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// A folder that vanishes unless it is renamed.
@@ -134,25 +175,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
 fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
     fs::create_dir(&folder).map_err(|error| ReportError::io(&folder, "make", error))?;
-    let next = AtomicUsize::new(0);
-    let failure: Mutex<Option<ReportError>> = Mutex::new(None);
     // Rasterising is what takes time; the charts have nothing to do with each other.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(charts.len());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(chart) = charts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = write_chart(chart, &folder, options) {
-                        // A poisoned lock only means that another thread failed too.
-                        *failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
-                    }
-                }
-            });
-        }
-    });
-    if let Some(error) = failure.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
-        return Err(error);
-    }
+    in_parallel(charts, |chart| write_chart(chart, &folder, options)).into_iter().collect::<Result<(), _>>()?;
     let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
     Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())
 }

@@ -7,6 +7,9 @@ use crate::page::Drawing;
 use crate::tables::markdown::{draw as table, escape};
 use crate::tables::{self, Table};
 
+/// More sections than this have one picture each.
+const FEW_SECTIONS: usize = 6;
+
 /// The whole file. Pictures are linked relatively, so it works where it lies beside `charts/`.
 pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
     let summary = drawing.summary;
@@ -21,19 +24,32 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
     if !summary.remarks.is_empty() {
         text.push('\n');
     }
+    if let Some(overall) = tables::overall(summary) {
+        let _ = writeln!(text, "{}\n", escape(&overall.title));
+        text.push_str(&table(&overall));
+        text.push('\n');
+    }
     if let Some(chart) = drawing.overview {
         picture(&mut text, chart);
     }
     if summary.sections.len() > 1 {
-        heading(&mut text, 2, &tables::matrix(summary).title);
-        text.push_str(&table(&tables::matrix(summary)));
+        let matrix = tables::matrix(summary);
+        heading(&mut text, 2, &matrix.title);
+        text.push_str(&table(&matrix));
         text.push('\n');
     }
+    // Of many sections one picture each: who wants the others has the page.
+    let pictures = if summary.sections.len() > FEW_SECTIONS { 1 } else { usize::MAX };
     for (section, charts) in &drawing.sections {
         heading(&mut text, 2, &section.heading());
         text.push_str(&table(&tables::ranking(section)));
         text.push('\n');
-        for chart in &charts.main {
+        for side_by_side in tables::side_by_side(section) {
+            let _ = writeln!(text, "{}\n", escape(&side_by_side.title));
+            text.push_str(&table(&side_by_side));
+            text.push('\n');
+        }
+        for chart in charts.main.iter().take(pictures) {
             picture(&mut text, chart);
         }
     }

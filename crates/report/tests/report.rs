@@ -58,7 +58,8 @@ fn texts_are_the_reviewed_ones() {
     golden("terminal-120.txt", &text_tables(&summary, 120, false));
     golden("terminal-80.txt", &text_tables(&summary, 80, false));
     golden("ranking.html", &tables::html::draw(&tables::ranking(&summary.sections[0])).unwrap());
-    golden("overview.html", &tables::html::draw(&tables::overview(&summary)).unwrap());
+    golden("overall.html", &tables::html::draw(&tables::overall(&summary).unwrap()).unwrap());
+    golden("matrix.html", &tables::html::draw(&tables::matrix(&summary)).unwrap());
     golden("findings.html", &tables::html::draw(&tables::findings(&summary.findings)).unwrap());
     let json = serde_json::to_string_pretty(&summary.sections[0].rows[0]).unwrap();
     golden("row.json", &format!("{json}\n"));
@@ -87,6 +88,134 @@ fn names(folder: &Path) -> Vec<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// A run of series, a search and a fixed number of requests.
+static CURVES: LazyLock<PathBuf> = LazyLock::new(|| {
+    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/2026-01-02T03-04-05-curves");
+    let _ = fs::remove_dir_all(&run);
+    common::write_curves(&run);
+    run
+});
+
+#[test]
+fn series_and_searches_read_as_reviewed() {
+    let run = load_run(&CURVES).unwrap();
+    assert_eq!(run.broken, []);
+    let summary = summary(&run);
+    golden("curves-120.txt", &text_tables(&summary, 120, false));
+    let section = |load: &str| summary.sections.iter().find(|section| section.load == load).unwrap();
+    let mut text = String::new();
+    for load in ["rates", "connections", "rounds"] {
+        for table in tables::side_by_side(section(load)) {
+            text.push_str(&format!("{}\n\n{}\n", table.title, tables::markdown::draw(&table)));
+        }
+    }
+    for table in [tables::cost(section("rates")).unwrap(), tables::cost(section("capacity")).unwrap()] {
+        text.push_str(&format!("{}\n\n{}\n", table.title, tables::markdown::draw(&table)));
+    }
+    golden("curves.md", &text);
+}
+
+#[test]
+fn a_series_is_not_its_last_window() {
+    let summary = summary(&load_run(&CURVES).unwrap());
+    let row = |load: &str, product: &str, profile: &str| {
+        let section = summary.sections.iter().find(|section| section.load == load).unwrap();
+        section.rows.iter().find(|row| row.entry.product == product && row.entry.profile == profile).unwrap()
+    };
+    // Past saturation p99 is seconds; what is ranked is the most that was carried.
+    let cedar = row("rates", "cedar", "tuned");
+    assert_eq!(cedar.rate.unwrap().value, 20_000.0);
+    assert!(cedar.points.last().unwrap().p99.unwrap().value > 1_000_000.0);
+    assert_eq!(cedar.knee.map(|knee| cedar.points[knee].offered.unwrap()), Some(15_000.0));
+    // Connections: the best of them, and the knee where more bring little.
+    let alder = row("connections", "alder", "tuned");
+    assert_eq!(alder.points.len(), common::CONNECTIONS.len());
+    assert!((alder.rate.unwrap().value / (30_000.0 * 1_024.0 / 1_036.0) - 1.0).abs() < 1e-9);
+    assert_eq!(alder.points[alder.knee.unwrap()].connections, 64);
+    // Rounds: the one in the middle, neither the cold one nor the last.
+    let rounds = row("rounds", "alder", "tuned");
+    let rate = |place: usize| rounds.points[place].rate.unwrap().value;
+    assert!(rounds.rate.unwrap().value > rate(0) && rounds.rate.unwrap().value < rate(5));
+    // A search has the rate that it found, and says how often that was confirmed.
+    let search = row("under-5ms", "cedar", "tuned");
+    assert_eq!(search.rate.unwrap().value, 18_000.0);
+    let searched = search.search.as_ref().unwrap();
+    assert_eq!((searched.confirmed, searched.of, searched.limits["product"]), (2, 3, 3));
+    // A fixed number of requests takes a time; a product that never kept its level says so.
+    assert!((row("fixed", "cedar", "tuned").total_s.unwrap().value - 0.5).abs() < 1e-9);
+    let warmup = row("capacity", "cedar", "tuned").warmup.unwrap();
+    assert_eq!((warmup.never, warmup.of), (2, 3));
+    assert!(row("rates", "cedar", "tuned").memory.unwrap().proportional);
+    assert!(!row("capacity", "cedar", "tuned").memory.unwrap().proportional);
+}
+
+#[test]
+fn what_products_speak_with_the_origin_comes_from_its_books() {
+    let summary = summary(&load_run(&CURVES).unwrap());
+    let how = summary.sections[0].how.join(" ");
+    assert!(how.contains("with the origin, by its books, Cedar tuned speaks plain HTTP/2; "), "{how}");
+    assert!(how.contains("Alder as-published-trees and Alder tuned speak plain HTTP/1.1."), "{how}");
+}
+
+#[test]
+fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
+    let shown = |products: &[&str], only: &[&str]| weir_report::Shown {
+        products: products.iter().map(|name| (*name).to_string()).collect(),
+        profiles: Vec::new(),
+        only: only.iter().map(|text| weir_model::filter::Filter::parse(text).unwrap()).collect(),
+    };
+    let part = shown(&["cedar", "dogwood"], &["workload=json"]).of(run()).unwrap();
+    let summary = summary(&part);
+    assert_eq!(summary.remarks[0], "A part of the run: products cedar, dogwood; workload json.");
+    assert_eq!(summary.sections.len(), 2);
+    assert!(summary.answer.starts_with("Cedar carries most"), "{}", summary.answer);
+    let section = &summary.sections[0];
+    assert_eq!(section.rows.iter().map(|row| row.rank.unwrap()).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
+    assert_eq!(section.baseline.len(), 1, "the direct path stays, to compare with");
+    assert_eq!((summary.trials, summary.trials_planned), (18, Some(18)));
+    let refused = |shown: weir_report::Shown| shown.of(run()).unwrap_err().to_string();
+    let error = refused(shown(&["ceder"], &[]));
+    assert_eq!(
+        error,
+        "--products: this run has no \"ceder\"\n  would be right: direct, alder, birch, cedar, dogwood, elm"
+    );
+    let error = refused(shown(&[], &["load=fast"]));
+    assert_eq!(error, "--only: this run has no load \"fast\"\n  would be right: max, steady");
+}
+
+#[test]
+fn trials_beyond_the_thousandth_stand_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 3);
+    for (n, name) in [("2", "1000"), ("3", "999")] {
+        let trials = fs::read_dir(folder.path().join("trials")).unwrap().map(|entry| entry.unwrap().path());
+        let found = trials.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(n)).unwrap();
+        let rest = found.file_name().unwrap().to_str().unwrap().split_once('-').unwrap().1.to_string();
+        fs::write(found.join("measurement.json"), "no").unwrap();
+        fs::rename(&found, found.with_file_name(format!("{name}-{rest}"))).unwrap();
+    }
+    let broken: Vec<String> = load_run(folder.path()).unwrap().broken.into_iter().map(|broken| broken.file).collect();
+    assert!(broken[0].starts_with("trials/999-") && broken[1].starts_with("trials/1000-"), "{broken:?}");
+}
+
+#[test]
+fn a_page_of_many_sections_is_built_as_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = common::Size { products: 6, workloads: 8, blocks: 2 };
+    common::write_large(folder.path(), size);
+    let made = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    // What a browser builds at once: everything outside of script elements.
+    let mut at_once = String::new();
+    for (i, part) in page.split("<script").enumerate() {
+        at_once.push_str(if i == 0 { part } else { part.split_once("</script>").map_or("", |(_, rest)| rest) });
+    }
+    let tags = at_once.matches('<').count();
+    // A row of every trial alone would be ten cells each, opened and closed.
+    assert!(tags < 6_000 && size.trials() == 224, "{tags} tags for {} trials", size.trials());
+    assert!(page.contains("data-workload=\"work-8\""), "every section is there");
 }
 
 #[test]
@@ -154,7 +283,7 @@ fn a_run_under_way_has_a_report_that_says_so() {
     fs::create_dir(folder.path().join("trials/8-alder-tuned-plain-steady")).unwrap();
     let summary = summary(&load_run(folder.path()).unwrap());
     assert!(summary.remarks[0].starts_with("The run is not finished: 7 of 72 trials"), "{:?}", summary.remarks);
-    assert!(summary.answer.contains("seen once"), "{}", summary.answer);
+    assert!(summary.answer.contains("Seen once"), "{}", summary.answer);
     assert!(summary.sections[0].how.iter().any(|how| how.contains("One block has no interval")));
     let table = tables::ranking(&summary.sections[0]);
     assert!(table.rows.iter().all(|row| row.cells[3].detail.is_empty()), "one block has no interval to show");

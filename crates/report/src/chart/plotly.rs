@@ -178,9 +178,10 @@ fn end_texts(bars: &Bars, index: usize) -> Box<Scatter<f64, f64>> {
 }
 
 fn add_lines(plot: &mut Plot, lines: &Lines, names: &[&str]) {
+    let stride = stride(lines);
     for series in &lines.series {
         let group = names.iter().position(|name| *name == series.name).unwrap_or_default();
-        plot.add_trace(line_trace(series, lines, group));
+        plot.add_trace(line_trace(series, lines, group, stride));
     }
     let points = || lines.series.iter().flat_map(|line| line.pieces.iter().flatten());
     let (x, y) = (axis(&lines.x, points().map(|p| p.0)), axis(&lines.y, points().map(|p| p.1)));
@@ -196,17 +197,37 @@ fn add_lines(plot: &mut Plot, lines: &Lines, names: &[&str]) {
     plot.set_layout(layout);
 }
 
-fn line_trace(line: &Line, lines: &Lines, group: usize) -> Box<Scatter<f64, Option<f64>>> {
+/// More points than this in one chart are thinned: nobody sees them, and every page would carry them.
+const MOST_POINTS: usize = 6_000;
+
+/// Of so many points in a row one is drawn.
+fn stride(lines: &Lines) -> usize {
+    let all: usize = lines.series.iter().flat_map(|line| &line.pieces).map(Vec::len).sum();
+    all.div_ceil(MOST_POINTS).max(1)
+}
+
+/// Of each `stride` points the highest, so that what went wrong is still seen.
+fn thinned(piece: &[(f64, f64)], stride: usize) -> Vec<(f64, f64)> {
+    let highest = |some: &[(f64, f64)]| some.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
+    piece.chunks(stride).filter_map(highest).collect()
+}
+
+/// Five digits are more than a screen has.
+pub(super) fn short(x: f64) -> f64 {
+    format!("{x:.4e}").parse().unwrap_or(x)
+}
+
+fn line_trace(line: &Line, lines: &Lines, group: usize, stride: usize) -> Box<Scatter<f64, Option<f64>>> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
-    for (i, piece) in line.pieces.iter().enumerate() {
+    for (i, piece) in line.pieces.iter().map(|piece| thinned(piece, stride)).enumerate() {
         // A point without a value is how Plotly is told of a gap.
         if let (true, Some(first)) = (i > 0, piece.first()) {
-            x.push(place(&lines.x, first.0));
+            x.push(short(place(&lines.x, first.0)));
             y.push(None);
         }
-        for point in piece {
-            x.push(place(&lines.x, point.0));
-            y.push(Some(point.1));
+        for point in &piece {
+            x.push(short(place(&lines.x, point.0)));
+            y.push(Some(short(point.1)));
         }
     }
     let dash = match line.dash {
@@ -258,4 +279,18 @@ pub(super) fn layout(x: PlotAxis, y: PlotAxis, height: usize) -> Layout {
 /// Plotly reads a small subset of HTML in texts; what a run says is text. A lone percent sign starts no template.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace("%{", "% {")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thinned_line_keeps_its_peaks() {
+        let piece: Vec<(f64, f64)> =
+            (0..10).map(|i| (f64::from(i), if i == 7 { 50.0 } else { f64::from(i) })).collect();
+        assert_eq!(thinned(&piece, 4), [(3.0, 3.0), (7.0, 50.0), (9.0, 9.0)]);
+        assert_eq!(thinned(&piece, 1), piece);
+        assert_eq!((short(1_234.567_89), short(0.5), short(0.0)), (1_234.6, 0.5, 0.0));
+    }
 }

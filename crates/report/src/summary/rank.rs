@@ -24,8 +24,15 @@ pub(super) struct Place {
 pub(super) fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Place> {
     let estimates: Vec<Estimate> = competitors.iter().map(|competitor| competitor.estimate).collect();
     let order = weir_stats::shared_ranks(&estimates, higher_is_better);
-    let better = |a: usize, b: usize| surely_better(&competitors[a], &competitors[b], higher_is_better);
     let n = competitors.len();
+    // Each pair once: with fifty products there are thousands of them.
+    let mut table = vec![false; n * n];
+    for (a, one) in competitors.iter().enumerate() {
+        for (b, other) in competitors.iter().enumerate() {
+            table[a * n + b] = a != b && surely_better(one, other, higher_is_better);
+        }
+    }
+    let better = |a: usize, b: usize| table[a * n + b];
     let mut places: Vec<Place> = order
         .iter()
         .map(|ranked| Place {

@@ -143,7 +143,7 @@ fn intervals(overall: &Overall) -> String {
     match overall.blocks {
         0 | 1 => "One block has no interval: it cannot say how far the next would be off.".to_string(),
         n => format!(
-            "The small figures are the interval of the median over {n} blocks{}.",
+            "Behind or below a number stands the interval of the median over {n} blocks{}.",
             if n < 6 { ", smallest to largest" } else { " (95 %)" }
         ),
     }

@@ -26,7 +26,7 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) 
     let rows: Vec<&Row> = section.all_rows().filter(|row| !row.points.is_empty()).collect();
     let longest = rows.iter().map(|row| row.points.len()).max().unwrap_or(0);
     let mut columns = vec![place_column(section)];
-    columns.extend(rows.iter().map(|row| Column::number(&row.label, unit.name)));
+    columns.extend(rows.iter().map(|row| Column::number(&row.label, unit.name).with_details()));
     let line = |place: usize| {
         let mut cells = vec![place_cell(section, &rows, place)];
         cells.extend(rows.iter().map(|row| {
@@ -38,7 +38,7 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) 
         }));
         TableRow { kind: RowKind::Plain, cells }
     };
-    let mut notes = vec!["Medians over blocks; the small figures are their intervals.".to_string()];
+    let mut notes = vec!["Medians over blocks with their intervals.".to_string()];
     notes.extend(knee_words(section));
     Table {
         id: format!("{id}-{}", section.slug()),
@@ -150,6 +150,6 @@ pub fn every<'a>(section: &'a Section) -> Table {
         title: format!("Every point: {}", section.heading()),
         columns,
         rows: rows.collect(),
-        notes: vec!["Medians over blocks; the small figures are their intervals.".to_string()],
+        notes: vec!["Medians over blocks with their intervals.".to_string()],
     }
 }

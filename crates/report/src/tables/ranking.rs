@@ -175,7 +175,7 @@ fn cost(section: &Section) -> Vec<Drawn<'_>> {
     ];
     if section.all_rows().any(|row| row.warmup.is_some()) {
         let help = "Until what it carried each second kept its level.";
-        all.push(drawn(Column::number("Warm-up", "s").dispensable(5).help(help), |row, _| {
+        all.push(drawn(Column::number("Warm-up", "s").with_details().dispensable(5).help(help), |row, _| {
             super::cost::warmup_cell(row)
         }));
     }

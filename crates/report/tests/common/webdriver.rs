@@ -16,6 +16,7 @@ pub struct Browser {
     _profile: tempfile::TempDir,
 }
 
+#[allow(dead_code, reason = "each user needs a part of it")]
 impl Browser {
     /// Starts it; panics with what to install when it is missing.
     pub fn start() -> Browser {
@@ -61,6 +62,12 @@ impl Browser {
     /// Opens a file.
     pub fn open(&self, file: &Path) {
         let url = format!("file://{}", file.canonicalize().unwrap().display());
+        self.post("url", &json!({ "url": url }));
+    }
+
+    /// Opens a file at a place in it: what comes after the `#`.
+    pub fn open_at(&self, file: &Path, place: &str) {
+        let url = format!("file://{}#{place}", file.canonicalize().unwrap().display());
         self.post("url", &json!({ "url": url }));
     }
 

@@ -1,0 +1,134 @@
+//! A part of a run, as flags name it: what is left out is left out of tables, ranks, means and pictures alike.
+//! Knows names, nothing of numbers.
+
+use weir_model::InputError;
+use weir_model::filter::{Filter, FilterKey};
+use weir_model::record::CaseId;
+use weir_model::suite::{Entry, EntryPattern};
+
+use crate::run::{BASELINE, Run};
+
+/// What of a run to show; the default is all of it. The direct path, being what products are compared with, is left out only
+/// by a filter that names products and not it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Only these products: `name` or `name:profile`.
+    pub products: Vec<String>,
+    /// Only these profiles.
+    pub profiles: Vec<String>,
+    /// Only cases that all of these let pass.
+    pub only: Vec<Filter>,
+}
+
+impl Shown {
+    /// The part of `run`, which says so.
+    ///
+    /// # Errors
+    /// A name that the run does not have, with those that it has; a part in which there is nothing.
+    pub fn of(&self, mut run: Run) -> Result<Run, InputError> {
+        self.check(&run)?;
+        let before = run.trials.len();
+        run.trials.retain(|trial| self.passes(&trial.measurement.case));
+        let entry_passes = |entry: &Entry| {
+            self.passes_entry(&entry.product, &entry.profile)
+                && self.passes_filters(FilterKey::Product, &entry.product)
+                && (entry.product == BASELINE || self.passes_filters(FilterKey::Profile, &entry.profile))
+        };
+        run.plan.entries.retain(entry_passes);
+        run.plan.workloads.retain(|workload| self.passes_filters(FilterKey::Workload, &workload.name));
+        run.plan.loads.retain(|load| self.passes_filters(FilterKey::Load, &load.name));
+        if let Some(cases) = &mut run.plan.cases {
+            cases.retain(|case| self.passes(case));
+        }
+        if before > 0 && run.trials.is_empty() {
+            return Err(wrong("--products, --profile, --only", "they leave no trial of this run", "fewer of them"));
+        }
+        run.plan.shown = self.words();
+        Ok(run)
+    }
+
+    fn passes(&self, case: &CaseId) -> bool {
+        self.passes_entry(&case.product, &case.profile)
+            && self.passes_filters(FilterKey::Product, &case.product)
+            && (case.product == BASELINE || self.passes_filters(FilterKey::Profile, &case.profile))
+            && self.passes_filters(FilterKey::Workload, &case.workload)
+            && self.passes_filters(FilterKey::Load, &case.load)
+    }
+
+    fn passes_entry(&self, product: &str, profile: &str) -> bool {
+        let named = |text: &String| EntryPattern::of(text).fits(product, profile);
+        product == BASELINE
+            || ((self.products.is_empty() || self.products.iter().any(named))
+                && (self.profiles.is_empty() || self.profiles.iter().any(|own| own == profile)))
+    }
+
+    fn passes_filters(&self, key: FilterKey, name: &str) -> bool {
+        self.only.iter().filter(|filter| filter.key == key).all(|filter| filter.passes(name))
+    }
+
+    /// Every name means something in this run.
+    fn check(&self, run: &Run) -> Result<(), InputError> {
+        let entries = &run.plan.entries;
+        let names = |key: FilterKey| -> Vec<&str> {
+            match key {
+                FilterKey::Product => entries.iter().map(|entry| entry.product.as_str()).collect(),
+                FilterKey::Profile => entries.iter().map(|entry| entry.profile.as_str()).collect(),
+                FilterKey::Workload => run.plan.workloads.iter().map(|workload| workload.name.as_str()).collect(),
+                FilterKey::Load => run.plan.loads.iter().map(|load| load.name.as_str()).collect(),
+            }
+        };
+        for text in &self.products {
+            let pattern = EntryPattern::of(text);
+            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
+                return Err(wrong(
+                    "--products",
+                    &format!("this run has no {text:?}"),
+                    &listed(names(FilterKey::Product)),
+                ));
+            }
+        }
+        for profile in &self.profiles {
+            if !entries.iter().any(|entry| entry.profile == *profile) {
+                let found = format!("this run has no profile {profile:?}");
+                return Err(wrong("--profile", &found, &listed(names(FilterKey::Profile))));
+            }
+        }
+        for filter in &self.only {
+            let there = names(filter.key);
+            let unknown = filter.values.iter().find(|value| !there.iter().any(|name| filter.means(value, name)));
+            if let Some(value) = unknown {
+                let found = format!("this run has no {} {value:?}", filter.key.as_str());
+                return Err(wrong("--only", &found, &listed(there)));
+            }
+        }
+        Ok(())
+    }
+
+    /// "products nginx, haproxy; workload tiny"; empty when all is shown.
+    fn words(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.products.is_empty() {
+            parts.push(format!("products {}", self.products.join(", ")));
+        }
+        if !self.profiles.is_empty() {
+            parts.push(format!("profile {}", self.profiles.join(", ")));
+        }
+        parts.extend(self.only.iter().map(|filter| format!("{} {}", filter.key.as_str(), filter.values.join(", "))));
+        parts.join("; ")
+    }
+}
+
+fn wrong(flag: &str, found: &str, wanted: &str) -> InputError {
+    InputError { source: flag.to_owned(), line: None, key: None, found: found.to_owned(), wanted: wanted.to_owned() }
+}
+
+/// Each name once.
+fn listed(names: Vec<&str>) -> String {
+    let mut unique: Vec<&str> = Vec::new();
+    for name in names {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    unique.join(", ")
+}
