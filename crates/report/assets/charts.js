@@ -11,7 +11,11 @@ const drawPlot = plot => {
   if (plot.dataset.drawn) return;
   plot.dataset.drawn = "true";
   const chart = chartOf(plot);
-  for (const trace of chart.data) if (trace.error_x) trace.error_x.color = colour("--ink");
+  const off = [...plot.closest("figure").querySelectorAll(".toggles button[aria-pressed='false']")].map(toggle => toggle.dataset.series);
+  for (const trace of chart.data) {
+    if (trace.error_x) trace.error_x.color = colour("--ink");
+    if (off.includes(trace.legendgroup)) trace.visible = false;
+  }
   Plotly.newPlot(plot, chart.data, chart.layout, chart.config).then(() => repaint(plot));
 };
 // What the page was made with, reduced to what the reader chose.

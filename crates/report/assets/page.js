@@ -48,7 +48,7 @@ addEventListener("beforeprint", () => {
   document.querySelectorAll(".plot").forEach(plot => {
     if (!plot.offsetParent) return;
     drawPlot(plot);
-    if (plot.data) Plotly.relayout(plot, { ...inks(), width: SHEET, autosize: false });
+    if (plot.data) { Plotly.relayout(plot, { width: SHEET, autosize: false }); repaint(plot); }
   });
 });
 addEventListener("afterprint", () => {

@@ -27,6 +27,13 @@ fn main() {
             whole(&browser, width, &folder, &format!("{name}-{theme}"));
         }
     }
+    // As paper shows it, in pictures and as a file.
+    browser.devtools("Emulation.setDeviceMetricsOverride", &size(720, 900));
+    browser.devtools("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    browser.run("window.dispatchEvent(new Event('beforeprint'))");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    whole(&browser, 720, &folder, "print");
+    browser.run("window.dispatchEvent(new Event('afterprint'))");
     browser.devtools("Emulation.clearDeviceMetricsOverride", &json!({}));
     let printed = browser
         .devtools("Page.printToPDF", &json!({ "printBackground": true, "paperWidth": 8.27, "paperHeight": 11.69 }));

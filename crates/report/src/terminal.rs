@@ -6,6 +6,9 @@ use crate::summary::{Found, Summary};
 use crate::tables::text::{draw, wrap};
 use crate::tables::{self, one_line};
 
+/// Of more sections than this a terminal shows what is over all of them, and each in a line.
+const MOST: usize = 6;
+
 /// Everything, at most `width` characters wide (at least 20).
 pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
     let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
@@ -23,9 +26,13 @@ pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
     for remark in &summary.remarks {
         paragraph(&format!("- {remark}"), "", "");
     }
-    for section in &summary.sections {
+    let several = summary.sections.len() > 1;
+    let rankings = summary.sections.iter().take(if summary.sections.len() > MOST { 0 } else { MOST });
+    let overall = tables::overall(summary).filter(|_| several);
+    let matrix = (summary.sections.len() > MOST).then(|| tables::matrix(summary));
+    for table in overall.into_iter().chain(matrix).chain(rankings.map(tables::ranking)) {
         text.push('\n');
-        text.push_str(&draw(&tables::ranking(section), width, colour));
+        text.push_str(&draw(&table, width, colour));
     }
     let more = [
         (summary.errors.is_empty(), tables::errors(&summary.errors)),

@@ -65,7 +65,10 @@ fn sorting(browser: &Browser) {
     let up = products(browser);
     assert_ne!(up, before);
     assert_eq!(up.first().unwrap(), "Birch Proxy", "by number, not by text: {up:?}");
-    assert_eq!(browser.run("return document.querySelector('#overall-table th:nth-child(6)').ariaSort"), json!("ascending"));
+    assert_eq!(
+        browser.run("return document.querySelector('#overall-table th:nth-child(6)').ariaSort"),
+        json!("ascending")
+    );
     // By keyboard, as a button can be.
     browser.type_into(header, "\u{e007}");
     let down = products(browser);
@@ -134,7 +137,8 @@ fn choosing(browser: &Browser, page: &std::path::Path) {
     let hidden = |id: &str| browser.run(&format!("return document.getElementById('{id}').hidden"));
     assert_eq!((hidden("plain-max"), hidden("json-max")), (Value::Bool(true), Value::Bool(false)));
     browser.wait("the page is at the place that the address names", "return scrollY > 500");
-    let lines = "return [...document.querySelectorAll('#chart-json-max-percentiles .plot .scatterlayer .trace')].length";
+    let lines =
+        "return [...document.querySelectorAll('#chart-json-max-percentiles .plot .scatterlayer .trace')].length";
     browser.run("document.querySelector('#chart-json-max-percentiles').scrollIntoView({behavior: 'instant'})");
     browser.wait("two products and the direct path are drawn", &format!("{lines} === 3"));
     let bars = "return document.querySelectorAll('#chart-json-max-rate .plot .bars .point path').length";
@@ -212,7 +216,9 @@ fn a_page_prints_well() {
          return plots.length > 20 && plots.every(plot => plot.querySelector('svg.main-svg')?.clientWidth === 680)",
     );
     let seen = |selector: &str| {
-        browser.run(&format!("return [...document.querySelectorAll('{selector}')].filter(part => part.offsetParent).length"))
+        browser.run(&format!(
+            "return [...document.querySelectorAll('{selector}')].filter(part => part.offsetParent).length"
+        ))
     };
     for gone in ["button.all", ".toggles button", "#only", "header button", "nav", "details:not([open])", ".filter"] {
         assert_eq!(seen(gone), json!(0), "{gone} is printed");
@@ -224,7 +230,11 @@ fn a_page_prints_well() {
     let breaks = browser.run("return getComputedStyle(document.querySelector('figure.chart')).breakInside");
     assert_eq!(breaks, json!("avoid"));
     browser.run("window.dispatchEvent(new Event('afterprint'))");
-    assert_eq!(browser.run("return document.documentElement.dataset.theme"), json!("dark"), "the reader's theme is back");
+    assert_eq!(
+        browser.run("return document.documentElement.dataset.theme"),
+        json!("dark"),
+        "the reader's theme is back"
+    );
     assert_eq!(browser.console(), Vec::<String>::new(), "the console is not silent");
 }
 

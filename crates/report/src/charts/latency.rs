@@ -111,10 +111,8 @@ pub(super) fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, 
 
 /// The seconds of each window of a trial, with the seconds from the first one's start to its own.
 fn seconds_of(run: &Run, trial: &Trial) -> Result<Vec<(f64, Vec<LoadSecond>)>, String> {
-    if trial.measurement.points.is_empty() {
-        return Ok(vec![(0.0, series::load_seconds(run, trial)?)]);
-    }
-    Ok(windows(trial).into_iter().map(|(offset, load)| (offset, load.series.clone())).collect())
+    let starts = windows(trial).into_iter().map(|(offset, _)| offset);
+    Ok(starts.zip(series::load_seconds(run, trial)?).collect())
 }
 
 /// p50 and p99 of each second, every block.

@@ -6,7 +6,7 @@ use weir_model::suite::Entry;
 use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Chart, Kind, Line, Lines};
+use crate::chart::{Chart, Kind, Line, Lines, Points};
 use crate::number::Unit;
 use crate::run::{Broken, Run, Trial};
 use crate::series;
@@ -78,7 +78,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
                     part: String::new(),
                     colour: look.colour,
                     dash,
-                    pieces: pieces.filter(|piece: &Vec<_>| !piece.is_empty()).collect(),
+                    pieces: pieces.flat_map(|piece: Points| apart(&piece)).collect(),
                 }
             });
             let series: Vec<Line> = lines.filter(|line| !line.pieces.is_empty()).collect();
@@ -87,6 +87,14 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
     }
     charts
 }
+
+/// Pieces without what lay between two windows of a series.
+fn apart(piece: &Points) -> Vec<Points> {
+    piece.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec).collect()
+}
+
+/// Seconds between two rows of one window, at most.
+const LONGEST_STEP: f64 = 2.5;
 
 /// The rows of the measured window, each at the middle of its second, in seconds since the window began.
 fn inside(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<Placed> {

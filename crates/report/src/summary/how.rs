@@ -114,7 +114,7 @@ fn load_words(section: &Section) -> String {
         Series::Connections(_) => " The product was not restarted between the points.",
         Series::Once | Series::Shares(_) => "",
     });
-    if section.saturating {
+    if section.saturating && section.series == Series::Once {
         words.push_str(" That is meant to be more than can be carried: what counts is how much was.");
     }
     words

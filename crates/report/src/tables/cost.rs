@@ -25,7 +25,9 @@ pub fn cost(section: &Section) -> Option<Table> {
         Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave."),
     ];
     if with_warmup {
-        columns.push(Column::number("Warm-up", "s").with_details().help("Until what it carried each second kept its level."));
+        columns.push(
+            Column::number("Warm-up", "s").with_details().help("Until what it carried each second kept its level."),
+        );
     }
     let line = |row: &Row, baseline: bool| {
         let memory = row.memory;

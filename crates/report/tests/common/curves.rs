@@ -87,6 +87,11 @@ pub fn write_curves(run: &Path) {
                 let mut measurement = write_trial(run, number, block, entry, workload, load, &nature);
                 shape(&mut measurement, load, &nature, f64::from(block));
                 let folder = run.join("trials").join(format!("{number}-{}", measurement.case.slug()));
+                for point in 1..measurement.points.len() {
+                    let own = folder.join(format!("point-{point}"));
+                    std::fs::create_dir(&own).unwrap();
+                    std::fs::copy(folder.join("resources.csv"), own.join("resources.csv")).unwrap();
+                }
                 write_json(&folder.join("measurement.json"), &measurement);
             }
         }
