@@ -8,7 +8,12 @@ use crate::summary::{Metric, Overall, OverallRow, Summary};
 /// Each product over all workloads; `None` when nothing may be ranked.
 pub fn overall(summary: &Summary) -> Option<Table> {
     let overall = summary.overall.as_ref()?;
-    let least = overall.all_rows().filter_map(|row| row.p50).map(|e| e.value).fold(f64::INFINITY, f64::min);
+    let least = overall
+        .all_rows()
+        .filter_map(|row| row.p50)
+        .map(|e| e.value)
+        .filter(|us| *us > 0.0)
+        .fold(f64::INFINITY, f64::min);
     let time = Unit::for_time(least);
     let by_rate = overall.ranked_by == Metric::Rate;
     let latency =

@@ -10,10 +10,13 @@ use crate::number::{Unit, count, short};
 use crate::plan::Arrival;
 use crate::summary::{Metric, Row, Section};
 
-/// A column and what stands in it; the flag says that the row is the baseline.
+/// What stands in a column of a row; the flag says that the row is the baseline.
+type Filled<'a> = Box<dyn Fn(&Row, bool) -> Cell + 'a>;
+
+/// A column and what stands in it.
 struct Drawn<'a> {
     column: Column,
-    cell: Box<dyn Fn(&Row, bool) -> Cell + 'a>,
+    cell: Filled<'a>,
 }
 
 fn drawn<'a>(column: Column, cell: impl Fn(&Row, bool) -> Cell + 'a) -> Drawn<'a> {
@@ -29,7 +32,12 @@ const NO_UNIT: Unit = Unit { name: "", size: 1.0 };
 
 /// Of one section: rank, rate, latency, cost, memory, errors.
 pub fn ranking(section: &Section) -> Table {
-    let least = section.all_rows().filter_map(|row| row.p50).map(|e| e.value).fold(f64::INFINITY, f64::min);
+    let least = section
+        .all_rows()
+        .filter_map(|row| row.p50)
+        .map(|e| e.value)
+        .filter(|us| *us > 0.0)
+        .fold(f64::INFINITY, f64::min);
     let time = Unit::for_time(least);
     let mut all = vec![
         drawn(Column::text("Rank").help("The best and the worst rank that the intervals allow."), |row, baseline| {

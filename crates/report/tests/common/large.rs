@@ -26,6 +26,9 @@ impl Size {
     }
 }
 
+/// A trial that was drawn, and its files by name.
+type Pattern = (Measurement, Vec<(&'static str, Vec<u8>)>);
+
 /// Writes it. Every trial has the files of one that was drawn, and figures of its own.
 pub fn write_large(run: &Path, size: Size) {
     let suite = large_suite(size);
@@ -34,7 +37,7 @@ pub fn write_large(run: &Path, size: Size) {
     write_json(&run.join("environment.json"), &environment());
     let drawn = tempfile::tempdir().unwrap();
     let nature = Nature { rate: 20_000.0, p50_us: 700.0, spread: 0.4, cpu_us: 40.0, rss_mib: 60.0 };
-    let patterns: Vec<(Measurement, Vec<(&str, Vec<u8>)>)> = suite
+    let patterns: Vec<Pattern> = suite
         .loads
         .iter()
         .map(|load| {
