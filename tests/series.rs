@@ -288,7 +288,8 @@ fn ctrl_c_in_a_series_forgets_its_trial_and_resume_makes_it_again() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let suite = suite(scratch.path(), LONG_ROUNDS);
-    let child = weir(&["run", text(&suite), "--yes", "-q", "--out", text(&out)])
+    // This seed has nginx first: no trial has ended then, and there is nothing to report.
+    let child = weir(&["run", text(&suite), "--yes", "-q", "--seed", "1", "--out", text(&out)])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -298,15 +299,11 @@ fn ctrl_c_in_a_series_forgets_its_trial_and_resume_makes_it_again() {
     let ended = child.wait_with_output().expect("waited for");
     assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
     nothing_left(&out, Duration::from_secs(5));
-    let before = measurements(&out);
-    assert!(before.iter().all(|(_, m)| m["case"]["product"] == "direct"), "the trial is forgotten");
+    assert_eq!(measurements(&out), [], "the trial is forgotten");
     run_within(&mut weir(&["run", "--resume", text(&out), "--yes"]), Duration::from_secs(120)).expect(0);
     let after = measurements(&out);
     assert_eq!(after.len(), 2);
     for (folder, m) in &after {
         series(folder, m, &[4, 4, 4]);
-    }
-    for (folder, m) in &before {
-        assert!(after.contains(&(folder.clone(), m.clone())), "{} was measured again", folder.display());
     }
 }

@@ -279,9 +279,10 @@ fn tell_machine(setup: &Setup) {
 
 /// The report, the table, and how it ended.
 fn conclude(args: &Args, outcome: &Outcome) -> Done {
-    let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
-    let summary = weir_report::summary(&run);
+    // Stopped before a trial had ended, there is nothing to report.
     if outcome.finished > 0 {
+        let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
+        let summary = weir_report::summary(&run);
         let made = weir_report::make(&outcome.folder, &weir_report::Options::default()).map_err(Failure::missing)?;
         if args.json {
             super::print_json(&summary)?;
