@@ -13,12 +13,13 @@ use crate::exit::{Done, Exit, Failure};
 Examples:
   weir report runs/20260102-101500-quick
   A part of it, with ranks and means of that part:
-    weir report runs/20260102-101500-quick --products nginx,haproxy --only workload=tiny
+    weir report runs/20260102-101500-quick --only workload=tiny
   Who carries most?
     weir report runs/20260102-101500-quick --json | jq '.overall.rows[0]'
 
-The report is report/report.html in the run's folder, beside report.md for a README
-and the pictures; it replaces the one that was there. docs/report.md explains it.")]
+The report is report/report.html in the run's folder, with report.md for a
+README and the pictures. It replaces the one that was there; docs/report.md
+explains it.")]
 pub struct Args {
     /// The run's folder; it need not be finished.
     run: PathBuf,
