@@ -246,7 +246,7 @@ fn what_a_machine_lacks_of_a_suite_is_left_out_and_said() {
     .expect("written");
     std::fs::write(
         library.join("suites/small.toml"),
-        "[suite]\ntitle = \"t\"\nquestion = \"q?\"\nblocks = 1\nproducts = [\"direct\", \"lacking\"]\nprofile = \"tuned\"\n\
+        "[suite]\ntitle = \"t\"\nquestion = \"q?\"\nblocks = 1\nproducts = [\"direct\", \"nginx\", \"lacking\"]\nprofile = \"tuned\"\n\
          [[workload]]\nname = \"tiny\"\npath = \"/bytes/128\"\n[[load]]\nname = \"capacity\"\nkind = \"closed\"\n\
          connections = 2\nwarmup = \"100ms\"\nduration = \"200ms\"\n",
     )
@@ -260,7 +260,10 @@ fn what_a_machine_lacks_of_a_suite_is_left_out_and_said() {
     }
     let ended = with(&[]);
     assert!(ended.expect(0).contains("left out: lacking is not installed"), "{}", ended.stderr);
-    assert_eq!(measurements(&out).len(), 1);
+    assert_eq!(measurements(&out).len(), 2);
+    // With nothing but the baseline left there is nothing to say.
+    let alone = run(&["run", "small", "--library", library, "--only", "product=direct,lacking", "--dry-run"]);
+    assert!(alone.expect(3).contains("there is no product to measure"), "{}", alone.stderr);
     let shown = run(&["suites", "show", "small", "--library", library]);
     shown.expect(0);
     assert!(shown.stdout.contains("left out here\n  lacking is not installed"), "{}", shown.stdout);

@@ -18,11 +18,14 @@ const LEAST_WINDOW: Duration = Duration::from_secs(1);
 /// No round of a series without a restart becomes shorter: the curve of a virtual machine that warms up must show.
 const LEAST_ROUND: Duration = Duration::from_secs(2);
 
+/// No trial of a search becomes shorter: the rate that a shorter one bears is not the one that a longer one confirms.
+const LEAST_SEARCH: Duration = Duration::from_secs(3);
+
 /// No warm-up becomes shorter: connections' windows and pools have to open.
 const LEAST_WARMUP: Duration = Duration::from_millis(300);
 
 /// No time to become steady becomes shorter: a level is seen in some seconds of it.
-const LEAST_STEADY: Duration = Duration::from_secs(10);
+const LEAST_STEADY: Duration = Duration::from_secs(20);
 
 /// So many requests a connection are left at least: its first ones are not like the others.
 const LEAST_REQUESTS_A_CONNECTION: u64 = 20;
@@ -102,7 +105,11 @@ fn shrink(load: &mut Load, windows: u32, share: u32) {
         *requests = fewer(*requests, floor, share);
         return;
     }
-    let least = if matches!(load.series, Series::Rounds(_)) { LEAST_ROUND } else { LEAST_WINDOW };
+    let least = match (&load.kind, &load.series) {
+        (LoadKind::Search { .. }, _) => LEAST_SEARCH,
+        (_, Series::Rounds(_)) => LEAST_ROUND,
+        _ => LEAST_WINDOW,
+    };
     load.duration = shorter(load.duration, least, windows);
     load.warmup = shorter(load.warmup, LEAST_WARMUP, windows);
     load.steady = load.steady.map(|most| shorter(most, LEAST_STEADY, windows));

@@ -86,6 +86,9 @@ fn rounds_of_a_series_stay_long_enough_to_show_a_curve() {
     let smallest = suite.fitted(&budget(Duration::ZERO)).expect_err("nothing takes no time").smallest;
     assert_eq!(smallest.loads[0].duration, LEAST_ROUND);
     assert_eq!(smallest.loads[0].steady, Some(LEAST_STEADY));
+    suite.loads[0].kind = LoadKind::Search { objective: Vec::new() };
+    let smallest = suite.fitted(&budget(Duration::ZERO)).expect_err("nothing takes no time").smallest;
+    assert_eq!(smallest.loads[0].duration, LEAST_SEARCH);
 }
 
 prop_compose! {

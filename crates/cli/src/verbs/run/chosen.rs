@@ -73,6 +73,12 @@ impl Chosen {
         let lenient = all || (wish.select.products.is_none() && !wish.strict);
         if lenient {
             left_out = absent(wish, all, &mut suite, catalogue)?;
+            if !left_out.is_empty() && !has_a_product(&suite, catalogue) {
+                return Err(Failure::missing(format!(
+                    "there is no product to measure\n  {}",
+                    LeftOut::sentences(&left_out).join("\n  ")
+                )));
+            }
         }
         let products = products_of(&suite, catalogue)?;
         left_out.extend(left_out::unspoken(&suite, &products));
@@ -144,6 +150,11 @@ fn absent(wish: &Wish<'_>, all: bool, suite: &mut Suite, catalogue: &Catalogue) 
     }
     left_out.extend(all::keep_what_is_here(suite, catalogue, &home)?);
     Ok(left_out)
+}
+
+/// Whether anything but the baseline is left.
+fn has_a_product(suite: &Suite, catalogue: &Catalogue) -> bool {
+    suite.entries.iter().any(|entry| !weir_model::Catalogue::is_direct(catalogue, &entry.product))
 }
 
 /// The suite without products that are left out altogether: the scale did not take them, and is not said to have.
