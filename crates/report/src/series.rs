@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use weir_model::load::{LoadResult, LoadSecond};
 use weir_model::record::ResourceSecond;
 
-use crate::run::{Run, Trial};
+use crate::run::{Broken, Run, Trial, relative};
 
 /// What the client saw each second of each window: from the record, or from `load.csv` where the record has none.
 ///
 /// # Errors
 ///
-/// A message when neither can be read.
-pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, String> {
+/// The file that could not be read when neither could.
+pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Broken> {
     let measurement = &trial.measurement;
     let records: Vec<Option<&LoadResult>> = match measurement.points.as_slice() {
         [] => vec![measurement.load.as_ref()],
@@ -20,7 +20,7 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, St
     };
     let of_window = |(record, folder): (Option<&LoadResult>, PathBuf)| match record {
         Some(load) if !load.series.is_empty() => Ok(load.series.clone()),
-        _ => read(&folder.join("load.csv")),
+        _ => read(run, &folder.join("load.csv")),
     };
     records.into_iter().zip(folders(run, trial)).map(of_window).collect()
 }
@@ -29,11 +29,11 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, St
 ///
 /// # Errors
 ///
-/// A message when a file cannot be read.
-pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>, String> {
+/// The first file that could not be read.
+pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>, Broken> {
     let mut rows = Vec::new();
     for folder in folders(run, trial) {
-        rows.extend(read::<ResourceSecond>(&folder.join("resources.csv"))?);
+        rows.extend(read::<ResourceSecond>(run, &folder.join("resources.csv"))?);
     }
     Ok(rows)
 }
@@ -46,14 +46,14 @@ fn folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
 }
 
 /// All rows up to the first that cannot be read: the last line of a file that was cut off is no row.
-fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, String> {
-    let mut reader =
-        csv::ReaderBuilder::new().comment(Some(b'#')).from_path(file).map_err(|error| error.to_string())?;
+fn read<T: serde::de::DeserializeOwned>(run: &Run, file: &Path) -> Result<Vec<T>, Broken> {
+    let broken = |error: csv::Error| Broken { file: relative(&run.folder, file), why: error.to_string() };
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(file).map_err(broken)?;
     let mut rows = Vec::new();
     for row in reader.deserialize() {
         match row {
             Ok(row) => rows.push(row),
-            Err(error) if rows.is_empty() => return Err(error.to_string()),
+            Err(error) if rows.is_empty() => return Err(broken(error)),
             Err(_) => break,
         }
     }

@@ -110,7 +110,7 @@ pub(super) fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, 
 }
 
 /// The seconds of each window of a trial, with the seconds from the first one's start to its own.
-fn seconds_of(run: &Run, trial: &Trial) -> Result<Vec<(f64, Vec<LoadSecond>)>, String> {
+fn seconds_of(run: &Run, trial: &Trial) -> Result<Vec<(f64, Vec<LoadSecond>)>, Broken> {
     let starts = windows(trial).into_iter().map(|(offset, _)| offset);
     Ok(starts.zip(series::load_seconds(run, trial)?).collect())
 }
@@ -130,7 +130,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
                     pieces[0].push(answered.iter().map(|s| (at(s.second), s.p50_us)).collect::<Vec<_>>());
                     pieces[1].push(answered.iter().map(|s| (at(s.second), s.p99_us)).collect::<Vec<_>>());
                 }),
-                Err(why) => note_broken(broken, format!("{}/load.csv", trial.folder), why),
+                Err(one) => note_broken(broken, one.file, one.why),
             }
         }
         lines.push((row.entry.clone(), pieces));

@@ -70,7 +70,7 @@ fn stretches<'a>(
                 all.push(Stretch { case: case.name.to_string(), start, rows });
                 start += load.window_s + GAP_S;
             }
-            Err(why) => note_broken(broken, format!("{}/resources.csv", trial.folder), why),
+            Err(one) => note_broken(broken, one.file, one.why),
         }
     }
     all

@@ -56,7 +56,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
         for trial in measured(run, section).filter(|trial| trial.is_of(&row.entry)) {
             match series::resource_seconds(run, trial) {
                 Ok(rows) => trials.push((row.entry.clone(), trial.measurement.block, inside(trial, rows))),
-                Err(why) => note_broken(broken, format!("{}/resources.csv", trial.folder), why),
+                Err(one) => note_broken(broken, one.file, one.why),
             }
         }
     }

@@ -137,7 +137,9 @@ fn points(measurement: &mut Measurement, folder: &Path, rounds: u32) {
         if point < rounds {
             let own = folder.join(format!("point-{point}"));
             fs::create_dir_all(&own).unwrap();
-            fs::copy(folder.join("latency.hlog"), own.join("latency.hlog")).unwrap();
+            for file in ["latency.hlog", "resources.csv"] {
+                fs::copy(folder.join(file), own.join(file)).unwrap();
+            }
         }
     }
     measurement.load = measurement.points.last().map(|point| point.load.clone());
