@@ -51,17 +51,18 @@ pub struct Made {
 /// When the folder is no run or no trial has ended, when the disk says no, or when drawing fails, which is a defect of
 /// weir. Then an older report stands as it was.
 pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
-    make_of(&load_run(run)?, options)
+    let run = load_run(run)?;
+    make_of(&run, summary(&run), options)
 }
 
-/// Makes the report of a run that was loaded, or of a part of it.
+/// Makes the report of a run that was loaded, or of a part of it, of which `summary` is the summary: that takes long where
+/// trials are many, and who shows it has it already.
 ///
 /// # Errors
 ///
 /// As [`make`].
-pub fn make_of(loaded: &Run, options: &Options) -> Result<Made, ReportError> {
+pub fn make_of(loaded: &Run, mut summary: Summary, options: &Options) -> Result<Made, ReportError> {
     let run = loaded.folder.as_path();
-    let mut summary = summary(loaded);
     let (mut drawn, mut broken) = draw_sections(loaded, &summary);
     let published = published(loaded, &summary, &mut broken);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.

@@ -44,7 +44,8 @@ pub fn main(args: &Args) -> Done {
     let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
     let run = shown.of(run).map_err(Failure::input)?;
     let summary = weir_report::summary(&run);
-    let made = weir_report::make_of(&run, &weir_report::Options::default()).map_err(Failure::missing)?;
+    let made =
+        weir_report::make_of(&run, summary.clone(), &weir_report::Options::default()).map_err(Failure::missing)?;
     if args.json {
         super::print_json(&summary)?;
     } else {
