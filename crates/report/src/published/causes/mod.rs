@@ -54,6 +54,18 @@ fn sides(pair: &Pair) -> [&Side; 2] {
     [&pair.ahead, &pair.behind]
 }
 
+/// Offered rates this near are one rate.
+const SAME_RATE: f64 = 0.02;
+
+/// Latencies at different rates are of different loads: what was offered to each side, where that differs.
+fn different_rates(pair: &Pair, what: &str, offered: impl Fn(&Side) -> Option<f64>) -> Vec<String> {
+    let [Some(a), Some(b)] = sides(pair).map(offered) else { return Vec::new() };
+    if pair.compared.higher_is_better || (a / b - 1.0).abs() <= SAME_RATE {
+        return Vec::new();
+    }
+    vec![format!("{what}: {} of {} and {} of {}", a_second(a), pair.ahead.title, a_second(b), pair.behind.title)]
+}
+
 /// What each side has to say, if anything.
 fn of_sides(pair: &Pair, words: impl Fn(&Side) -> Option<String>) -> Vec<String> {
     sides(pair).into_iter().filter_map(words).collect()

@@ -2,7 +2,7 @@
 //! than the product was the limit.
 
 use super::super::facts::{OwnFacts, Pair};
-use super::{a_second, of_sides, share, sides};
+use super::{SAME_RATE, a_second, different_rates, of_sides, share, sides};
 use crate::number::short;
 
 /// A share of errors from which on a product did other work than answering.
@@ -10,9 +10,6 @@ const MANY_ERRORS: f64 = 0.001;
 
 /// A proxy that keeps less than this share of its cores busy was not what limited a rate.
 const BUSY: f64 = 0.8;
-
-/// Rates that differ by more than this were not the same load.
-const SAME_RATE: f64 = 0.02;
 
 /// Our interval holds the published order too, or there is none.
 pub(super) fn interval(pair: &Pair) -> Vec<String> {
@@ -91,17 +88,7 @@ pub(super) fn suspect(pair: &Pair) -> Vec<String> {
 
 /// Latencies at different rates are of different loads.
 pub(super) fn rates_differ(pair: &Pair) -> Vec<String> {
-    let [Some(a), Some(b)] = sides(pair).map(|side| side.ours.offered) else { return Vec::new() };
-    if pair.compared.higher_is_better || (a / b - 1.0).abs() <= SAME_RATE {
-        return Vec::new();
-    }
-    vec![format!(
-        "the loads here differ too: {} of {} and {} of {}",
-        a_second(a),
-        pair.ahead.title,
-        a_second(b),
-        pair.behind.title
-    )]
+    different_rates(pair, "the loads here differ too", |side| side.ours.offered)
 }
 
 #[cfg(test)]

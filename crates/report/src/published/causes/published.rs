@@ -2,7 +2,7 @@
 //! order only where it is the worse one.
 
 use super::super::facts::{Pair, PublishedFacts};
-use super::{a_second, of_sides, share, sides};
+use super::{a_second, different_rates, of_sides, share};
 
 /// How close to what was offered a published rate is when it is that.
 const AS_OFFERED: f64 = 0.02;
@@ -10,9 +10,6 @@ const AS_OFFERED: f64 = 0.02;
 /// Two windows of the same product differ by about so much on a machine of one's own: a difference between two products that
 /// were measured once is none below it.
 const CLOSE: f64 = 0.03;
-
-/// Rates that differ by more than this were not the same load.
-const SAME_RATE: f64 = 0.02;
 
 /// A share of errors from which on a rate counts other answers than the right ones.
 pub(in super::super) const MANY_ERRORS: f64 = 0.001;
@@ -66,17 +63,7 @@ pub(super) fn priority(pair: &Pair) -> Vec<String> {
 
 /// Latencies at different rates are of different loads.
 pub(super) fn rates_differ(pair: &Pair) -> Vec<String> {
-    let [Some(a), Some(b)] = sides(pair).map(|side| side.published.offered) else { return Vec::new() };
-    if pair.compared.higher_is_better || (a / b - 1.0).abs() <= SAME_RATE {
-        return Vec::new();
-    }
-    vec![format!(
-        "the published loads differ: {} of {} and {} of {}",
-        a_second(a),
-        pair.ahead.title,
-        a_second(b),
-        pair.behind.title
-    )]
+    different_rates(pair, "the published loads differ", |side| side.published.offered)
 }
 
 #[cfg(test)]
