@@ -83,6 +83,7 @@ mod tests {
             files: Vec::new(),
             reasons: Vec::new(),
             speaks: tuned.map(<[_]>::to_vec),
+            nice: 0,
         };
         let product = Product {
             name: name.into(),

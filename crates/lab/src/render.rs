@@ -73,6 +73,8 @@ pub struct Rendered {
     pub env: BTreeMap<String, String>,
     /// How it reads its configuration anew, if it can.
     pub reload: Option<Reload>,
+    /// How far its processes stand behind other programs, 0 to 19.
+    pub nice: u8,
 }
 
 /// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
@@ -116,7 +118,7 @@ pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Resu
         write_file(&path, &text)?;
         files.push(path);
     }
-    Ok(Rendered { files, command, check, env, reload })
+    Ok(Rendered { files, command, check, env, reload, nice: profile.nice })
 }
 
 /// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.

@@ -49,6 +49,7 @@ impl Scratch {
             dir: self.0.path().to_owned(),
             output: self.0.path().join("output.log"),
             cpus: Vec::new(),
+            nice: 0,
         }
     }
 
@@ -108,6 +109,20 @@ fn a_daemon_is_gone_after_stop() {
     assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
     assert_eq!(ended.left_over, 2, "the child and the daemon");
     assert!(pids.iter().chain([&keeper]).all(|pid| gone(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_program_stands_as_far_behind_others_as_ordered() {
+    let own = String::from_utf8(Command::new("nice").output().expect("nice runs").stdout).expect("a number");
+    let own: i32 = own.trim().parse().expect("a number");
+    for nice in [0, 3] {
+        let scratch = Scratch::new();
+        let order = Order { nice, ..scratch.order("nice; nice; exec sleep 300") };
+        let kept = Kept::start(&keeper(), &order).expect("bash starts");
+        let expected = (own + i32::from(nice)).min(19).to_string();
+        assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
+        kept.stop(LONG);
+    }
 }
 
 #[test]

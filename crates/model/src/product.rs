@@ -282,6 +282,8 @@ pub struct Profile {
     pub reasons: Vec<Reason>,
     /// What the product speaks with clients under this profile, where that is less than it can.
     pub speaks: Option<Vec<Protocol>>,
+    /// Scheduling priority of its processes as `nice` gives it: 0, like every other program, to 19, behind all others.
+    pub nice: u8,
 }
 
 /// Why a profile's line is what it is.

@@ -60,6 +60,7 @@ fn start(order: &Order) -> std::io::Result<Child> {
     let output = OpenOptions::new().create(true).append(true).open(&order.output)?;
     let mask = affinity_mask(&order.cpus);
     let pin = !order.cpus.is_empty();
+    let nice = i32::from(order.nice);
     let keeper = std::process::id();
     let mut command = Command::new(program);
     command
@@ -83,6 +84,10 @@ fn start(order: &Order) -> std::io::Result<Child> {
                 return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
             }
             if pin && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // -1 may be a priority, too: only of one further back than weir's own is it none.
+            if nice > 0 && libc::nice(nice) == -1 {
                 return Err(std::io::Error::last_os_error());
             }
             let mut none: libc::sigset_t = std::mem::zeroed();

@@ -51,6 +51,8 @@ pub struct Order {
     pub output: PathBuf,
     /// CPUs it may use; empty for all.
     pub cpus: Vec<u32>,
+    /// How far it stands behind other programs: 0 to 19, on top of weir's own.
+    pub nice: u8,
 }
 
 /// How a process ended.

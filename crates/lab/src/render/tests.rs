@@ -40,6 +40,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         files: vec![("t.j2".to_owned(), file.to_owned())],
         reasons: Vec::new(),
         speaks: None,
+        nice: 0,
     };
     Product {
         name: "thing".to_owned(),

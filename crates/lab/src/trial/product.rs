@@ -143,6 +143,7 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
             dir: folder.clone(),
             output: folder.join(OUTPUT),
             cpus: cpus.to_vec(),
+            nice: rendered.nice,
         },
     )
     .map_err(|e| {
@@ -265,6 +266,7 @@ fn run_check(
         dir: folder.to_owned(),
         output: path.clone(),
         cpus: Vec::new(),
+        nice: 0,
     };
     let mut kept = Kept::start(&bench.weir, &order)
         .map_err(|e| failed(format!("the check of {}'s configuration cannot be run: {e}", product.title)))?;

@@ -52,7 +52,7 @@ impl Running {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
         let env = super::product::environment(&self.rendered.env);
-        let order = Order { argv, env, dir: self.folder.clone(), output: output.clone(), cpus: Vec::new() };
+        let order = Order { argv, env, dir: self.folder.clone(), output: output.clone(), cpus: Vec::new(), nice: 0 };
         let mut kept = Kept::start(&bench.weir, &order).map_err(|e| e.to_string())?;
         let deadline = Instant::now() + RELOADS_WITHIN;
         loop {

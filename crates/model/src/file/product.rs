@@ -261,6 +261,7 @@ fn profiles(
             files: table.files.into_iter().map(|(file, template)| (template, file)).collect(),
             reasons: reasons.map(|r| Reason { setting: r.setting, why: r.why, source: r.source }).collect(),
             speaks: table.speaks,
+            nice: table.nice,
         };
         profiles.insert(name, profile);
     }

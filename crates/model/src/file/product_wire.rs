@@ -160,6 +160,10 @@ pub(super) struct ProfileTable {
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub speaks: Option<Vec<Protocol>>,
+    /// Scheduling priority of its processes as `nice` gives it: 0, like every other program, to 19, behind all others.
+    #[serde(default)]
+    #[schemars(range(max = 19))]
+    pub nice: u8,
 }
 
 /// Why a profile's line is what it is.

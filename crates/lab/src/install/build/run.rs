@@ -39,6 +39,7 @@ pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<
         dir: job.dir.clone(),
         output: output.clone(),
         cpus: Vec::new(),
+        nice: 0,
     };
     let mut lines =
         Lines::of(File::create(&output).and_then(|_| File::open(&output)).map_err(InstallError::io(&output))?);
