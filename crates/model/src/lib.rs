@@ -11,6 +11,7 @@
 pub mod books;
 mod cases;
 pub mod condition;
+pub mod cpu_time;
 pub mod error;
 pub mod file;
 pub mod filter;

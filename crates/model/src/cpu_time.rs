@@ -1,0 +1,129 @@
+//! What became of the machine's CPU time during a window: whether something else used the machine meanwhile.
+//! Knows rows of `resources.csv`; not to which window they belong, nor what follows from it.
+//!
+//! Interrupts are the load's own for the most part, over loopback. Some kernels charge them to the process that they
+//! interrupt, others (`CONFIG_IRQ_TIME_ACCOUNTING`) to nobody; which of them it was, shows where the roles used more than the
+//! host says that all processes did ([`CpuTime::charges_interrupts`]). That depends on the load: a window in which it does not
+//! show says nothing.
+
+use crate::record::ResourceSecond;
+
+/// From so large a share of the machine's CPU on, taken by something else, a trial's numbers say more of that than of a product:
+/// all of it taken from the one CPU of a proxy on a machine of two is 10 % of that. In 300 trials of one product beside compilers
+/// on such a machine it carried 63,000 requests/s below half of this share, 57,000 up to it, 39,000 from four times of it on, and
+/// 29,000 from eight times of it on (medians).
+pub const CROWDED: f64 = 0.05;
+
+/// Roles that used so much more than the host says that its processes did must have been charged for interrupts, too. As a
+/// share of the machine; less than that are the ticks of two clocks.
+const CHARGED: f64 = 0.02;
+
+/// CPU time of a window, seconds.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct CpuTime {
+    /// Length of the window: that of the host's rows.
+    pub length: f64,
+    /// All processes.
+    pub processes: f64,
+    /// What the hypervisor took.
+    pub stolen: f64,
+    /// Interrupts.
+    pub interrupts: f64,
+    /// Client, product, origin.
+    pub roles: f64,
+    /// All there was: as many CPUs as the machine has, for the window's length.
+    pub whole: f64,
+}
+
+impl CpuTime {
+    /// Adds up a window's rows. `None` without a row of the host.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a ResourceSecond>) -> Option<CpuTime> {
+        let mut all = CpuTime::default();
+        for row in rows {
+            let seconds = |cores: Option<f64>| cores.unwrap_or(0.0) * row.length_s;
+            let used = seconds(row.cpu_user) + seconds(row.cpu_system);
+            if row.who == "host" {
+                let (stolen, interrupts) = (seconds(row.cpu_steal), seconds(row.cpu_irq));
+                all.length += row.length_s;
+                all.processes += used;
+                all.stolen += stolen;
+                all.interrupts += interrupts;
+                all.whole += used + stolen + interrupts + seconds(row.cpu_idle) + seconds(row.cpu_iowait);
+            } else {
+                all.roles += used;
+            }
+        }
+        (all.whole > 0.0).then_some(all)
+    }
+
+    /// The window shows that the kernel charges interrupts to the processes that they interrupt.
+    pub fn charges_interrupts(&self) -> bool {
+        self.roles - self.processes - self.stolen > CHARGED * self.whole
+    }
+
+    /// Share of the whole, 0 to 1, that went to neither client, product nor origin: to other processes, or to other machines of
+    /// the hypervisor.
+    pub fn taken(&self, interrupts_are_charged: bool) -> f64 {
+        let interrupts = if interrupts_are_charged { self.interrupts } else { 0.0 };
+        ((self.processes + self.stolen + interrupts - self.roles) / self.whole).max(0.0)
+    }
+
+    /// Share of the whole, 0 to 1, that other processes used at the least: interrupts that were charged to a role hide as much
+    /// of it.
+    pub fn others_at_least(&self) -> f64 {
+        ((self.processes - self.roles) / self.whole).max(0.0)
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> f64 {
+        if self.length > 0.0 { self.whole / self.length } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(who: &str, used: f64, interrupts: f64, idle: f64, stolen: f64) -> ResourceSecond {
+        ResourceSecond {
+            length_s: 0.5,
+            who: who.to_owned(),
+            cpu_user: Some(used / 2.0),
+            cpu_system: Some(used / 2.0),
+            cpu_irq: Some(interrupts),
+            cpu_idle: Some(idle),
+            cpu_steal: Some(stolen),
+            ..ResourceSecond::default()
+        }
+    }
+
+    #[test]
+    fn what_no_role_used_was_taken() {
+        let roles = ["client", "proxy", "origin"].map(|who| row(who, 0.5, 0.0, 0.0, 0.0));
+        let with = |host: ResourceSecond| CpuTime::of(roles.iter().chain([&host])).expect("recorded");
+        // Interrupts charged to nobody: they are no role's, and nobody else's.
+        let near = |taken: f64, wanted: f64| assert!((taken - wanted).abs() < 1e-9, "{taken} is not {wanted}");
+        near(with(row("host", 1.5, 0.1, 0.4, 0.0)).taken(false), 0.0);
+        near(with(row("host", 1.7, 0.1, 0.2, 0.0)).taken(false), 0.1);
+        near(with(row("host", 1.5, 0.1, 0.2, 0.2)).taken(false), 0.1);
+        // Charged to whom they interrupt: the roles have used more than all processes did.
+        let charged = with(row("host", 1.2, 0.5, 0.3, 0.0));
+        assert!(charged.charges_interrupts());
+        near(charged.taken(true), 0.1);
+        // Ticks of two clocks: no less than nothing was taken.
+        near(charged.taken(false), 0.0);
+        assert!(CpuTime::of(roles.iter()).is_none());
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_was_no_process() {
+        let rows = [row("proxy", 1.0, 0.0, 0.0, 0.0), row("host", 1.2, 0.2, 0.2, 0.4), row("host", 0.0, 0.0, 2.0, 0.0)];
+        let all = CpuTime::of(&rows).expect("recorded");
+        let near = |is: f64, wanted: f64| assert!((is - wanted).abs() < 1e-9, "{is} is not {wanted}");
+        near(all.length, 1.0);
+        near(all.cpus(), 2.0);
+        near(all.others_at_least(), 0.05);
+        near(all.taken(false), 0.15);
+        assert!(!all.charges_interrupts());
+    }
+}
