@@ -20,6 +20,7 @@ mod offered;
 mod origin_bytes;
 mod origin_connections;
 mod origin_requests;
+mod other_processes;
 mod search;
 mod steal;
 mod tls;
@@ -112,7 +113,7 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     cut_short::check,
     count::check,
     no_books::check,
@@ -131,6 +132,7 @@ const CHECKS: [Check; 18] = [
     upstream::check,
     tls::check,
     steal::check,
+    other_processes::check,
 ];
 
 /// Runs every check.

@@ -7,7 +7,7 @@ use weir_model::record::{Finding, Severity, Warmup};
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search};
-use super::{Meant, never_steady};
+use super::{Meant, never_steady, other_processes};
 
 fn speak(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::H2;
@@ -107,6 +107,9 @@ fn every_finding_says_what_was_reviewed() {
     trial = good();
     trial.series[0].cpu_steal = Some(0.05);
     tell("a thief", trial.all());
+    trial = good();
+    trial.series = other_processes::tests::beside(0.5, &[1.0, 1.0]);
+    tell("a neighbour", trial.all());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };
         tell(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
