@@ -19,6 +19,8 @@ struct Page {
     start: u64,
     end: u64,
     counts: Moments,
+    /// Connections open at its end, if each worker has said how many it has.
+    open: Option<u32>,
     merged: Merged,
 }
 
@@ -69,11 +71,13 @@ impl Ledger {
             start: slab.start,
             end: slab.end,
             counts: Moments::default(),
+            open: Some(0),
             merged: spare.pop().unwrap_or_else(Merged::new),
         });
         page.slabs += 1;
         page.end = page.end.max(slab.end);
         page.counts.add(&slab.counts);
+        page.open = page.open.zip(slab.open).map(|(sum, n)| sum + n);
         page.merged.take(slab);
         if page.slabs < self.workers {
             return None;
@@ -85,7 +89,9 @@ impl Ledger {
     /// Ends the books: pages that not every worker wrote (the last ones of a load that was cut short, or whose
     /// threads finished at different times) are finished as they are, and rows end where the window did.
     pub(crate) fn close(&mut self, window: u64, end: u64) {
-        for (key, page) in std::mem::take(&mut self.pages) {
+        for (key, mut page) in std::mem::take(&mut self.pages) {
+            // Of the workers that are missing nobody knows how many they have.
+            page.open = None;
             self.finish(key, page);
         }
         let length = to_secs(end.saturating_sub(window));
@@ -134,6 +140,7 @@ fn row(second: u32, page: &Page, latency: &Quantiles) -> LoadSecond {
         p99_us: latency.p99_us,
         max_us: latency.max_us,
         lag_max_us: quantiles(&page.merged.lag).max_us,
+        connections_open: page.open,
     }
 }
 
@@ -175,6 +182,26 @@ mod tests {
         // Warm-up's samples are left out, the drain's are in.
         assert_eq!(ledger.samples.latency.len(), 4);
         assert_eq!(ledger.log.unwrap().len(), 3);
+    }
+
+    #[test]
+    fn connections_open_are_those_of_all_workers_or_not_known() {
+        let mut ledger = Ledger::new(2, false);
+        let of = |second: u32, open: Option<u32>| {
+            let mut slab = slab(Phase::Window, second, 1);
+            slab.open = open;
+            slab
+        };
+        assert!(ledger.take(&of(0, Some(3))).is_none());
+        // One worker may be ahead of the other.
+        assert!(ledger.take(&of(1, Some(9))).is_none());
+        assert_eq!(ledger.take(&of(0, Some(4))).unwrap().1.connections_open, Some(7));
+        assert_eq!(ledger.take(&of(1, Some(0))).unwrap().1.connections_open, Some(9));
+        ledger.take(&of(2, Some(9)));
+        assert_eq!(ledger.take(&of(2, None)).unwrap().1.connections_open, None, "one did not come to its end");
+        ledger.take(&of(3, Some(9)));
+        ledger.close(0, 4 * SECOND);
+        assert_eq!(ledger.series.last().map(|row| (row.second, row.connections_open)), Some((3, None)));
     }
 
     #[test]

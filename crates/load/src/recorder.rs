@@ -129,6 +129,8 @@ pub(crate) struct Slab {
     pub start: u64,
     pub end: u64,
     pub counts: Moments,
+    /// Connections that the worker had open at the end; `None` of a slab that ended with its load.
+    pub open: Option<u32>,
     /// Latency of requests sent when due: also their service time, and a lag of 0 each.
     prompt: Histo,
     latency: Histo,
@@ -148,6 +150,7 @@ impl Slab {
             start: 0,
             end: 0,
             counts: Moments::default(),
+            open: None,
             prompt: histo(),
             latency: histo(),
             service: histo(),
@@ -160,6 +163,7 @@ impl Slab {
     /// Makes a slab that was read ready for use. Done by the thread that read it.
     pub(crate) fn clear(&mut self) {
         self.counts = Moments::default();
+        self.open = None;
         let all =
             [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.apart];
         for histo in all {
@@ -326,12 +330,13 @@ mod tests {
     fn a_cleared_slab_is_as_new() {
         let mut slab = Slab::new();
         slab.counts.right = 1;
+        slab.open = Some(7);
         slab.sample(1, Some(2), 3);
         slab.sample(1, Some(1), 3);
         slab.clear();
         let mut merged = Merged::new();
         merged.take(&slab);
-        assert_eq!(slab.counts, Moments::default());
+        assert_eq!((slab.counts, slab.open), (Moments::default(), None));
         assert!(merged.latency.is_empty() && merged.service.is_empty() && merged.lag.is_empty());
     }
 }

@@ -226,8 +226,8 @@ pub enum Severity {
     Fatal,
 }
 
-/// One second of one role, or of the host: a row of `resources.csv`. Empty cells are what the kernel would not
-/// say. Counters are already differences over the row's second.
+/// One second of one role, or of the host: a row of `resources.csv`. Empty cells are what the kernel (of connections: the
+/// role itself) would not say. Counters are already differences over the row's second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceSecond {
     /// Unix time at the end of the row, milliseconds.
@@ -280,6 +280,10 @@ pub struct ResourceSecond {
     pub net_in_bytes: Option<u64>,
     /// Host only: bytes sent on all interfaces, loopback included.
     pub net_out_bytes: Option<u64>,
+    /// Roles only: connections open at the end of the row. The client and weir's own origin say their own; the proxy's are
+    /// those that both have open with it. Rows of an older weir have no such column.
+    #[serde(default)]
+    pub connections_open: Option<u64>,
 }
 
 /// `environment.json`: where the run took place.

@@ -20,7 +20,7 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Br
     };
     let of_window = |(record, folder): (Option<&LoadResult>, PathBuf)| match record {
         Some(load) if !load.series.is_empty() => Ok(load.series.clone()),
-        _ => read(run, &folder.join("load.csv")),
+        _ => read(&run.folder, &folder.join("load.csv")),
     };
     records.into_iter().zip(folders(run, trial)).map(of_window).collect()
 }
@@ -33,7 +33,7 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Br
 pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>, Broken> {
     let mut rows = Vec::new();
     for folder in folders(run, trial) {
-        rows.extend(read::<ResourceSecond>(run, &folder.join("resources.csv"))?);
+        rows.extend(read::<ResourceSecond>(&run.folder, &folder.join("resources.csv"))?);
     }
     Ok(rows)
 }
@@ -46,8 +46,8 @@ fn folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
 }
 
 /// All rows up to the first that cannot be read: the last line of a file that was cut off is no row.
-fn read<T: serde::de::DeserializeOwned>(run: &Run, file: &Path) -> Result<Vec<T>, Broken> {
-    let broken = |error: csv::Error| Broken { file: relative(&run.folder, file), why: error.to_string() };
+fn read<T: serde::de::DeserializeOwned>(run: &Path, file: &Path) -> Result<Vec<T>, Broken> {
+    let broken = |error: csv::Error| Broken { file: relative(run, file), why: error.to_string() };
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(file).map_err(broken)?;
     let mut rows = Vec::new();
     for row in reader.deserialize() {
@@ -58,4 +58,49 @@ fn read<T: serde::de::DeserializeOwned>(run: &Run, file: &Path) -> Result<Vec<T>
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As weir wrote them before it put down connections by role.
+    const OLD_RESOURCES: &str = "\
+time_ms,length_s,who,cpu_user,cpu_system,cpu_idle,cpu_iowait,cpu_irq,cpu_steal,rss_bytes,pss_bytes,threads,processes,fds,\
+switches_voluntary,switches_involuntary,psi_cpu,psi_memory,psi_io,tcp_established,tcp_time_wait,tcp_retransmits,\
+listen_overflows,net_in_bytes,net_out_bytes
+1000,1.0,client,0.5,0.25,,,,,4096,,2,1,74,10,2,,,,,,,,,
+1000,1.0,host,1.5,0.5,0.0,0.0,0.0,0.0,8192,,,,,,,0.5,0.0,0.0,128,1,0,0,99,98
+";
+    const OLD_LOAD: &str = "\
+second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us
+0,1.0,9,9,9,0,999,100.0,200.0,300.0,1.0
+";
+
+    fn rows<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.csv");
+        std::fs::write(&file, text).unwrap();
+        read(folder.path(), &file).unwrap()
+    }
+
+    #[test]
+    fn rows_of_an_older_weir_are_read_and_know_no_connections() {
+        let old: Vec<ResourceSecond> = rows(OLD_RESOURCES);
+        assert_eq!((old.len(), old[0].fds, old[1].tcp_established), (2, Some(74), Some(128)));
+        assert!(old.iter().all(|row| row.connections_open.is_none()));
+        let old: Vec<LoadSecond> = rows(OLD_LOAD);
+        assert_eq!((old.len(), old[0].right, old[0].connections_open), (1, 9, None));
+    }
+
+    #[test]
+    fn connections_are_read_where_they_are_and_empty_cells_are_none() {
+        let with = |text: &str, values: [&str; 3]| -> String {
+            text.lines().zip(values).map(|(line, value)| format!("{line},{value}\n")).collect()
+        };
+        let new: Vec<ResourceSecond> = rows(&with(OLD_RESOURCES, ["connections_open", "64", ""]));
+        assert_eq!((new[0].connections_open, new[1].connections_open), (Some(64), None));
+        let new: Vec<LoadSecond> = rows(&with(OLD_LOAD, ["connections_open", "64", ""]));
+        assert_eq!(new[0].connections_open, Some(64));
+    }
 }

@@ -324,6 +324,22 @@ fn head_requests_have_no_body_to_check() {
 }
 
 #[test]
+fn every_row_says_how_many_connections_are_open() {
+    at_once(&DRIVERS, |driver| {
+        let server = Server::start(|_| Do::Send(ok("hello")));
+        let mut spec = order(&server, Shape::Closed);
+        (spec.driver, spec.threads, spec.connections, spec.duration_s) = (driver, 2, 3, 2.0);
+        let open = |spec: &LoadSpec| -> Vec<Option<u32>> {
+            load(spec).unwrap().series.iter().map(|row| row.connections_open).collect()
+        };
+        assert_eq!(open(&spec), [Some(3); 2]);
+        // Each thread has one request, in a second of its own, and its connection is closed after it.
+        (spec.shape, spec.connection_close) = (Shape::Replay { due_s: vec![0.1, 1.1] }, true);
+        assert_eq!(open(&spec), [Some(2), Some(1)]);
+    });
+}
+
+#[test]
 fn the_files_hold_what_the_result_says() {
     let server = Server::start(|_| Do::Send(ok("hello")));
     let mut spec = order(&server, constant(100.0));

@@ -43,6 +43,9 @@ fn constant(rate: f64) -> Shape {
 fn load(spec: &LoadSpec) -> Result<LoadResult, LoadError> {
     let result = run(spec, &Outputs::default(), &StopFlag::new(), &mut |_| {})?;
     balanced(&result);
+    let most = spec.max_connections.unwrap_or(spec.connections);
+    let open = result.series.iter().filter_map(|row| row.connections_open);
+    assert!(open.clone().all(|open| open <= most), "{:?} of {most}", open.collect::<Vec<_>>());
     Ok(result)
 }
 

@@ -87,11 +87,21 @@ impl Worker {
         }
         self.connect_times.saturating_record(took);
         self.slab.counts.connections += 1;
-        self.shared.opened();
+        self.one_more();
         if !self.begin_secure(io, id, now) && !self.begin_two(io, id) {
             self.on_ready(io, id, now);
         }
         self.connect_some(io);
+    }
+
+    fn one_more(&mut self) {
+        self.open += 1;
+        self.shared.opened();
+    }
+
+    fn one_less(&mut self) {
+        self.open -= 1;
+        self.shared.closed();
     }
 
     /// A connection can carry requests.
@@ -177,7 +187,7 @@ impl Worker {
         seat.two = None;
         seat.state = State::Down;
         self.up -= 1;
-        self.shared.closed();
+        self.one_less();
         self.pool.forget_free(id);
     }
 
@@ -270,7 +280,7 @@ impl Worker {
         if let Some(conn) = self.pool.seat(id).conn.take() {
             io.abort(conn);
         }
-        self.shared.closed();
+        self.one_less();
         self.connecting -= 1;
         self.connect_failed(id, kind, detail.to_owned(), now);
         self.connect_some(io);

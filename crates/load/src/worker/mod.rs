@@ -116,6 +116,8 @@ pub(crate) struct Worker {
     /// The fewest lanes that a peer allowed.
     least_lanes: u32,
 
+    /// Sockets that are connected, whether or not the two sides have agreed on how to speak.
+    open: u32,
     /// Seats being connected, and ready; lanes with a request in flight, and with one that waits for a connection.
     connecting: u32,
     up: u32,
@@ -202,6 +204,7 @@ impl Worker {
             frames: Vec::new(),
             held: NOBODY,
             least_lanes: lanes,
+            open: 0,
             connecting: 0,
             up: 0,
             busy: 0,

@@ -176,6 +176,7 @@ impl Worker {
         next.phase = phase;
         next.start = at;
         self.slab.end = at;
+        self.slab.open = Some(self.open);
         let full = std::mem::replace(&mut self.slab, next);
         self.send(Message::Slab(self.share.thread, full));
         self.edge = self.edge_of(phase, at);

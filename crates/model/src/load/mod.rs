@@ -314,4 +314,8 @@ pub struct LoadSecond {
     pub max_us: f64,
     /// Largest lag, us.
     pub lag_max_us: f64,
+    /// Connections open at the end of the row, over all threads: those whose making is complete (a TLS handshake may still
+    /// go on) and which have not been closed or lost. `None`: not recorded, or not every thread came to the row's end.
+    #[serde(default)]
+    pub connections_open: Option<u32>,
 }

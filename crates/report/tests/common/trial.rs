@@ -112,6 +112,7 @@ fn record(folder: &Path, random: &mut Random, rate: f64, p50_us: f64, spread: f6
             p99_us: us(0.99),
             max_us: us(1.0),
             lag_max_us: 40.0,
+            connections_open: Some(64),
         });
         all.add(&histogram).unwrap();
     }
@@ -161,6 +162,13 @@ fn resources(random: &mut Random, rate: f64, nature: &Nature, proxied: bool) -> 
                 cpu_system: Some(cores * 0.6),
                 rss_bytes: Some(((mib + 0.3 * f64::from(second)) * 1_048_576.0) as u64),
                 threads: Some(2),
+                tcp_established: (who == "host").then_some(500),
+                connections_open: match who {
+                    "client" => Some(64),
+                    "proxy" => Some(72),
+                    "origin" => Some(8),
+                    _ => None,
+                },
                 ..ResourceSecond::default()
             });
         }
