@@ -8,6 +8,7 @@ mod run;
 use std::fs;
 use std::path::Path;
 
+use common::golden;
 use run::{Made, Runner};
 use weir_model::record::{Finding, Measurement, Severity, Verdict};
 use weir_report::published::{Item, Published, published};
@@ -106,17 +107,6 @@ fn sentences(published: &Published) -> Vec<&str> {
 
 fn charts(published: &Published) -> Vec<&str> {
     published.charts().map(|chart| chart.name.as_str()).collect()
-}
-
-/// Compares with a file in `tests/golden`; `WEIR_BLESS=1` writes it instead.
-fn golden(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("WEIR_BLESS").is_some() {
-        fs::write(&file, text).unwrap();
-        return;
-    }
-    let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(text, kept, "{name} differs; look at it, then bless it with WEIR_BLESS=1");
 }
 
 /// What `report.md` says of published figures.

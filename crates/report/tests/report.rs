@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use common::golden;
 use weir_report::{Options, ReportError, Run, load_run, make, summary, tables, text_tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
@@ -22,25 +23,6 @@ fn run() -> Run {
 
 fn without_png() -> Options {
     Options { png: false }
-}
-
-/// Compares with a file in `tests/golden`; `WEIR_BLESS=1` writes it instead.
-fn golden(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("WEIR_BLESS").is_some() {
-        fs::write(&file, text).unwrap();
-        return;
-    }
-    let wanted = fs::read_to_string(&file).unwrap_or_default();
-    let differs = wanted.lines().zip(text.lines()).position(|(a, b)| a != b);
-    let line = differs.unwrap_or_else(|| wanted.lines().count().min(text.lines().count()));
-    assert!(
-        wanted == text,
-        "{name} differs from line {} on:\n  golden: {:?}\n  now:    {:?}\nlook at it, then bless it with WEIR_BLESS=1",
-        line + 1,
-        wanted.lines().nth(line),
-        text.lines().nth(line)
-    );
 }
 
 #[test]

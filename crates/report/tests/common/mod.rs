@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports)]
 
 mod curves;
+mod golden;
 mod hostile;
 mod large;
 mod random;
@@ -18,6 +19,7 @@ use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Severi
 use weir_model::suite::Suite;
 
 pub use curves::{CONNECTIONS, ROUNDS, SHARES, write_curves};
+pub use golden::golden;
 pub use hostile::write_hostile;
 pub use large::{Size, write_large};
 pub use suite::suite;

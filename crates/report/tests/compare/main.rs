@@ -1,12 +1,12 @@
 //! Two runs compared: how often it cries wolf, what it finds, what it refuses, and what it says.
 
+#[path = "../common/golden.rs"]
+mod golden;
 mod made;
 #[path = "../common/random.rs"]
 mod random;
 
-use std::fs;
-use std::path::Path;
-
+use golden::golden;
 use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
 use weir_model::record::{TrialError, Verdict as TrialVerdict};
 use weir_report::compare::{
@@ -331,17 +331,6 @@ fn what_differs_is_said_first() {
     let shown = text(&comparison, 100, false);
     let (differs, table) = (shown.find("kernel: Linux"), shown.find("Changes"));
     assert!(differs.is_some() && differs < table, "{shown}");
-}
-
-/// Compares with a file in `tests/golden`; `WEIR_BLESS=1` writes it instead.
-fn golden(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("WEIR_BLESS").is_some() {
-        fs::write(&file, text).unwrap();
-        return;
-    }
-    let wanted = fs::read_to_string(&file).unwrap_or_default();
-    assert!(wanted == text, "{name} differs; look at it, then bless it with WEIR_BLESS=1:\n{text}");
 }
 
 fn shown() -> (Side, Side) {
