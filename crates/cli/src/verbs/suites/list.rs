@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use weir_lab::catalogue::Catalogue;
-use weir_lab::run::overhead;
 use weir_model::fit::Budget;
-use weir_model::suite::{Entry, Scale};
+use weir_model::suite::Scale;
 
 use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
 use crate::verbs::run::budget;
+use crate::verbs::run::chosen::overheads;
 use crate::words::hanging;
 
 #[derive(Debug, Serialize)]
@@ -44,7 +44,7 @@ pub fn list(catalogue: &Catalogue, json: bool) -> Done {
 fn listed(catalogue: &Catalogue, name: &str) -> Result<Listed, Failure> {
     let suite = catalogue.suite(name).map_err(Failure::input)?;
     let (scaled, _) = suite.at_scale(Scale::Fit);
-    let overhead = |entry: &Entry| catalogue.products().get(&entry.product).map_or(Duration::ZERO, overhead);
+    let overhead = overheads(catalogue.products());
     let budget = Budget { time: budget::USUAL, overhead: &overhead, left_out: &[], keep_blocks: false };
     let fitted = scaled.fitted(&budget).unwrap_or_else(|too_long| too_long.smallest);
     Ok(Listed {
