@@ -104,6 +104,7 @@ fn sentences(published: &Published) -> Vec<&str> {
     let all: Vec<String> = items.flat_map(of_item).collect();
     all.into_iter().map(|sentence| &*sentence.leak()).collect()
 }
+        Item::Digest { sentences, every, .. } => sentences.iter().chain(every).cloned().collect(),
 
 fn charts(published: &Published) -> Vec<&str> {
     published.charts().map(|chart| chart.name.as_str()).collect()
@@ -161,7 +162,7 @@ fn why_one_was_published_at_a_third_of_the_others_is_said_by_the_origin() {
     );
     // The order of `tuned` differs from the published one, and its sentence names the cause.
     let differs =
-        all.iter().find(|s| s.starts_with("Easegress over NGINX, rate, tuned: scenario-2: 2.81 as published"));
+        all.iter().find(|s| s.starts_with("Easegress over NGINX, rate, tuned, scenario-2: 2.81 as published"));
     assert!(
         differs.unwrap().contains("NGINX with as-published-easegress opens a connection to the origin"),
         "{differs:?}"
@@ -173,6 +174,31 @@ fn without_connections_there_is_no_such_story() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
         if let Some(books) = &mut measurement.origin {
+#[test]
+fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
+    let digests = published.blocks.iter().flat_map(|block| &block.items).filter_map(|item| match item {
+        Item::Digest { sentences, every, .. } => Some((sentences, every)),
+        _ => None,
+    });
+    let all: Vec<(&Vec<String>, &Vec<String>)> = digests.collect();
+    let [(pairs, every)] = all.as_slice() else { panic!("{all:?}") };
+    let over = |sentence: &String| sentence.split([':', ',']).next().unwrap().split(" on ").next().unwrap().to_string();
+    let mut names: Vec<String> = pairs.iter().map(over).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "each pair once: {pairs:?}");
+    assert!(every.len() > pairs.len() && every.iter().all(|sentence| names.contains(&over(sentence))));
+    make(folder.path(), &Options { png: false }).unwrap();
+    let page = fs::read_to_string(folder.path().join("report/report.html")).unwrap();
+    for sentence in every.iter() {
+        let ratios = sentence.split(". ").next().unwrap();
+        assert!(page.contains(ratios), "{ratios} is not on the page");
+    }
+}
+
             books.connections_used = 100;
         }
     });

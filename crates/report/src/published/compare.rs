@@ -72,11 +72,17 @@ pub(super) struct Agreement {
 impl Comparison {
     /// `scenario-2`, or `hello, round 3`.
     pub fn label(&self) -> String {
+        match self.part() {
+            None => self.case.clone(),
+            Some(part) => format!("{}, {part}", self.case),
+        }
+    }
+
+    /// `round 3`, where a case is measured in several parts.
+    pub fn part(&self) -> Option<&str> {
         match Variant::parse(&self.variant) {
-            Variant::Whole | Variant::Cores(_) | Variant::Other => self.case.clone(),
-            Variant::Round(_) | Variant::Connections(_) | Variant::Rate(_) => {
-                format!("{}, {}", self.case, self.variant)
-            }
+            Variant::Whole | Variant::Cores(_) | Variant::Other => None,
+            Variant::Round(_) | Variant::Connections(_) | Variant::Rate(_) => Some(&self.variant),
         }
     }
 

@@ -10,6 +10,12 @@ use crate::error::ReportError;
 use crate::page;
 use crate::tables::{html, markdown};
 
+/// So many sentences of a digest stand in markdown: it is read from top to bottom, and nothing in it can be folded up everywhere.
+const SHOWN: usize = 6;
+
+/// The page beside the markdown file.
+const PAGE: &str = "report.html";
+
 #[derive(Template)]
 #[template(path = "published.html")]
 struct Page<'a> {
@@ -25,6 +31,8 @@ struct DrawnBlock<'a> {
 enum Drawn<'a> {
     Paragraph(&'a str),
     List(&'a [String]),
+    /// A list, and what is folded up behind it.
+    Digest(&'a [String], &'a str, &'a [String]),
     /// Escaped already.
     Html(String),
     Text(&'a str, &'a str, &'a str),
@@ -48,6 +56,7 @@ fn drawn(item: &Item) -> Result<Drawn<'_>, ReportError> {
     Ok(match item {
         Item::Paragraph(words) => Drawn::Paragraph(words),
         Item::Sentences(sentences) => Drawn::List(sentences),
+        Item::Digest { sentences, summary, every } => Drawn::Digest(sentences, summary, every),
         Item::Table(table) => Drawn::Html(html::draw(table)?),
         Item::Chart(chart) => Drawn::Html(page::chart(chart)?),
         Item::Text { summary, text, file } => Drawn::Text(summary, text, file),
@@ -64,6 +73,23 @@ pub(crate) fn markdown(published: &Published) -> String {
     text
 }
 
+fn list_of<'a>(text: &mut String, sentences: impl IntoIterator<Item = &'a String>) {
+    for sentence in sentences {
+        let _ = writeln!(text, "- {}", markdown::escape(sentence));
+    }
+}
+
+/// Where what is left out stands.
+fn rest(more: usize, every: usize) -> String {
+    let page = format!("[{PAGE}]({PAGE})");
+    match (more, every) {
+        (0, 0) => String::new(),
+        (0, every) => format!("\nEach of the {every} cases, with its own numbers, is in {page}.\n"),
+        (more, 0) => format!("- and {more} more, in {page}\n"),
+        (more, every) => format!("- and {more} more, in {page}, with each of the {every} cases and its own numbers\n"),
+    }
+}
+
 fn items(text: &mut String, block: &Block) {
     let mut in_list = false;
     for item in &block.items {
@@ -77,9 +103,12 @@ fn items(text: &mut String, block: &Block) {
                 let _ = writeln!(text, "{}\n", markdown::escape(words));
             }
             Item::Sentences(sentences) => {
-                for sentence in sentences {
-                    let _ = writeln!(text, "- {}", markdown::escape(sentence));
-                }
+                list_of(text, sentences);
+                text.push('\n');
+            }
+            Item::Digest { sentences, every, .. } => {
+                list_of(text, sentences.iter().take(SHOWN));
+                text.push_str(&rest(sentences.len().saturating_sub(SHOWN), every.len()));
                 text.push('\n');
             }
             Item::Table(table) => {

@@ -5,14 +5,15 @@
 //!
 //! Does not know how a page or a markdown file looks: it yields blocks, which both draw.
 
+mod agree;
 mod causes;
 mod compare;
 pub(crate) mod data;
-mod disagree;
 pub(crate) mod document;
 pub(crate) mod draw;
 mod facts;
 pub(crate) mod layout;
+mod opposite;
 pub(crate) mod ours;
 pub(crate) mod quantity;
 mod shapes;
@@ -54,6 +55,15 @@ pub enum Item {
     Paragraph(String),
     /// A list, one sentence a line.
     Sentences(Vec<String>),
+    /// A list of which there may be more than somebody reads.
+    Digest {
+        /// One sentence a line, what matters most first.
+        sentences: Vec<String>,
+        /// What `every` has.
+        summary: String,
+        /// The same in full, to be folded up; empty where `sentences` are that.
+        every: Vec<String>,
+    },
     /// A table.
     Table(Table),
     /// A picture.
@@ -142,19 +152,30 @@ fn comparison(ours: &Ours<'_>, source: &Source, scaled: &str) -> Vec<Item> {
             items.push(Item::Sentences(sentences));
         }
     };
-    items.push(Item::Sentences(disagree::agreement(ours, &all)));
+    items.push(Item::Sentences(agree::agreement(ours, &all)));
     let origin = story::origin(ours, source, &all);
     sentences(&mut items, "What the origin saw here, from its own books:", origin);
     let mut document = story::document(ours, source, &all);
-    document.extend(disagree::missing(&all));
+    document.extend(agree::missing(&all));
     sentences(&mut items, "What to know of the published figures:", document);
-    let differing = disagree::sentences(ours, source, &all);
-    sentences(&mut items, "Pairs of products that stand in another order here:", differing);
+    items.extend(other_order(opposite::opposite(ours, source, &all)));
     items.extend(tables::agreement(ours, &all, scaled).map(Item::Table));
     let side_by_side = quantity::COMPARED.iter().filter_map(|c| tables::side_by_side(ours, *c, &all, scaled));
     items.extend(side_by_side.map(Item::Table));
     items.retain(|item| !matches!(item, Item::Sentences(sentences) if sentences.is_empty()));
     items
+}
+
+/// The pairs of products that stand in another order.
+fn other_order(opposite: opposite::Opposite) -> Vec<Item> {
+    let opposite::Opposite { of_all, pairs, sure, every } = opposite;
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let first = if (1..pairs.len()).contains(&sure) { ", those first of which our intervals are sure" } else { "" };
+    let head = format!("Pairs of products that stand in another order here{first}. {of_all}");
+    let summary = format!("Each case of each pair, with its own numbers ({})", every.len());
+    vec![Item::Paragraph(head.trim_end().to_string()), Item::Digest { sentences: pairs, summary, every }]
 }
 
 /// Where the figures come from.

@@ -1,7 +1,7 @@
 //! Published figures and ours side by side, and how far their orders agree, as tables. Knows comparisons, no document.
 
+use super::agree::pooled;
 use super::compare::{Comparison, OwnFigure};
-use super::disagree::pooled;
 use super::ours::Ours;
 use super::quantity::{COMPARED, Compared, size_of};
 use super::words::interval;
