@@ -1,0 +1,96 @@
+//! A trial beside processes that are not weir's: the audit sees them. That it is silent where there are none is shown on recorded
+//! rows alone (`lab::audit::other_processes`): nobody knows what else a machine that runs tests is doing.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{measurements, nothing_left, run_within, scratch, weir};
+
+/// Little load, so that there is CPU for others.
+const SUITE: &str = r#"
+[suite]
+title = "Beside others"
+question = "Is it seen?"
+products = ["direct"]
+profile = "tuned"
+blocks = 1
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+expect = { status = 200, size = 128 }
+
+[[load]]
+name = "light"
+kind = "open"
+rate = 200
+connections = 2
+warmup = "0s"
+duration = "2200ms"
+"#;
+
+/// Processes that do nothing but use a CPU each: until they are dropped, and in no case for more than 30 s of CPU.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start(count: usize) -> Busy {
+        let mut all = Busy(Vec::new());
+        for _ in 0..count {
+            let mut command = Command::new("sh");
+            command.args(["-c", "ulimit -t 30; while :; do :; done"]).stdin(Stdio::null()).stdout(Stdio::null());
+            all.0.push(command.spawn().expect("a shell starts"));
+        }
+        all
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// All of them, whatever this process may use: it is the machine that the audit speaks of.
+fn cpus_of_the_machine() -> usize {
+    let stat = std::fs::read_to_string("/proc/stat").expect("read");
+    let of_one =
+        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    stat.lines().filter(of_one).count()
+}
+
+#[test]
+fn a_trial_beside_busy_processes_is_suspect_and_says_why() {
+    // A quarter of the machine at the least.
+    let needed = cpus_of_the_machine() / 4 + 1;
+    let may_use = std::thread::available_parallelism().map_or(1, usize::from);
+    if may_use < needed {
+        eprintln!("not tested: of this machine's CPUs only {may_use} may be used, and {needed} were to be kept busy");
+        return;
+    }
+    let scratch = scratch();
+    let (suite, out) = (scratch.path().join("suite.toml"), scratch.path().join("run"));
+    std::fs::write(&suite, SUITE).expect("written");
+    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
+    let busy = Busy::start(needed);
+    let args = ["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"];
+    run_within(&mut weir(&args), Duration::from_secs(60)).expect(0);
+    drop(busy);
+    nothing_left(&out, Duration::from_secs(2));
+
+    let measured = measurements(&out);
+    assert_eq!(measured.len(), 1);
+    let (folder, m) = &measured[0];
+    let at = folder.display();
+    let findings = m["findings"].as_array().expect("findings");
+    let found =
+        findings.iter().find(|f| f["check"] == "other-processes").unwrap_or_else(|| panic!("{at}: {findings:?}"));
+    assert_eq!(found["severity"], "warning", "{at}");
+    assert_ne!(m["verdict"], "valid", "{at}");
+    let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
+    assert!(report.contains("other-processes"), "{report}");
+}
