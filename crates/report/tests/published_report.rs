@@ -99,12 +99,12 @@ fn sentences(published: &Published) -> Vec<&str> {
     let items = published.blocks.iter().flat_map(|block| &block.items);
     let of_item = |item: &Item| match item {
         Item::Sentences(sentences) => sentences.clone(),
+        Item::Digest { sentences, every, .. } => sentences.iter().chain(every).cloned().collect(),
         _ => Vec::new(),
     };
     let all: Vec<String> = items.flat_map(of_item).collect();
     all.into_iter().map(|sentence| &*sentence.leak()).collect()
 }
-        Item::Digest { sentences, every, .. } => sentences.iter().chain(every).cloned().collect(),
 
 fn charts(published: &Published) -> Vec<&str> {
     published.charts().map(|chart| chart.name.as_str()).collect()
@@ -170,11 +170,6 @@ fn why_one_was_published_at_a_third_of_the_others_is_said_by_the_origin() {
 }
 
 #[test]
-fn without_connections_there_is_no_such_story() {
-    let folder = tempfile::tempdir().unwrap();
-    let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
-        if let Some(books) = &mut measurement.origin {
-#[test]
 fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|_| {});
@@ -199,6 +194,11 @@ fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
     }
 }
 
+#[test]
+fn without_connections_there_is_no_such_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
+        if let Some(books) = &mut measurement.origin {
             books.connections_used = 100;
         }
     });
