@@ -276,6 +276,18 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
 }
 
 #[test]
+fn a_direct_path_that_would_press_the_others_flat_is_said_and_not_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &GATEWAYS, &|_| {});
+    make(folder.path(), &Options { png: false }).unwrap();
+    let chart = published.charts().find(|chart| chart.name.contains("round-after-round")).unwrap();
+    assert!(!chart.toggles().iter().any(|(name, _)| *name == "Direct"), "{:?}", chart.toggles());
+    assert!(chart.notes.iter().any(|note| note.starts_with("Not drawn: Direct, up to ")), "{:?}", chart.notes);
+    let csv = fs::read_to_string(folder.path().join(format!("report/charts/{}.csv", chart.name))).unwrap();
+    assert!(csv.contains("Direct,"), "its numbers are kept");
+}
+
+#[test]
 fn a_suite_of_which_nothing_is_published_shows_nothing_of_this() {
     let folder = tempfile::tempdir().unwrap();
     common::write_blocks(folder.path(), 1, 6);

@@ -35,7 +35,7 @@ pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
         Kind::Curves(curves) => {
             let (x, y) = (curves.x.words(), curves.y.words());
             let header = ["series".to_string(), x, y, "low".to_string(), "high".to_string(), "knee".to_string()];
-            let rows = curves.series.iter().flat_map(|curve| {
+            let rows = curves.series.iter().chain(&curves.apart).flat_map(|curve| {
                 curve.points.iter().enumerate().map(|(place, point)| {
                     let end =
                         |pick: fn((f64, f64)) -> f64| point.interval.map(|i| pick(i).to_string()).unwrap_or_default();

@@ -133,6 +133,8 @@ pub struct Curves {
     pub y: Axis,
     /// What is drawn, later ones on top.
     pub series: Vec<Curve>,
+    /// What is only among the numbers: drawn, it would press the others flat.
+    pub apart: Vec<Curve>,
     /// A line on which both axes have one value, with its name: what was asked for, beside what came.
     pub ideal: Option<String>,
 }

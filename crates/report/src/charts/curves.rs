@@ -3,11 +3,12 @@
 use weir_model::suite::Series;
 use weir_stats::Estimate;
 
+use super::apart::told;
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Curve, CurvePoint, Curves, Kind};
 use crate::number::{Unit, short};
-use crate::run::Run;
+use crate::run::{BASELINE, Run};
 use crate::summary::{PointRow, Row, Section};
 use crate::tables::knee_words;
 
@@ -52,13 +53,16 @@ pub(super) fn of_section(run: &Run, section: &Section) -> (Vec<Chart>, Vec<Chart
 fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
     let estimates = section.all_rows().flat_map(|row| row.points.iter().filter_map(quantity.pick));
     let unit = quantity.unit.unwrap_or_else(|| Unit::for_times(estimates.map(|estimate| estimate.value)));
-    let series: Vec<Curve> = section.all_rows().map(|row| curve(run, section, row, quantity, unit)).collect();
+    let curves =
+        section.all_rows().map(|row| (row.entry.product == BASELINE, curve(run, section, row, quantity, unit)));
+    let told = told(curves.filter(|(_, curve)| !curve.points.is_empty()).collect(), quantity.scale, unit.name);
     let against = against(section);
     let offered = matches!(section.series, Series::Shares(_));
     let mut notes = vec![
         section.how.first().cloned().unwrap_or_default(),
         "Points are medians over blocks, whiskers their intervals; a crossed or empty point is invalid.".to_string(),
     ];
+    notes.extend(told.notes);
     notes.extend(knee_words(section));
     Chart {
         name: format!("{}-{}", section.slug(), quantity.stem),
@@ -80,7 +84,8 @@ fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
         kind: Kind::Curves(Curves {
             x: against.1,
             y: Axis { label: quantity.label.to_string(), unit: unit.name.to_string(), scale: quantity.scale },
-            series: series.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
+            series: told.drawn,
+            apart: told.apart,
             ideal: (offered && quantity.stem == "goodput").then(|| "offered".to_string()),
         }),
     }

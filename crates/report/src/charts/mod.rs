@@ -1,5 +1,6 @@
 //! Which charts a report has, and what they show. Knows runs and summaries, nothing of how a chart is drawn.
 
+mod apart;
 mod bars;
 mod costs;
 mod curves;

@@ -2,11 +2,12 @@
 
 use weir_model::suite::Entry;
 
+use super::apart::told;
 use super::latency::{curve, merged};
 use super::published::{Original, Originals};
 use super::style;
 use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Chart, Dash, Kind, Line, Lines};
+use crate::chart::{Chart, Curve, CurvePoint, Curves, Dash, Kind, Line, Lines};
 use crate::number::Unit;
 use crate::palette::lighter;
 use crate::published::document::places;
@@ -14,7 +15,7 @@ use crate::published::layout::tail;
 use crate::published::ours::OwnCase;
 use crate::published::quantity::{COMPARED, size_of};
 use crate::published::variant::Variant;
-use crate::run::Broken;
+use crate::run::{BASELINE, Broken};
 
 /// How much white the last case of a product has in it, where several are drawn.
 const PALEST: f64 = 0.65;
@@ -109,41 +110,43 @@ pub(super) fn rounds(originals: &Originals<'_>, original: Original<'_>) -> Optio
     let metric = layout.metrics.first()?;
     let unit = originals.source.results(metric).next()?.unit.clone();
     let size = size_of(&unit)?;
-    let mut series = Vec::new();
+    let mut curves = Vec::new();
     for (case, entry) in places(ours, originals.source, layout.order, &|case| layout.holds(case)) {
         let (look, dash) = style(ours.run, entry);
         let point = |round: u32| {
             let estimate = ours.estimate(case, Variant::Round(round), entry, metric)?;
-            Some((f64::from(round), estimate.value / size))
+            let interval = (estimate.n > 1).then_some((estimate.low / size, estimate.high / size));
+            Some(CurvePoint { x: f64::from(round), y: estimate.value / size, interval, hollow: false })
         };
-        let points: Vec<(f64, f64)> = (1..=case.rounds()).filter_map(point).collect();
+        let points: Vec<CurvePoint> = (1..=case.rounds()).filter_map(point).collect();
         if !points.is_empty() {
-            series.push(Line {
-                name: ours.run.label_of(entry),
-                part: String::new(),
-                colour: look.colour,
-                dash,
-                pieces: vec![points],
-            });
+            let curve = Curve { name: ours.run.label_of(entry), colour: look.colour, dash, points, knee: None };
+            curves.push((entry.product == BASELINE, curve));
         }
     }
-    (!series.is_empty()).then(|| Chart {
+    let told = told(curves, Scale::Linear, &unit);
+    if told.drawn.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = told.drawn.iter().map(|curve| curve.name.as_str()).collect();
+    let mut notes = vec![
+        "Each point is one load; between them the product was not restarted. Medians over blocks, whiskers their intervals."
+            .to_string(),
+    ];
+    notes.extend(told.notes);
+    notes.push(originals.scaled.to_string());
+    Some(Chart {
         name: original.name(),
         title: original.title(),
         subtitle: original.subtitle("A product that warms up carries more from round to round."),
-        alt: format!(
-            "{metric} over rounds of {}.",
-            series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(", ")
-        ),
-        notes: vec![
-            "Each point is one load; between them the product was not restarted. Medians over blocks.".to_string(),
-            originals.scaled.to_string(),
-        ],
-        kind: Kind::Lines(Lines {
+        alt: format!("{metric} over rounds of {}.", names.join(", ")),
+        notes,
+        kind: Kind::Curves(Curves {
             x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
             y: Axis { label: words(metric), unit, scale: Scale::Linear },
-            series,
-            rules: Vec::new(),
+            series: told.drawn,
+            apart: told.apart,
+            ideal: None,
         }),
     })
 }
