@@ -5,7 +5,7 @@
 use crate::InputError;
 use crate::file::{Catalogue, listed, suggestion};
 use crate::filter::{Filter, FilterKey, flag_error, names_of};
-use crate::suite::{Entry, Load, LoadKind, RateSpec, Suite};
+use crate::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
 
 /// What stands in `--products` for every product of the catalogue.
 pub const ALL: &str = "all";
@@ -18,6 +18,8 @@ impl Suite {
     /// the profile that most of the suite's entries have. [`ALL`] names every product of the catalogue that has such a
     /// profile. `profiles` runs each product under each of them. Then every
     /// one of `only` has to hold.
+    ///
+    /// Where a load's rate is a share of what the direct path carries, the direct path stays.
     ///
     /// The suite's scales are narrowed with it: what somebody asks for by name runs at every scale.
     ///
@@ -37,6 +39,7 @@ impl Suite {
             suite.keep(filter)?;
         }
         suite.check_bases(only)?;
+        suite.bring_direct(self, catalogue);
         suite.forget_loads_that_are_gone();
         suite.check_something_runs()?;
         suite.narrow_scales();
@@ -237,6 +240,16 @@ impl Suite {
         Ok(())
     }
 
+    /// The direct path comes along where a load is a share of what it carries, whoever left it out.
+    fn bring_direct(&mut self, all: &Suite, catalogue: &dyn Catalogue) {
+        let is_direct = |entry: &&Entry| catalogue.is_direct(&entry.product);
+        if self.entries.iter().any(|entry| is_direct(&entry)) || !self.loads.iter().any(Load::is_of_direct) {
+            return;
+        }
+        let own: Vec<Entry> = all.entries.iter().filter(is_direct).cloned().collect();
+        self.entries.splice(0..0, own);
+    }
+
     /// A scale names products and workloads of the suite; here those that were left out go. Where none remains, the
     /// selection has already said what to run, and the scale no longer does.
     fn narrow_scales(&mut self) {
@@ -273,6 +286,11 @@ impl Load {
             LoadKind::Open { rate: RateSpec::Share { load, .. }, .. } => Some(load),
             _ => None,
         }
+    }
+
+    /// Its rate is a share of what the direct path carries.
+    fn is_of_direct(&self) -> bool {
+        matches!(&self.kind, LoadKind::Open { rate: RateSpec::Share { of: RateBase::Direct, .. }, .. })
     }
 }
 
@@ -388,5 +406,40 @@ mod tests {
         ] {
             assert_eq!(select(products, profiles, only), Err(message.to_owned()));
         }
+    }
+
+    /// The sample's products, of which one is known to be the direct path.
+    struct WithDirect(std::collections::BTreeMap<String, Vec<String>>);
+
+    impl Catalogue for WithDirect {
+        fn products(&self) -> Vec<String> {
+            self.0.products()
+        }
+
+        fn profiles(&self, product: &str) -> Option<Vec<String>> {
+            self.0.profiles(product)
+        }
+
+        fn is_direct(&self, product: &str) -> bool {
+            product == "direct"
+        }
+    }
+
+    #[test]
+    fn a_load_at_a_share_of_the_direct_path_brings_it() {
+        let mut suite = suite();
+        for load in &mut suite.loads {
+            if let LoadKind::Open { rate: RateSpec::Share { of, .. }, .. } = &mut load.kind {
+                *of = RateBase::Direct;
+            }
+        }
+        let select = |products: Option<&[String]>, only: &[&str]| {
+            let only: Vec<Filter> = only.iter().map(|text| Filter::parse(text).expect("a filter")).collect();
+            entries(&suite.select(products, None, &only, &WithDirect(catalogue())).expect("valid"))
+        };
+        let nginx = ["nginx".to_owned()];
+        assert_eq!(select(Some(&nginx), &[]), ["direct:tuned", "nginx:tuned"]);
+        assert_eq!(select(None, &["product=nginx"]), ["direct:tuned", "nginx:tuned"]);
+        assert_eq!(select(Some(&nginx), &["load=capacity"]), ["nginx:tuned"], "no load needs it");
     }
 }

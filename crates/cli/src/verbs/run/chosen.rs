@@ -87,6 +87,7 @@ impl Chosen {
         left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
         let (suite, too_long) = budget::fitted(wish, suite, &left_out, &products)?;
         notes.extend(too_long);
+        notes.extend(brought(wish, &suite, catalogue));
         let before = without(&selected, &left_out);
         let scaled = suite.changed_from(&before).into_iter().chain(notes).collect();
         Ok(Chosen { suite, scaled, left_out, products, lenient })
@@ -150,6 +151,17 @@ fn absent(wish: &Wish<'_>, all: bool, suite: &mut Suite, catalogue: &Catalogue) 
     }
     left_out.extend(all::keep_what_is_here(suite, catalogue, &home)?);
     Ok(left_out)
+}
+
+/// What stays that nobody named, and why.
+fn brought(wish: &Wish<'_>, suite: &Suite, catalogue: &Catalogue) -> Option<String> {
+    let named = wish.select.products.as_ref()?;
+    let is_direct = |product: &str| weir_model::Catalogue::is_direct(catalogue, product);
+    if named.iter().any(|name| name == ALL || is_direct(name.split(':').next().unwrap_or_default())) {
+        return None;
+    }
+    let direct = suite.entries.iter().find(|entry| is_direct(&entry.product))?;
+    Some(format!("product {} is run, too: rates are shares of what it carries", direct.product))
 }
 
 /// Whether anything but the baseline is left.
