@@ -1,5 +1,6 @@
 //! How long a run takes: what its loads say, and what its trials took beside them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_model::product::{Product, ProductKind};
@@ -23,16 +24,22 @@ pub fn overhead(product: &Product) -> Duration {
     }
 }
 
-/// The trials of `plan` from one on, judged by what trials of this run took beyond their loads' own lengths.
+/// The trials of `plan` from one on. One takes what trials of its load took in this run; of a load that none has carried yet,
+/// it is what the load itself says, and what trials of the others took beyond that.
 pub fn left(suite: &Suite, plan: &[Planned], measured: &[Measurement], from_trial: u32) -> Duration {
     let length = |load: &str| suite.load(load).map_or(Duration::ZERO, Load::reckoned);
-    let over: Vec<f64> = measured
-        .iter()
-        .filter(|m| m.error.is_none())
-        .map(|m| (m.took_s - length(&m.case.load).as_secs_f64()).max(0.0))
-        .collect();
+    let mut took: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut over = Vec::new();
+    for trial in measured.iter().filter(|trial| trial.error.is_none()) {
+        let load = trial.case.load.as_str();
+        took.entry(load).or_default().push(trial.took_s);
+        over.push((trial.took_s - length(load).as_secs_f64()).max(0.0));
+    }
+    let seen: BTreeMap<&str, f64> =
+        took.iter().filter_map(|(load, took)| Some((*load, weir_stats::median(took)?))).collect();
     let overhead = weir_stats::median(&over).map_or(OVERHEAD, Duration::from_secs_f64);
-    plan.iter().filter(|p| p.trial >= from_trial).map(|p| length(&p.case.load) + overhead).sum()
+    let one = |load: &str| seen.get(load).map_or(length(load) + overhead, |took| Duration::from_secs_f64(*took));
+    plan.iter().filter(|p| p.trial >= from_trial).map(|p| one(&p.case.load)).sum()
 }
 
 #[cfg(test)]
@@ -59,5 +66,13 @@ mod tests {
         // Errors end early; they do not count.
         seen.extend((4..9).map(|trial| failed(trial, "p1", "w0", "start", "no")));
         assert_eq!(left(&suite, &plan, &seen, 12), Duration::from_secs(3), "1 s of load and the median of 0.5, 2, 30");
+        for (row, took_s) in seen.iter_mut().zip([0.2, 0.4, 0.5]) {
+            row.took_s = took_s;
+        }
+        assert_eq!(
+            left(&suite, &plan, &seen, 6),
+            Duration::from_millis(400) + Duration::from_secs(6),
+            "a load that ends sooner than reckoned does so again; of another nothing is known"
+        );
     }
 }
