@@ -13,6 +13,8 @@ pub(crate) struct Backlog {
     ahead: Schedule,
     behind: Schedule,
     next: u64,
+    /// What `behind` yields next, where it was set to `ahead`, which is one further.
+    first: Option<u64>,
     waiting: u64,
     start: u64,
     end: u64,
@@ -21,7 +23,15 @@ pub(crate) struct Backlog {
 impl Backlog {
     /// Nothing is due until [`Backlog::begin`].
     pub(crate) fn new(schedule: Schedule) -> Backlog {
-        Backlog { behind: schedule.clone(), ahead: schedule, next: NEVER, waiting: 0, start: NEVER, end: NEVER }
+        Backlog {
+            behind: schedule.clone(),
+            ahead: schedule,
+            next: NEVER,
+            first: None,
+            waiting: 0,
+            start: NEVER,
+            end: NEVER,
+        }
     }
 
     /// Fixes the load's start, and its end: what would be due at `end` or later never is.
@@ -61,7 +71,15 @@ impl Backlog {
             return None;
         }
         self.waiting -= 1;
-        Some(self.start.saturating_add(self.behind.next_due()))
+        let due = self.first.take().unwrap_or_else(|| self.start.saturating_add(self.behind.next_due()));
+        Some(due)
+    }
+
+    /// Forgets the requests that wait, however many, and says how many they were.
+    pub(crate) fn forget(&mut self) -> u64 {
+        self.behind = self.ahead.clone();
+        self.first = Some(self.next);
+        std::mem::take(&mut self.waiting)
     }
 
     /// Requests due and not sent.
@@ -108,6 +126,22 @@ mod tests {
             while let Some(at) = backlog.pop() {
                 sent.push(at);
             }
+            assert_eq!(due, sent);
+        }
+    }
+
+    #[test]
+    fn goes_on_after_what_was_forgotten() {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let mut backlog = backlog(arrivals);
+            let count = |backlog: &mut Backlog, now| std::iter::from_fn(|| backlog.count_one(now)).count() as u64;
+            let before = count(&mut backlog, 40_000_000);
+            assert!(backlog.pop().is_some());
+            assert_eq!(backlog.forget(), before - 1);
+            assert_eq!((backlog.waiting(), backlog.pop()), (0, None));
+            let due: Vec<u64> = std::iter::from_fn(|| backlog.count_one(NEVER - 1)).collect();
+            let sent: Vec<u64> = std::iter::from_fn(|| backlog.pop()).collect();
+            assert!(due.len() > 10 && due[0] > 40_000_000);
             assert_eq!(due, sent);
         }
     }

@@ -30,7 +30,8 @@
 //!
 //! The load starts when all connections are up, or none has come up for a timeout: warm-up, then the window
 //! `[start, start + duration)`, then a drain of at most the timeout, in which nothing new becomes due and what is due is still
-//! sent and waited for.
+//! sent and waited for. An order may say that what has no connection when the warm-up ends, or the window, stays unsent
+//! (`leave_queue`); then only what was sent is waited for.
 //!
 //! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go
 //!   `due`, `sent`, `unsent`, `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and

@@ -59,6 +59,8 @@ pub(crate) struct Plan {
     pub warmup: u64,
     pub duration: u64,
     pub timeout: u64,
+    /// What has no connection at the end of the warm-up, or of the window, stays unsent.
+    pub leave_queue: bool,
     pub seed: u64,
     /// CPUs, used in turn; empty for any.
     pub cpus: Vec<u32>,
@@ -136,6 +138,7 @@ impl Plan {
             warmup,
             duration,
             timeout: from_secs(spec.timeout_s),
+            leave_queue: spec.leave_queue,
             seed: spec.seed,
             cpus: spec.cpus.clone(),
         })

@@ -310,7 +310,8 @@ pub struct Load {
     /// The product is warmed up until what it carries each second keeps its level, for so long at most; then comes
     /// `warmup`. `None`: only `warmup`.
     pub steady: Option<Duration>,
-    /// An open load that is meant to be more than can be carried: that requests are late is no finding.
+    /// An open load that is meant to be more than can be carried: that requests are late is no finding, and what waits for a
+    /// connection when the warm-up ends, or the window, is not sent any more, but in a series.
     pub saturating: bool,
     /// It is run only where products have so many CPUs; `None`: everywhere.
     pub least_cores: Option<u32>,
@@ -323,6 +324,13 @@ pub struct Load {
 }
 
 impl Load {
+    /// What waits for a connection when the warm-up or the window ends stays unsent: the queue of what is meant to be more than can be carried
+    /// takes longer to send than the window was, and nobody asked for it. The points of a curve are asked for their latency, and
+    /// finish what was due.
+    pub fn leaves_queue(&self) -> bool {
+        self.saturating && self.series == Series::Once
+    }
+
     /// Requests that a connection may have in flight when it speaks `protocol`.
     pub fn streams_of(&self, protocol: Protocol) -> u32 {
         if protocol.is_two() { self.streams } else { 1 }
@@ -351,9 +359,9 @@ impl Load {
     }
 }
 
-/// Requests a second by which the time of a fixed number of them is reckoned beforehand: few enough that hardly a product
-/// carries less.
-pub const RECKONED_RATE: u64 = 2000;
+/// Requests a second by which the time of a fixed number of them is reckoned beforehand: what a product that is not fast
+/// carries on one CPU of some years ago.
+pub const RECKONED_RATE: u64 = 5000;
 
 /// Trials that a search takes, about: what its time is reckoned by beforehand.
 const SEARCH_TRIALS: u32 = 10;

@@ -43,6 +43,7 @@ pub fn load_spec(
         warmup_s: warmup.as_secs_f64(),
         duration_s: order.load.duration.as_secs_f64(),
         timeout_s: order.load.timeout.as_secs_f64(),
+        leave_queue: order.load.leaves_queue(),
         seed: seed(bench.seed, order.planned.block, point.point),
         driver: bench.driver,
         ..LoadSpec::new(Target::tcp(target, authority), order.workload.request.clone(), expect.clone())

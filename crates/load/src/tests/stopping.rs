@@ -87,3 +87,28 @@ fn a_stop_before_the_start_is_an_error() {
     let error = run(&order(&server, Shape::Closed), &Outputs::default(), &stop, &mut |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Stopped), "{error}");
 }
+
+/// Four connections, 3 ms an answer: 1,300 a second at most of the 2,000 that are due, so that after two seconds of warm-up the
+/// queue is longer than what is carried in the window.
+#[test]
+fn a_queue_is_left_at_the_windows_end_if_the_order_says_so() {
+    at_once(&[true, false], |leave_queue| {
+        let server = Server::start(|_| Do::SendSlowly(vec![], Duration::from_millis(3), ok("ok")));
+        let mut spec = order(&server, constant(2_000.0));
+        spec.warmup_s = 2.0;
+        spec.timeout_s = 30.0;
+        spec.leave_queue = leave_queue;
+        let result = load(&spec).unwrap();
+        balanced(&result);
+        assert_eq!(result.window.due, 2_000);
+        assert!(result.total.errors.is_empty(), "what was sent is waited for: {:?}", result.total.errors);
+        assert_eq!(server.requests() as u64, result.total.sent);
+        assert_eq!(result.latency.count, 2_000, "what was never sent has waited all the same");
+        assert_eq!(result.window.unsent > 0, leave_queue, "{}", result.window.unsent);
+        if leave_queue {
+            assert!(result.window.sent > 0, "the queue of the warm-up would have taken the whole window");
+            assert!(result.total.unsent > result.window.unsent, "it was left at the warm-up's end");
+            assert!(result.window.right - result.window.right_in_window <= 4, "one on each connection");
+        }
+    });
+}

@@ -18,6 +18,9 @@ impl Worker {
 
     /// The next request for a lane that is free at `now`, as its due time.
     pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
+        if self.leaves_queue() {
+            return None;
+        }
         if !self.returned.is_empty() {
             return self.returned.pop_front();
         }

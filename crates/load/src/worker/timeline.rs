@@ -117,7 +117,12 @@ impl Worker {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.busy == 0 && self.wanting == 0 && self.queued() == 0
+        self.busy == 0 && self.wanting == 0 && (self.leaves_queue() || self.queued() == 0)
+    }
+
+    /// What is queued now is not sent any more.
+    pub(super) fn leaves_queue(&self) -> bool {
+        self.plan.leave_queue && self.phase() == Phase::Drain
     }
 
     /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
@@ -168,6 +173,9 @@ impl Worker {
         let was = self.phase();
         if phase != was {
             self.read_cpu(was, phase);
+            if phase == Phase::Window && self.plan.leave_queue {
+                self.forget_queue();
+            }
         }
         // The calling thread gives slabs back within milliseconds. If it is more than a second behind, paying for
         // a new one is better than mixing two seconds in one.
@@ -180,6 +188,15 @@ impl Worker {
         let full = std::mem::replace(&mut self.slab, next);
         self.send(Message::Slab(self.share.thread, full));
         self.edge = self.edge_of(phase, at);
+    }
+
+    /// The window begins without a queue of the warm-up's.
+    fn forget_queue(&mut self) {
+        self.before.unsent += self.returned.len() as u64;
+        self.returned.clear();
+        if let Pace::Open(backlog) = &mut self.pace {
+            self.before.unsent += backlog.forget();
+        }
     }
 
     fn read_cpu(&mut self, was: Phase, phase: Phase) {
@@ -207,6 +224,9 @@ impl Worker {
     /// Gives due requests to free lanes.
     fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
         self.dispatch_thoughts(io, now);
+        if self.leaves_queue() {
+            return;
+        }
         while self.queued() > 0
             && let Some((id, lane)) = self.pool.take()
             && let Some(due) = self.oldest_waiting()

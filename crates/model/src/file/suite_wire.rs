@@ -257,7 +257,8 @@ pub(super) struct LoadTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-weir-positive" = true))]
     pub steady: Option<HumanDuration>,
-    /// Open loads only: it is meant to be more than can be carried, so that being late is no finding.
+    /// Open loads only: it is meant to be more than can be carried, so that being late is no finding, and what waits for a
+    /// connection when the warm-up ends, or the window, is not sent any more, but in a series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub saturating: bool,
     /// Run it only where products have so many CPUs.

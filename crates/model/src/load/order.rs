@@ -48,6 +48,11 @@ pub struct LoadSpec {
     pub duration_s: f64,
     /// Seconds an answer, or a connection, may take.
     pub timeout_s: f64,
+    /// What waits for a free connection when the warm-up ends, or the window, stays unsent, instead of being sent later. For
+    /// open loads that are meant to be more than can be carried: the queue is as long as the overload makes it, and that of
+    /// the warm-up would take the window.
+    #[serde(default)]
+    pub leave_queue: bool,
     /// Seed of arrivals, think times, weights and random fields of templates.
     pub seed: u64,
     /// Driver.
@@ -75,6 +80,7 @@ impl LoadSpec {
             warmup_s: 0.0,
             duration_s: 1.0,
             timeout_s: 10.0,
+            leave_queue: false,
             seed: 1,
             driver: DriverChoice::Auto,
         }

@@ -1,12 +1,13 @@
 //! The tables of a report, from the summary. Knows which columns stand where, nothing of how they are drawn.
 
 use weir_model::record::{Environment, Severity};
+use weir_model::suite::Series;
 use weir_stats::Estimate;
 
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::number::{Unit, count, percent, short};
 use crate::run::{Broken, Run};
-use crate::summary::{Failed, Found, Row, Section, Verdicts};
+use crate::summary::{Failed, Found, Row, Section, Standing, Verdicts};
 
 /// Every trial of a section, ranked or not.
 pub fn trials(run: &Run, section: &Section) -> Table {
@@ -27,7 +28,9 @@ pub fn trials(run: &Run, section: &Section) -> Table {
         let load = measurement.load.as_ref();
         let number = |value: Option<f64>| value.map_or_else(Cell::none, |value| Cell::number(short(value), value));
         let whole = |value: u64| Cell::number(count(value), value as f64);
-        let failed = load.map(|load| load.window.error_count() + load.window.unsent);
+        let meant = section.saturating && section.series == Series::Once;
+        let left = |load: &weir_model::load::LoadResult| if meant { 0 } else { load.window.unsent };
+        let failed = load.map(|load| load.window.error_count() + left(load));
         let kind = match measurement.verdict {
             weir_model::record::Verdict::Valid => RowKind::Plain,
             weir_model::record::Verdict::Suspect => RowKind::Marked,

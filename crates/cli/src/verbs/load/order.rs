@@ -58,6 +58,7 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
         warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
         duration_s,
         timeout_s: args.answers.timeout.0.as_secs_f64(),
+        leave_queue: false,
         seed: args.load.seed,
         driver: args.connections.driver.into(),
     })
