@@ -107,6 +107,11 @@ impl Unit {
         if smallest_us >= 1_000.0 { Unit::MILLIS } else { Unit::MICROS }
     }
 
+    /// For the least of several durations that is none of nothing.
+    pub fn for_least(all_us: impl Iterator<Item = f64>) -> Unit {
+        Unit::for_time(all_us.filter(|us| *us > 0.0).fold(f64::INFINITY, f64::min))
+    }
+
     /// For durations of every size together: microseconds, unless some of them would take six digits.
     pub fn for_times(all_us: impl Iterator<Item = f64>) -> Unit {
         let (least, most) = all_us.fold((f64::INFINITY, 0.0_f64), |(a, b), us| (a.min(us), b.max(us)));
@@ -137,6 +142,13 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(12), "12");
         assert_eq!(percent(0.0523), "5.2 %");
+    }
+
+    #[test]
+    fn a_unit_that_keeps_the_least_readable() {
+        let of = |all: &[f64]| Unit::for_least(all.iter().copied());
+        assert_eq!(of(&[900.0, 5_000.0]), Unit::MICROS);
+        assert_eq!(of(&[0.0, 5_000.0]), Unit::MILLIS, "no time is none that was measured");
     }
 
     #[test]

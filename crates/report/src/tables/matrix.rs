@@ -4,7 +4,7 @@ use super::build::rank_words;
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::number::{Unit, short};
 use crate::run::BASELINE;
-use crate::summary::{Metric, Row, Section, Summary};
+use crate::summary::{Metric, Row, Section, Standing, Summary};
 
 /// All sections beside each other: the rank and the ranked number of each product.
 pub fn matrix(summary: &Summary) -> Table {
@@ -42,7 +42,7 @@ fn unit(section: &Section) -> Unit {
     let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value);
     match section.ranked_by {
         Metric::Rate => Unit::PER_SECOND,
-        Metric::P99 => Unit::for_time(values.fold(f64::INFINITY, f64::min)),
+        Metric::P99 => Unit::for_least(values),
     }
 }
 

@@ -3,18 +3,12 @@
 use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::number::{Unit, count, percent, short};
-use crate::summary::{Metric, Overall, OverallRow, Summary};
+use crate::summary::{Metric, Overall, OverallRow, Standing, Summary};
 
 /// Each product over all workloads; `None` when nothing may be ranked.
 pub fn overall(summary: &Summary) -> Option<Table> {
     let overall = summary.overall.as_ref()?;
-    let least = overall
-        .all_rows()
-        .filter_map(|row| row.p50)
-        .map(|e| e.value)
-        .filter(|us| *us > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    let time = Unit::for_time(least);
+    let time = Unit::for_least(overall.all_rows().filter_map(|row| row.p50).map(|p50| p50.value));
     let by_rate = overall.ranked_by == Metric::Rate;
     let latency =
         if overall.same_rate { "at the rate offered alike to all" } else { "under the load that asks for the rate" };

@@ -32,13 +32,7 @@ const NO_UNIT: Unit = Unit { name: "", size: 1.0 };
 
 /// Of one section: rank, rate, latency, cost, memory, errors.
 pub fn ranking(section: &Section) -> Table {
-    let least = section
-        .all_rows()
-        .filter_map(|row| row.p50)
-        .map(|e| e.value)
-        .filter(|us| *us > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    let time = Unit::for_time(least);
+    let time = Unit::for_least(section.all_rows().filter_map(|row| row.p50).map(|p50| p50.value));
     let mut all = vec![
         drawn(Column::text("Rank").help("The best and the worst rank that the intervals allow."), |row, baseline| {
             rank_cell_of(row.rank, baseline)
