@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -17,11 +18,16 @@ use serde::{Deserialize, Serialize};
 use weir_model::Condition;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
 use weir_model::suite::Tls;
+use weir_vitals::Connections;
 
 use crate::tail::last_lines;
 
 /// How long an origin may take until it listens. It takes milliseconds; a machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long an origin may take to say how many connections it has. It takes less than a millisecond; what comes later is of no
+/// use to the second that asked.
+const COUNTS_WITHIN: Duration = Duration::from_millis(200);
 
 /// How long a role may take to end when its standard input is closed, before it is killed.
 const GOES_WITHIN: Duration = Duration::from_secs(2);
@@ -30,9 +36,32 @@ const GOES_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 struct Speaker<W> {
     child: Child,
+    line: Arc<Mutex<Line<W>>>,
+    output: PathBuf,
+}
+
+/// What is said to a role, and what it says.
+#[derive(Debug)]
+struct Line<W> {
+    /// Its standard input; closed when it is to end.
     control: Option<ChildStdin>,
     words: Receiver<W>,
-    output: PathBuf,
+    /// Answers that are still to come.
+    owed: u32,
+}
+
+impl<W> Line<W> {
+    /// Says a line to it.
+    fn say(&mut self, line: &str) -> std::io::Result<()> {
+        let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let control = self.control.as_mut().ok_or_else(gone)?;
+        writeln!(control, "{line}").and_then(|()| control.flush())
+    }
+}
+
+/// Nobody is left with half a line: what a thread that panicked held is as good as before.
+fn locked<W>(line: &Mutex<Line<W>>) -> MutexGuard<'_, Line<W>> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why a role did not do its work.
@@ -100,20 +129,15 @@ impl<W: DeserializeOwned + Send + 'static> Speaker<W> {
                 }
             });
         }
-        Ok(Speaker { child, control, words, output: output.to_owned() })
+        let line = Arc::new(Mutex::new(Line { control, words, owed: 0 }));
+        Ok(Speaker { child, line, output: output.to_owned() })
     }
 }
 
 impl<W> Speaker<W> {
-    /// Says a line to it.
-    fn say(&mut self, line: &str) -> std::io::Result<()> {
-        let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        let control = self.control.as_mut().ok_or_else(gone)?;
-        writeln!(control, "{line}").and_then(|()| control.flush())
-    }
-
     fn hear(&self, role: &'static str, within: Duration) -> Result<W, RoleError> {
-        self.words.recv_timeout(within).map_err(|error| {
+        let heard = locked(&self.line).words.recv_timeout(within);
+        heard.map_err(|error| {
             let last = last_lines(&self.output, 5);
             match error {
                 RecvTimeoutError::Disconnected => RoleError::Ended { role, last },
@@ -125,7 +149,7 @@ impl<W> Speaker<W> {
 
 impl<W> Drop for Speaker<W> {
     fn drop(&mut self) {
-        self.control = None;
+        locked(&self.line).control = None;
         let deadline = Instant::now() + GOES_WITHIN;
         while Instant::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -138,14 +162,26 @@ impl<W> Drop for Speaker<W> {
     }
 }
 
-/// What `weir origin --with-parent` says first.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct OriginWord {
-    /// Where it listens.
-    pub listening: SocketAddr,
-    /// `io_uring` or `epoll`.
-    pub driver: String,
+/// What `weir origin --with-parent` says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OriginWord {
+    /// First.
+    Listens {
+        /// Where it listens.
+        listening: SocketAddr,
+        /// `io_uring` or `epoll`.
+        driver: String,
+    },
+    /// Whenever it is asked with [`HOW_MANY`].
+    Open {
+        /// Connections that it has open now.
+        connections_open: u64,
+    },
 }
+
+/// The line by which an origin is asked how many connections it has open.
+pub const HOW_MANY: &str = "how many connections";
 
 /// TLS of an origin that clients talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,8 +241,17 @@ impl OriginProcess {
             tls.add_to(&mut command);
         }
         let speaker: Speaker<OriginWord> = Speaker::start(command, "origin", output)?;
-        let word = speaker.hear("origin", LISTENS_WITHIN)?;
-        Ok(OriginProcess { speaker, addr: word.listening, driver: word.driver })
+        loop {
+            if let OriginWord::Listens { listening: addr, driver } = speaker.hear("origin", LISTENS_WITHIN)? {
+                return Ok(OriginProcess { speaker, addr, driver });
+            }
+        }
+    }
+
+    /// A way to ask how many connections it has open, for another thread. Nothing of it goes over the network or is in the
+    /// books.
+    pub fn counter(&self) -> OpenCounter {
+        OpenCounter(self.speaker.line.clone())
     }
 
     /// Its pid.
@@ -222,6 +267,35 @@ impl OriginProcess {
     /// Last lines of its output.
     pub fn last_words(&self) -> String {
         last_lines(&self.speaker.output, 5)
+    }
+}
+
+/// Asks an origin how many connections it has open.
+#[derive(Debug)]
+pub struct OpenCounter(Arc<Mutex<Line<OriginWord>>>);
+
+impl Connections for OpenCounter {
+    fn ask(&mut self) {
+        let mut line = locked(&self.0);
+        if line.say(HOW_MANY).is_ok() {
+            line.owed += 1;
+        }
+    }
+
+    fn hear(&mut self) -> Option<u64> {
+        let mut line = locked(&self.0);
+        let deadline = Instant::now() + COUNTS_WITHIN;
+        // Answers that came too late for those who asked come first.
+        while line.owed > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let OriginWord::Open { connections_open } = line.words.recv_timeout(left).ok()? {
+                line.owed -= 1;
+                if line.owed == 0 {
+                    return Some(connections_open);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -341,7 +415,7 @@ impl ClientProcess {
 
     fn say(&mut self, line: &str) -> Result<(), RoleError> {
         let last = |speaker: &Speaker<ClientWord>| last_lines(&speaker.output, 5);
-        self.speaker.say(line).map_err(|_| RoleError::Ended { role: "client", last: last(&self.speaker) })
+        locked(&self.speaker.line).say(line).map_err(|_| RoleError::Ended { role: "client", last: last(&self.speaker) })
     }
 
     /// The next thing it says, or `None` when it said nothing for so long.
@@ -400,7 +474,8 @@ mod tests {
     #[test]
     fn a_word_is_heard_between_lines_that_are_none() {
         let word = hear(&format!("echo; echo hello; echo '{{}}'; {WORD}; exec sleep 300"), LONG).expect("heard");
-        assert_eq!((word.listening.port(), word.driver.as_str()), (9, "epoll"));
+        let listening = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert_eq!(word, OriginWord::Listens { listening, driver: "epoll".into() });
     }
 
     #[test]
@@ -441,6 +516,43 @@ mod tests {
         let begun = Instant::now();
         drop(speaker);
         assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
+    }
+
+    /// Asks an origin that is a few lines of shell, as often as there are answers wanted.
+    fn counted(script: &str, times: usize) -> Vec<Option<u64>> {
+        let (_scratch, speaker) = shell(script);
+        let mut counter = OpenCounter(speaker.line.clone());
+        let mut ask = || {
+            counter.ask();
+            counter.hear()
+        };
+        (0..times).map(|_| ask()).collect()
+    }
+
+    #[test]
+    fn an_origin_says_how_many_connections_it_has_whenever_it_is_asked() {
+        let willing = r#"i=0; while read line; do i=$((i+1)); echo "{\"connections_open\":$i}"; done"#;
+        assert_eq!(counted(willing, 3), [Some(1), Some(2), Some(3)]);
+        assert_eq!(counted("exit 0", 1), [None]);
+        assert_eq!(counted("read line; exec sleep 300", 1), [None], "it is not waited for longer than is of use");
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_the_next_ones() {
+        // Both are answered when the second is asked.
+        let late = r#"read line; read line; for i in 1 2; do echo "{\"connections_open\":$i}"; done; read line"#;
+        assert_eq!(counted(late, 2), [None, Some(2)]);
+    }
+
+    #[test]
+    fn who_asks_does_not_keep_an_origin_from_ending() {
+        let (_scratch, speaker) = shell("read line; exit 0");
+        let mut counter = OpenCounter(speaker.line.clone());
+        let begun = Instant::now();
+        drop(speaker);
+        assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
+        counter.ask();
+        assert_eq!(counter.hear(), None);
     }
 
     #[test]

@@ -169,6 +169,8 @@ pub(crate) struct Ledger {
     workers: Box<[Counters]>,
     open: AtomicU64,
     max_open: AtomicU64,
+    /// Of those open, the lab's own.
+    own_open: AtomicU64,
     /// Locked once a handshake.
     tls: Mutex<TlsBooks>,
 }
@@ -180,6 +182,7 @@ impl Ledger {
             workers: (0..workers).map(|_| Counters::default()).collect(),
             open: AtomicU64::new(0),
             max_open: AtomicU64::new(0),
+            own_open: AtomicU64::new(0),
             tls: Mutex::default(),
         }
     }
@@ -196,8 +199,16 @@ impl Ledger {
         self.max_open.fetch_max(open, Ordering::Relaxed);
     }
 
-    /// A worker has one connection less.
-    pub(crate) fn closed(&self) {
+    /// A connection turns out to be the lab's own: for the first time something of the lab's own is asked for over it.
+    pub(crate) fn is_own(&self) {
+        self.own_open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker has one connection less; whether it was the lab's own.
+    pub(crate) fn closed(&self, own: bool) {
+        if own {
+            self.own_open.fetch_sub(1, Ordering::Relaxed);
+        }
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -209,6 +220,12 @@ impl Ledger {
     /// Connections open, over all workers.
     pub(crate) fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
+    }
+
+    /// The same without the lab's own.
+    pub(crate) fn open_to_others(&self) -> u64 {
+        let own = self.own_open.load(Ordering::Relaxed);
+        self.open().saturating_sub(own)
     }
 
     /// Adds everything up.
@@ -290,10 +307,22 @@ mod tests {
         let ledger = Ledger::new(2);
         ledger.opened(0);
         ledger.opened(1);
-        ledger.closed();
+        ledger.closed(false);
         ledger.opened(1);
         let books = ledger.books();
         assert_eq!((books.connections_accepted, books.connections_open, books.max_connections_open), (3, 2, 2));
+    }
+
+    #[test]
+    fn the_labs_own_connections_are_told_apart() {
+        let ledger = Ledger::new(1);
+        (0..3).for_each(|_| ledger.opened(0));
+        ledger.is_own();
+        assert_eq!((ledger.open(), ledger.open_to_others()), (3, 2));
+        ledger.closed(false);
+        assert_eq!((ledger.open(), ledger.open_to_others()), (2, 1));
+        ledger.closed(true);
+        assert_eq!((ledger.open(), ledger.open_to_others()), (1, 1));
     }
 
     #[test]

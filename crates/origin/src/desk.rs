@@ -113,9 +113,17 @@ impl Desk {
         self.ledger.opened(self.worker);
     }
 
-    /// A connection is gone.
-    pub(crate) fn closed(&self) {
-        self.ledger.closed();
+    /// A request of the lab's own came; `own` is what is known of its connection so far.
+    pub(crate) fn own_request(&self, own: &mut bool) {
+        self.counters().own_requests.add(1);
+        if !std::mem::replace(own, true) {
+            self.ledger.is_own();
+        }
+    }
+
+    /// A connection is gone; whether it was the lab's own.
+    pub(crate) fn closed(&self, own: bool) {
+        self.ledger.closed(own);
     }
 
     /// The buffer for frames, empty. To be given back.

@@ -55,6 +55,8 @@ pub(crate) struct Flow {
     in_flight: u64,
     /// Counted requests.
     requests: u64,
+    /// The lab has asked for something of its own.
+    own: bool,
     conn: Option<Conn>,
     state: State,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
@@ -192,11 +194,11 @@ impl Flow {
 
     #[inline]
     fn count(&mut self, desk: &Desk, role: Role, head: &RequestHead<'_>, read: u64) {
-        let counters = desk.counters();
         if role == Role::Own {
-            counters.own_requests.add(1);
+            desk.own_request(&mut self.own);
             return;
         }
+        let counters = desk.counters();
         self.requests += 1;
         counters.request(self.requests, Protocol::One);
         counters.request_one(head.version, head.connection);
@@ -497,7 +499,7 @@ impl Flow {
     /// The connection is no longer ours.
     pub(crate) fn forget(&mut self, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
-        desk.closed();
+        desk.closed(self.own);
         if let Some(timer) = self.timer.take() {
             desk.timers.cancel(timer);
         }

@@ -129,6 +129,12 @@ impl Origin {
         self.ledger.books()
     }
 
+    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which something
+    /// of the lab's own was asked for (`/_weir/...`) are left out; the books have them.
+    pub fn connections_open(&self) -> u64 {
+        self.ledger.open_to_others()
+    }
+
     /// What the first thread that died said, if one did. The others go on.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()

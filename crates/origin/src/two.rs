@@ -58,6 +58,8 @@ pub(crate) struct Two {
     written: Tally,
     in_flight: u64,
     requests: u64,
+    /// The lab has asked for something of its own.
+    own: bool,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
     asked: bool,
     linger: Option<TimerId>,
@@ -130,6 +132,7 @@ impl Two {
             written: Tally::default(),
             in_flight: 0,
             requests: 0,
+            own: false,
             asked: false,
             linger: None,
         }
@@ -246,7 +249,7 @@ impl Two {
             counters.request_two();
             counters.max_in_flight.raise(self.in_flight);
         } else {
-            desk.counters().own_requests.add(1);
+            desk.own_request(&mut self.own);
         }
         if ends {
             // What follows is its end, which has nothing more to say.
@@ -489,7 +492,7 @@ impl Two {
         if let Some(timer) = self.linger.take() {
             desk.timers.cancel(timer);
         }
-        desk.closed();
+        desk.closed(self.own);
         self.state = State::Gone;
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::io::Read;
 
-use common::{Client, get, start};
+use common::{Client, books_when, get, start};
 use weir_model::books::Books;
 use weir_model::load::DriverChoice;
 use weir_origin::payload;
@@ -209,6 +209,16 @@ fn the_lab_has_its_own_paths(driver: DriverChoice) {
     let books: Books = serde_json::from_slice(&reply.body).expect("books");
     assert_eq!((books.requests, books.answered, books.own_requests, books.body_bytes_out), (1, 1, 3, 100));
     assert_eq!(books, origin.books());
+    // The books have every connection; who asks for the load's gets them without the lab's own.
+    let mut other = Client::new(&origin);
+    other.get("/bytes/100");
+    assert_eq!((origin.books().connections_open, origin.connections_open()), (2, 1));
+    drop(client);
+    books_when(&origin, |books| books.connections_open == 1);
+    assert_eq!(origin.connections_open(), 1);
+    drop(other);
+    books_when(&origin, |books| books.connections_open == 0);
+    assert_eq!(origin.connections_open(), 0);
 }
 
 fn a_slow_reader_gets_everything(driver: DriverChoice) {

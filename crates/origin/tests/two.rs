@@ -229,6 +229,7 @@ fn the_labs_own_are_apart(way: &Way) {
     let books: weir_model::books::Books = serde_json::from_slice(&books.body).expect("books");
     assert_eq!((books.own_requests, books.requests, books.connections_used, books.body_bytes_out), (2, 0, 0, 0));
     assert!(books.versions.is_empty());
+    assert_eq!((books.connections_open, way.origin.connections_open()), (1, 0), "it is the lab's own");
 }
 
 fn books_of_many_requests(way: &Way) {

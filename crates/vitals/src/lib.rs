@@ -11,6 +11,7 @@
 //! | proportional set | `smaps_rollup` at begin and end, and every 5 s while reading it takes less than 5 ms | 1 KiB |
 //! | context switches | `status` of every thread, summed; a thread that ends takes its last second's along | 1 |
 //! | descriptors | size of `/proc/<pid>/fd` | 1 |
+//! | connections | whoever knows them is asked ([`Connections`]) when a row ends; nobody is by default | 1 |
 //! | the host's CPU by state | `/proc/stat` | 10 ms a CPU |
 //! | pressure | `total=` of `/proc/pressure/*`, differences | 1 us, booked by the kernel at its own pace |
 //! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are never listed | 1 |
@@ -46,5 +47,5 @@ mod window;
 pub use environment::environment;
 pub use sys::local_ports;
 pub use tree::Watched;
-pub use watch::{Cost, Watch};
+pub use watch::{Connections, Cost, Watch};
 pub use window::Window;

@@ -38,6 +38,8 @@ pub(crate) struct TreeLook {
     pub threads: u64,
     pub processes: u64,
     pub descriptors: Option<u64>,
+    /// Connections, where somebody was asked who knows.
+    pub connections: Option<u64>,
     pub switches: (u64, u64),
 }
 

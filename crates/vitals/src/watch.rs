@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Resource;
 use rustix::time::{ClockId, clock_gettime};
+use weir_model::record::Role;
 
 use crate::host::Host;
 use crate::kept::Reader;
@@ -41,6 +42,18 @@ pub struct Cost {
     pub looks: u64,
 }
 
+/// Somebody who knows how many connections a role has open. The kernel does not know it at a reasonable price: it lists
+/// sockets by host, and which process has which only by looking at every descriptor.
+///
+/// Asked when a row ends, before everything else is looked at, and heard after that: so the answer is of the moment at which
+/// the row ends, and nothing waits for it that is being measured.
+pub trait Connections: Send {
+    /// Asks, and does not wait.
+    fn ask(&mut self);
+    /// The answer; `None` when none comes in time.
+    fn hear(&mut self) -> Option<u64>;
+}
+
 #[derive(Debug)]
 enum Order {
     Begin(Sender<io::Result<()>>),
@@ -54,8 +67,16 @@ impl Watch {
     /// # Errors
     /// When a root does not exist or may not be read, or no thread can be made.
     pub fn start(watched: Vec<Watched>) -> io::Result<Watch> {
+        Watch::start_asking(watched, Vec::new())
+    }
+
+    /// [`Watch::start`], with somebody to ask for the connections of some of the roles.
+    ///
+    /// # Errors
+    /// As [`Watch::start`].
+    pub fn start_asking(watched: Vec<Watched>, asked: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Watch> {
         let (orders, inbox) = channel();
-        let mut sampler = Sampler::open(watched)?;
+        let mut sampler = Sampler::open(watched, asked)?;
         let thread = std::thread::Builder::new().name("weir-vitals".into()).spawn(move || sampler.serve(&inbox))?;
         Ok(Watch { orders, thread })
     }
@@ -101,6 +122,7 @@ fn thread_gone() -> io::Error {
 struct Sampler {
     watched: Vec<Watched>,
     trees: Vec<Tree>,
+    asked: Vec<(Role, Box<dyn Connections>)>,
     host: Host,
     reader: Reader,
     looks: u64,
@@ -117,12 +139,12 @@ struct Open {
 }
 
 impl Sampler {
-    fn open(watched: Vec<Watched>) -> io::Result<Sampler> {
+    fn open(watched: Vec<Watched>, asked: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Sampler> {
         // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
         let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
         let keep = usize::try_from(soft).unwrap_or(usize::MAX).min(KEPT_THREADS);
         let trees = watched.iter().map(|&watched| Tree::open(watched, keep)).collect::<io::Result<_>>()?;
-        Ok(Sampler { watched, trees, host: Host::open(), reader: Reader::new(), looks: 0, open: None })
+        Ok(Sampler { watched, trees, asked, host: Host::open(), reader: Reader::new(), looks: 0, open: None })
     }
 
     fn serve(&mut self, inbox: &Receiver<Order>) -> Cost {
@@ -216,10 +238,26 @@ impl Sampler {
 
     fn look(&mut self) -> io::Result<Moment> {
         self.looks += 1;
+        for (_, connections) in &mut self.asked {
+            connections.ask();
+        }
         let host = self.host.look(&mut self.reader);
         let looks = self.trees.iter_mut().map(|tree| tree.look(&mut self.reader));
         let trees = looks.collect::<io::Result<_>>()?;
-        Ok(Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host })
+        let mut moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
+        self.hear(&mut moment);
+        Ok(moment)
+    }
+
+    /// Puts down how many connections there were when [`Connections::ask`] was called.
+    fn hear(&mut self, moment: &mut Moment) {
+        for (role, connections) in &mut self.asked {
+            let open = connections.hear();
+            let trees = self.watched.iter().zip(&mut moment.trees);
+            for (_, tree) in trees.filter(|(watched, _)| watched.role == *role) {
+                tree.connections = open;
+            }
+        }
     }
 
     /// The trees' proportional sets, and how many nanoseconds reading them took.

@@ -118,6 +118,7 @@ fn tree_row(row: ResourceSecond, from: &TreeLook, to: &TreeLook) -> ResourceSeco
         threads: Some(to.threads),
         processes: Some(to.processes),
         fds: to.descriptors,
+        connections_open: to.connections,
         switches_voluntary: Some(to.switches.0.saturating_sub(from.switches.0)),
         switches_involuntary: Some(to.switches.1.saturating_sub(from.switches.1)),
         ..row
@@ -203,16 +204,22 @@ mod tests {
     #[test]
     fn a_last_row_of_a_few_ticks_is_added_to_the_one_before() {
         let host = HostLook::default();
-        let with_pss = TreeLook { pss_bytes: Some(4), ..tree(300, 1, 1) };
+        let with_pss = TreeLook { pss_bytes: Some(4), connections: Some(8), ..tree(300, 1, 1) };
         let moments = vec![
             moment(0, tree(0, 0, 0), host),
             moment(1000, tree(100, 1, 0), host),
             moment(2000, with_pss, host),
-            moment(2199, tree(400, 1, 1), host),
+            moment(2199, TreeLook { connections: Some(6), ..tree(400, 1, 1) }, host),
         ];
         let joined = window(&[PROXY], moments.clone(), 0);
         let lengths: Vec<f64> = joined.series.iter().filter(|r| r.who == "host").map(|r| r.length_s).collect();
         assert_eq!(lengths, [1.0, 1.199]);
+        let open: Vec<_> = joined.series.iter().map(|row| (row.who.as_str(), row.connections_open)).collect();
+        assert_eq!(
+            open,
+            [("proxy", None), ("host", None), ("proxy", Some(6)), ("host", None)],
+            "those at the row's end"
+        );
         assert_eq!(joined.usage[0].pss_max_bytes, Some(4));
         assert_eq!(joined.usage[0].cpu_user_us + joined.usage[0].cpu_system_us, 400_000);
         // Two moments alone make a row, however short.

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
-use weir_vitals::{Watch, Watched, Window};
+use weir_vitals::{Connections, Watch, Watched, Window};
 
 /// A few hundred milliseconds of CPU.
 const BURN: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
@@ -204,6 +204,39 @@ fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
     keeper.child.wait().unwrap();
     let window = watch.end_window().unwrap();
     assert!(cpu_s(&window.usage[0]) > 0.03, "{:?}", window.usage[0]);
+}
+
+/// Says how often it was asked; knows nothing the second time.
+#[derive(Default)]
+struct Asked {
+    times: u64,
+    heard: u64,
+}
+
+impl Connections for Asked {
+    fn ask(&mut self) {
+        self.times += 1;
+    }
+
+    fn hear(&mut self) -> Option<u64> {
+        self.heard += 1;
+        assert_eq!(self.times, self.heard, "heard once each time, and after it was asked");
+        (self.times != 2).then_some(self.times)
+    }
+}
+
+#[test]
+fn who_knows_its_connections_is_asked_once_a_row() {
+    let keeper = Keeper::start();
+    let own = Watched { role: Role::Origin, root: std::process::id(), include_root: true };
+    let asked: Box<dyn Connections> = Box::new(Asked::default());
+    let watch = Watch::start_asking(vec![keeper.watched(true), own], vec![(Role::Origin, asked)]).unwrap();
+    watch.begin_window().unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    let window = watch.end_window().unwrap();
+    let open = |who: &str| rows(&window, who).iter().map(|row| row.connections_open).collect::<Vec<_>>();
+    assert_eq!(open("origin"), [Some(1), None, Some(3)]);
+    assert_eq!((open("proxy"), open("host")), (vec![None; 3], vec![None; 3]));
 }
 
 #[test]

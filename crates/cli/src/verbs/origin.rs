@@ -1,12 +1,13 @@
 //! `weir origin`: the server behind the proxy, alone.
 
+use std::io::BufRead;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_lab::role::OriginWord;
+use weir_lab::role::{HOW_MANY, OriginWord};
 use weir_model::load::Spread;
 use weir_origin::{Faults, Manner, Options, Origin, tls};
 
@@ -166,9 +167,8 @@ pub fn main(args: &Args) -> Done {
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
-        let word = OriginWord { listening: origin.addr(), driver: origin.driver().to_owned() };
-        say!("{}", serde_json::to_string(&word).map_err(Failure::missing)?);
-        wait_for_parent();
+        tell_parent(&OriginWord::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
+        serve_parent(&origin)?;
         origin.stop();
         return Ok(Exit::Ok);
     }
@@ -269,8 +269,17 @@ fn wait(origin: &Origin) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Standard input ends when the lab ends, however it ended.
-fn wait_for_parent() {
-    let mut nothing = [0u8; 64];
-    while matches!(std::io::Read::read(&mut std::io::stdin(), &mut nothing), Ok(n) if n > 0) {}
+/// Answers what the lab asks on standard input, which ends when the lab ends, however it ended.
+fn serve_parent(origin: &Origin) -> Result<(), Failure> {
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        if line == HOW_MANY {
+            tell_parent(&OriginWord::Open { connections_open: origin.connections_open() })?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_parent(word: &OriginWord) -> Result<(), Failure> {
+    say!("{}", serde_json::to_string(word).map_err(Failure::missing)?);
+    Ok(())
 }

@@ -5,6 +5,7 @@
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
+mod connections;
 pub(crate) mod failure;
 mod fold;
 mod measure;

@@ -20,7 +20,7 @@ use super::product::Running;
 use super::serving::Serving;
 use super::spec::load_spec;
 use super::work::Work;
-use super::{Bench, Order, Step, search, warm};
+use super::{Bench, Order, Step, connections, search, warm};
 use crate::audit::{self, Evidence};
 use crate::journal::JournalError;
 use crate::role::ClientOrder;
@@ -79,10 +79,11 @@ pub fn carry_out(
         if let Some(part) = part(scene.order.load, &point) {
             tell(Step::Part(part));
         }
-        let (measured, books) = match &scene.order.load.kind {
+        let (mut measured, books) = match &scene.order.load.kind {
             LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, yielded)?,
             _ => scene.one(&point, stop, tell)?,
         };
+        connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(scene.order.folder);
         write_files(&folder, &measured.window)?;
         let point = scene.audited(&point, measured, books, yielded.search.as_ref());

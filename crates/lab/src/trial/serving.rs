@@ -10,7 +10,7 @@ use weir_model::books::Books;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
 use weir_model::suite::{Protocol, Workload};
-use weir_vitals::Watched;
+use weir_vitals::{Connections, Watched};
 
 use super::failure::Failure;
 use super::product::{self, Place, Running};
@@ -138,6 +138,14 @@ impl Serving {
         match &self.kind {
             Kind::Own(own) => Watched { role: Origin, root: own.pid(), include_root: true },
             Kind::Product { running, .. } => Watched { role: Origin, root: running.root(), include_root: false },
+        }
+    }
+
+    /// Who knows how many connections it has open; `None` of a product.
+    pub fn counter(&self) -> Option<Box<dyn Connections>> {
+        match &self.kind {
+            Kind::Own(own) => Some(Box::new(own.counter())),
+            Kind::Product { .. } => None,
         }
     }
 

@@ -53,7 +53,8 @@ impl<'a> Work<'a> {
             watched.push(Watched { role: Role::Proxy, root: running.root(), include_root: false });
         }
         // Vitals may see first that a process has gone; which it was says more.
-        let watch = Watch::start(watched).or_else(|e| {
+        let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();
+        let watch = Watch::start_asking(watched, asked).or_else(|e| {
             all_alive(origin, running)?;
             Err(load_failed(format!("vitals did not start: {e}"), &output))
         })?;
