@@ -3,7 +3,7 @@
 use weir_stats::Estimate;
 
 use crate::error::ReportError;
-use crate::summary::{Row, Section, Summary};
+use crate::summary::{Row, Section, Standing, Summary};
 
 const PLAIN: [&str; 12] = [
     "workload",

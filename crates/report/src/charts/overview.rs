@@ -8,7 +8,7 @@ use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
 use crate::number::{Unit, short};
 use crate::run::{BASELINE, Run};
-use crate::summary::{Metric, Overall, OverallRow, Row, Section, Summary};
+use crate::summary::{Metric, Overall, OverallRow, Row, Section, Standing, Summary};
 
 /// More bars than this are a list and no picture.
 const MOST_BARS: usize = 24;

@@ -2,7 +2,7 @@
 
 use weir_stats::Estimate;
 
-use super::{Metric, Overall, OverallRow, Section, Summary};
+use super::{Metric, Overall, OverallRow, Section, Standing, Summary};
 use crate::number::{Unit, count, short};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.

@@ -4,7 +4,7 @@ use weir_model::suite::{Protocol, Series};
 use weir_stats::Estimate;
 
 use super::answer::join;
-use super::{Metric, Section};
+use super::{Metric, Section, Standing};
 use crate::number::{count, percent, seconds, short};
 use crate::plan::Arrival;
 

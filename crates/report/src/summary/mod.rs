@@ -13,6 +13,8 @@ mod row;
 mod search;
 mod section;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use weir_model::record::{CaseId, LeftOut, Severity, Verdict};
 use weir_model::suite::{Entry, Protocol, Series};
@@ -26,6 +28,7 @@ pub use curve::PointRow;
 pub use metric::Metric;
 pub(crate) use metric::{answered, cpu_us_per_answer, proxy_usage};
 pub use overall::{Overall, OverallRow};
+pub(crate) use rank::Standing;
 pub use search::Searched;
 
 /// Version of [`Summary`].
@@ -271,18 +274,20 @@ impl Row {
     pub fn suspect(&self) -> bool {
         self.verdicts.suspect > 0
     }
+}
 
-    /// Requests without a right answer.
-    pub fn error_count(&self) -> u64 {
-        self.errors.values().sum()
+impl Standing for Row {
+    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
+        (self.rate.as_ref(), self.p99.as_ref())
     }
 
-    /// The estimate of a metric.
-    pub fn of(&self, metric: Metric) -> Option<&Estimate> {
-        match metric {
-            Metric::Rate => self.rate.as_ref(),
-            Metric::P99 => self.p99.as_ref(),
-        }
+    fn errors(&self) -> &BTreeMap<String, u64> {
+        &self.errors
+    }
+
+    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+        self.rank = Some(rank);
+        self.ratio_to_best = ratio_to_best;
     }
 }
 

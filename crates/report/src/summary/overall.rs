@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_model::record::Role;
 use weir_model::suite::{Entry, Series};
-use weir_stats::{Estimate, median_interval, paired_ratio};
+use weir_stats::{Estimate, median_interval};
 
 use super::metric::Reading;
-use super::rank::{Competitor, ranks};
+use super::rank::{Standing, sorted};
 use super::row::Cases;
 use super::{LEVEL, Metric, Row, SEED, Section, Verdicts, cost, section};
 use crate::plan::Arrival;
@@ -82,18 +82,18 @@ pub struct OverallRow {
     pub missing: Vec<String>,
 }
 
-impl OverallRow {
-    /// Requests without a right answer.
-    pub fn error_count(&self) -> u64 {
-        self.errors.values().sum()
+impl Standing for OverallRow {
+    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
+        (self.rate.as_ref(), self.p99.as_ref())
     }
 
-    /// The estimate of a metric.
-    pub fn of(&self, metric: Metric) -> Option<&Estimate> {
-        match metric {
-            Metric::Rate => self.rate.as_ref(),
-            Metric::P99 => self.p99.as_ref(),
-        }
+    fn errors(&self) -> &BTreeMap<String, u64> {
+        &self.errors
+    }
+
+    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+        self.rank = Some(rank);
+        self.ratio_to_best = ratio_to_best;
     }
 }
 
@@ -215,25 +215,8 @@ impl Table<'_> {
             self.run.plan.entries.iter().filter(there).partition(|entry| entry.product == BASELINE);
         let rows: Vec<OverallRow> = products.iter().map(|entry| self.row(entry)).collect();
         let values: Vec<Vec<f64>> = products.iter().map(|entry| self.leading_by_block(entry)).collect();
-        let ranked: Vec<(usize, Estimate)> = (rows.iter().enumerate())
-            .filter(|(_, row)| row.missing.is_empty())
-            .filter_map(|(i, row)| Some((i, *row.of(self.ranked_by)?)))
-            .collect();
-        let competitors: Vec<Competitor<'_>> =
-            ranked.iter().map(|(i, estimate)| Competitor { estimate: *estimate, by_block: &values[*i] }).collect();
-        let order = ranks(&competitors, self.ranked_by.higher_is_better());
-        let best = order.first().map(|first| ranked[first.index].0);
-        let mut sorted = Vec::with_capacity(rows.len());
-        for place in &order {
-            let i = ranked[place.index].0;
-            let mut row = rows[i].clone();
-            row.rank = Some((place.low, place.high));
-            row.ratio_to_best = best.and_then(|best| paired_ratio(&values[i], &values[best], LEVEL, SEED));
-            sorted.push(row);
-        }
-        let others = (0..rows.len()).filter(|i| !ranked.iter().any(|(j, _)| j == i));
-        sorted.extend(others.map(|i| rows[i].clone()));
-        (baseline.iter().map(|entry| self.row(entry)).collect(), sorted)
+        let sorted = sorted(rows, &values, self.ranked_by, |_, row| row.missing.is_empty());
+        (baseline.iter().map(|entry| self.row(entry)).collect(), sorted.rows)
     }
 
     fn all(&self) -> impl Iterator<Item = &Chosen<'_>> {

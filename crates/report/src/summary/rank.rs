@@ -1,27 +1,93 @@
-//! Who is surely better than whom.
+//! Who is surely better than whom, and the rows of a table in that order.
+
+use std::collections::BTreeMap;
 
 use weir_stats::{Estimate, paired_ratio};
 
-use super::{LEVEL, SEED};
+use super::{LEVEL, Metric, SEED};
+
+/// A row that can be ranked: a product in a section, or over all workloads.
+pub(crate) trait Standing {
+    /// Right answers a second, and the 99th percentile of latency.
+    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>);
+
+    /// Requests without a right answer, by kind.
+    fn errors(&self) -> &BTreeMap<String, u64>;
+
+    /// Sets best and worst rank, and the ratio to the best.
+    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>);
+
+    /// The estimate of a metric.
+    fn of(&self, metric: Metric) -> Option<&Estimate> {
+        let (rate, p99) = self.ranked_by();
+        match metric {
+            Metric::Rate => rate,
+            Metric::P99 => p99,
+        }
+    }
+
+    /// Requests without a right answer.
+    fn error_count(&self) -> u64 {
+        self.errors().values().sum()
+    }
+}
+
+/// Rows in the order of their ranks.
+pub(super) struct Sorted<R> {
+    /// Ranked ones best first, then the others as they came.
+    pub rows: Vec<R>,
+    /// Which were ranked, by their position in the input, best first.
+    pub ranked: Vec<usize>,
+}
+
+/// Ranks those rows that have the metric and for which `may` holds, given their position. `values` has the metric of each row
+/// by block (NaN where it has none).
+pub(super) fn sorted<R: Standing>(
+    rows: Vec<R>,
+    values: &[Vec<f64>],
+    metric: Metric,
+    may: impl Fn(usize, &R) -> bool,
+) -> Sorted<R> {
+    let ranked: Vec<(usize, Competitor<'_>)> = (rows.iter().enumerate().zip(values))
+        .filter(|((i, row), _)| may(*i, row))
+        .filter_map(|((i, row), by_block)| Some((i, Competitor { estimate: *row.of(metric)?, by_block })))
+        .collect();
+    let (indices, competitors): (Vec<usize>, Vec<Competitor<'_>>) = ranked.into_iter().unzip();
+    let places = ranks(&competitors, metric.higher_is_better());
+    let best = places.first().map(|place| competitors[place.index].by_block);
+    let mut left: Vec<Option<R>> = rows.into_iter().map(Some).collect();
+    let mut sorted = Sorted { rows: Vec::with_capacity(left.len()), ranked: Vec::with_capacity(places.len()) };
+    for place in &places {
+        let index = indices[place.index];
+        sorted.ranked.push(index);
+        if let Some(mut row) = left[index].take() {
+            let ratio = best.and_then(|best| paired_ratio(competitors[place.index].by_block, best, LEVEL, SEED));
+            row.stand((place.low, place.high), ratio);
+            sorted.rows.push(row);
+        }
+    }
+    sorted.rows.extend(left.into_iter().flatten());
+    sorted
+}
 
 /// One competitor: its estimate, and its value in each block (NaN where it has none).
-pub(super) struct Competitor<'a> {
-    pub estimate: Estimate,
-    pub by_block: &'a [f64],
+struct Competitor<'a> {
+    estimate: Estimate,
+    by_block: &'a [f64],
 }
 
 /// Place of a competitor, by its position in the input: best and worst rank that the data allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub index: usize,
-    pub low: usize,
-    pub high: usize,
+struct Place {
+    index: usize,
+    low: usize,
+    high: usize,
 }
 
 /// Ranks, best first. Shared where intervals overlap, as [`weir_stats::shared_ranks`] has it, and also where the ratio
 /// within blocks may be 1: below 6 blocks the interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so
 /// of two equal products one would be declared better in one run of ten. The ratio's interval keeps its promise.
-pub(super) fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Place> {
+fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Place> {
     let estimates: Vec<Estimate> = competitors.iter().map(|competitor| competitor.estimate).collect();
     let order = weir_stats::shared_ranks(&estimates, higher_is_better);
     let n = competitors.len();
@@ -92,6 +158,46 @@ mod tests {
         let of = |x: Vec<(usize, usize, usize)>| -> Vec<(usize, usize)> { x.iter().map(|p| (p.1, p.2)).collect() };
         assert_eq!(of(places(&values, true)), [(1, 2), (1, 2), (3, 3)]);
         assert_eq!(places(&values, false)[0], (0, 1, 1));
+    }
+
+    /// A row of which nothing but its rate is known.
+    #[derive(Debug, Default)]
+    struct Named {
+        name: &'static str,
+        rate: Option<Estimate>,
+        errors: BTreeMap<String, u64>,
+        stands: Option<((usize, usize), f64)>,
+    }
+
+    impl Standing for Named {
+        fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
+            (self.rate.as_ref(), None)
+        }
+
+        fn errors(&self) -> &BTreeMap<String, u64> {
+            &self.errors
+        }
+
+        fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+            self.stands = ratio_to_best.map(|ratio| (rank, (ratio.value * 1e6).round() / 1e6));
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_by_rank_and_what_may_not_be_ranked_comes_last() {
+        let values = [vec![200.0], vec![50.0], vec![f64::NAN], vec![100.0]];
+        let named = |(name, by_block): (&'static str, &Vec<f64>)| Named {
+            name,
+            rate: weir_stats::median_interval(by_block, LEVEL, SEED),
+            ..Named::default()
+        };
+        let rows: Vec<Named> = ["invalid", "slow", "nothing", "fast"].into_iter().zip(&values).map(named).collect();
+        let sorted = sorted(rows, &values, Metric::Rate, |_, row| row.name != "invalid");
+        let names: Vec<&str> = sorted.rows.iter().map(|row| row.name).collect();
+        assert_eq!(names, ["fast", "slow", "invalid", "nothing"]);
+        assert_eq!(sorted.ranked, [3, 1]);
+        let stands: Vec<_> = sorted.rows.iter().map(|row| row.stands).collect();
+        assert_eq!(stands, [Some(((1, 1), 1.0)), Some(((2, 2), 0.5)), None, None]);
     }
 
     #[test]

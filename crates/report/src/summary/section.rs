@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_model::suite::{Protocol, Series};
-use weir_stats::{Estimate, detectable_difference, paired_noise, paired_ratio, relative_noise};
+use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noise};
 
 use super::metric::Metric;
-use super::rank::{Competitor, ranks};
+use super::rank::{Standing, sorted};
 use super::row::Cases;
 use super::{LEVEL, Row, SEED, Section, curve, how, origin};
 use crate::plan::{Arrival, PlannedLoad, PlannedWorkload};
@@ -128,29 +128,15 @@ fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> Ranked
     let values: Vec<Vec<f64>> =
         products.iter().map(|cases| cases.by_block(blocks, |reading| metric.value(reading))).collect();
     let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
-    let ranked: Vec<(usize, Estimate)> = (rows.iter().enumerate())
-        .filter(|(i, _)| products[*i].ranked())
-        .filter_map(|(i, row)| Some((i, *row.of(metric)?)))
-        .collect();
-    let competitors: Vec<Competitor> =
-        ranked.iter().map(|(i, estimate)| Competitor { estimate: *estimate, by_block: &values[*i] }).collect();
-    let order = ranks(&competitors, metric.higher_is_better());
-    let best = order.first().map(|first| ranked[first.index].0);
-    let mut sorted = Vec::with_capacity(rows.len());
-    for place in &order {
-        let i = ranked[place.index].0;
-        let mut row = rows[i].clone();
-        row.rank = Some((place.low, place.high));
-        row.ratio_to_best = best.and_then(|best| paired_ratio(&values[i], &values[best], LEVEL, SEED));
-        sorted.push(row);
-    }
-    sorted.extend((0..rows.len()).filter(|i| !ranked.iter().any(|(j, _)| j == i)).map(|i| rows[i].clone()));
+    let sorted = sorted(rows, &values, metric, |i, _| products[i].ranked());
+    let best = sorted.ranked.first().copied();
     let with_best = |i: &usize| best.filter(|best| best != i).and_then(|best| paired_noise(&values[*i], &values[best]));
-    let noises: Vec<f64> = ranked.iter().filter_map(|(i, _)| with_best(i)).collect();
+    let noises: Vec<f64> = sorted.ranked.iter().filter_map(with_best).collect();
     let alone = || best.and_then(|best| relative_noise(&values[best]));
+    let first = best.and(sorted.rows.first()).and_then(|row| row.of(metric));
     RankedRows {
-        rows: sorted,
         noise: weir_stats::median(&noises).or_else(alone),
-        pairs: order.first().map_or(0, |first| ranked[first.index].1.n),
+        pairs: first.map_or(0, |estimate| estimate.n),
+        rows: sorted.rows,
     }
 }
