@@ -4,7 +4,7 @@ use serde::Serialize;
 use weir_model::record::{Measurement, Role};
 
 use crate::number::{self, Unit};
-use crate::summary::{answered, cpu_us_per_answer, proxy_usage};
+use crate::summary::{all_cpu_us, usage_of};
 
 /// What a load is after, which decides what of it compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +99,8 @@ impl Metric {
             Metric::P90 => Some(load.latency.p90_us),
             Metric::P99 => Some(load.latency.p99_us),
             Metric::P999 => Some(load.latency.p999_us),
-            Metric::Cpu => cpu_us_per_answer(measurement).map(|(user, system)| user + system),
-            Metric::Memory => proxy_usage(measurement).map(|usage| usage.rss_max_bytes as f64),
+            Metric::Cpu => all_cpu_us(load, &measurement.usage, Role::Proxy),
+            Metric::Memory => usage_of(&measurement.usage, Role::Proxy).map(|usage| usage.rss_max_bytes as f64),
         }
     }
 
@@ -109,10 +109,7 @@ impl Metric {
     pub(super) fn mood(self, direct: &Measurement) -> Option<f64> {
         match self {
             Metric::Rate | Metric::Memory => None,
-            Metric::Cpu => {
-                let origin = direct.usage.iter().find(|usage| usage.role == Role::Origin)?;
-                Some((origin.cpu_user_us + origin.cpu_system_us) as f64 / answered(direct)?)
-            }
+            Metric::Cpu => all_cpu_us(direct.load.as_ref()?, &direct.usage, Role::Origin),
             _ => self.value(direct),
         }
     }

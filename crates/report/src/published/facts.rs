@@ -1,7 +1,7 @@
 //! What is known of one side of a comparison: of the published figure from its document, of ours from the records. Causes are
 //! looked for in these and nowhere else. Knows no cause.
 
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, RoleUsage, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median};
 
@@ -10,6 +10,7 @@ use super::data::{Figure, FigureKind, Source};
 use super::ours::{Ours, OwnCase};
 use super::quantity::{Compared, error_shares};
 use super::variant::{Moment, Variant};
+use crate::summary::{all_cpu_us, usage_of};
 
 /// Two products, the first of which was published as the better one.
 #[derive(Debug, Clone)]
@@ -168,11 +169,6 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
             }
         }
     }
-    let cpu_us = |moment: &Moment<'_>| {
-        let usage = proxy(moment)?;
-        let answers: u64 = moment.load.window.statuses.values().sum();
-        (answers > 0).then(|| (usage.cpu_user_us + usage.cpu_system_us) as f64 / answers as f64)
-    };
     Some(OwnFacts {
         profile: entry.profile.clone(),
         rate: middle(&|moment| Some(moment.load.rate))?,
@@ -186,14 +182,10 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
             (most > 0).then_some(moment.origin?.connections_used as f64 / f64::from(most.max(1)))
         }),
         error_share: middle(&|moment| Some(error_shares(moment.load).0)).unwrap_or(0.0),
-        cores_busy: middle(&|moment| proxy(moment).map(|usage| usage.cores_busy)),
-        cpu_us: middle(&cpu_us),
+        cores_busy: middle(&|moment| usage_of(moment.usage, Role::Proxy).map(|usage| usage.cores_busy)),
+        cpu_us: middle(&|moment| all_cpu_us(moment.load, moment.usage, Role::Proxy)),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
         answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),
     })
-}
-
-fn proxy<'a>(moment: &Moment<'a>) -> Option<&'a RoleUsage> {
-    moment.usage.iter().find(|usage| usage.role == Role::Proxy)
 }

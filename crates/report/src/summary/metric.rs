@@ -1,10 +1,11 @@
 //! What is read off a single trial. Knows one measurement at a time, nothing of blocks.
 
 use serde::{Deserialize, Serialize};
-use weir_model::load::{ErrorKind, LoadResult};
+use weir_model::load::LoadResult;
 use weir_model::record::{Measurement, Point, Role, RoleUsage};
 use weir_model::suite::Series;
 
+use super::cpu;
 use crate::plan::{Arrival, PlannedLoad};
 
 /// What ranks go by.
@@ -78,14 +79,12 @@ impl<'a> Reading<'a> {
 
     /// What a role's process tree used.
     pub fn role(&self, role: Role) -> Option<&'a RoleUsage> {
-        self.usage.iter().find(|usage| usage.role == role)
+        cpu::usage_of(self.usage, role)
     }
 
-    /// CPU microseconds of a role for one answer that the client got in the window: user, system.
+    /// CPU microseconds of a role for one answer: user, system. See [`cpu::cpu_us`].
     pub fn cpu_us(&self, role: Role) -> Option<(f64, f64)> {
-        let usage = self.role(role)?;
-        let answered = answers(self.load)?;
-        Some((usage.cpu_user_us as f64 / answered, usage.cpu_system_us as f64 / answered))
+        cpu::cpu_us(self.load, self.usage, role)
     }
 }
 
@@ -102,29 +101,4 @@ fn middle(points: &[Point]) -> Option<&Point> {
 
 fn most(points: &[Point]) -> Option<&Point> {
     by_rate(points).last().copied()
-}
-
-/// What the proxy's process tree used; `None` for the direct path.
-pub(crate) fn proxy_usage(measurement: &Measurement) -> Option<&RoleUsage> {
-    measurement.usage.iter().find(|usage| usage.role == Role::Proxy)
-}
-
-/// Answers, right and wrong ones, that the proxy gave in the window: what its CPU time is divided by.
-pub(crate) fn answered(measurement: &Measurement) -> Option<f64> {
-    answers(measurement.load.as_ref()?)
-}
-
-fn answers(load: &LoadResult) -> Option<f64> {
-    let counts = &load.window;
-    let wrong = [ErrorKind::BadStatus, ErrorKind::WrongBody];
-    let wrong: u64 = wrong.iter().filter_map(|kind| counts.errors.get(kind)).sum();
-    let answered = counts.right_in_window + wrong;
-    (answered > 0).then_some(answered as f64)
-}
-
-/// CPU microseconds of the proxy an answer: user, system.
-pub(crate) fn cpu_us_per_answer(measurement: &Measurement) -> Option<(f64, f64)> {
-    let usage = proxy_usage(measurement)?;
-    let answered = answered(measurement)?;
-    Some((usage.cpu_user_us as f64 / answered, usage.cpu_system_us as f64 / answered))
 }

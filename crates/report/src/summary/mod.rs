@@ -3,6 +3,7 @@
 
 mod answer;
 mod cost;
+mod cpu;
 mod curve;
 mod how;
 mod metric;
@@ -24,9 +25,9 @@ use crate::plan::Arrival;
 use crate::run::{Broken, Run, Trial};
 
 pub use cost::{Memory, WarmedUp};
+pub(crate) use cpu::{all_cpu_us, usage_of};
 pub use curve::PointRow;
 pub use metric::Metric;
-pub(crate) use metric::{answered, cpu_us_per_answer, proxy_usage};
 pub use overall::{Overall, OverallRow};
 pub(crate) use rank::Standing;
 pub use search::Searched;
