@@ -11,6 +11,7 @@ use std::path::Path;
 use common::golden;
 use run::{Made, Runner};
 use weir_model::record::{Finding, Measurement, Severity, Verdict};
+use weir_report::chart::Kind;
 use weir_report::published::{Item, Published, published};
 use weir_report::{Options, load_run, make, summary};
 
@@ -87,6 +88,10 @@ const MONOLAKE: Made = Made {
 
 fn published_of(folder: &Path, made: &Made, spoil: &dyn Fn(&mut Measurement)) -> Published {
     run::write(folder, made, spoil);
+    published_in(folder)
+}
+
+fn published_in(folder: &Path) -> Published {
     let run = load_run(folder).unwrap();
     assert_eq!(run.broken, []);
     let mut broken = Vec::new();
@@ -233,6 +238,44 @@ fn what_is_invalid_is_shown_and_not_ordered() {
     assert_eq!(*caddy.unwrap(), "Caddy: of the published requests 11 % were answered with status 502 on root.");
     let shown = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
     assert!(shown.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", shown.alt);
+}
+
+/// The connections drawn of a role, and the notes that say how they were counted.
+fn connections<'p>(published: &'p Published, role: &str) -> (Vec<f64>, &'p [String]) {
+    let name = format!("published-performance-metrices-monolake-nginx-as-published-monolake-{role}");
+    let chart = published.charts().find(|chart| chart.name == name).unwrap();
+    let Kind::Lines(lines) = &chart.kind else { panic!("lines") };
+    let line = lines.series.iter().find(|line| line.name == "TCP connections").unwrap();
+    let mut values: Vec<f64> = line.pieces.iter().flatten().map(|(_, open)| *open).collect();
+    values.dedup();
+    (values, &chart.notes)
+}
+
+#[test]
+fn connections_are_each_roles_own_or_the_machines_where_those_were_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = published_of(folder.path(), &MONOLAKE, &|_| {});
+    for (role, open, how) in
+        [("client", 64.0, "the client's own"), ("origin", 8.0, "the origin's own"), ("proxy", 72.0, "added up")]
+    {
+        let (values, notes) = connections(&new, role);
+        assert_eq!(values, [open], "{role}");
+        assert!(notes.iter().any(|note| note.contains(how)), "{notes:?}");
+    }
+    // As an older weir wrote it: without the last column.
+    for trial in fs::read_dir(folder.path().join("trials")).unwrap() {
+        let file = trial.unwrap().path().join("resources.csv");
+        let rows = fs::read_to_string(&file).unwrap();
+        let old = rows.lines().map(|row| row.rsplit_once(',').unwrap().0.to_string() + "\n");
+        assert!(rows.starts_with("time_ms,") && rows.lines().next().unwrap().ends_with(",connections_open"));
+        fs::write(&file, old.collect::<String>()).unwrap();
+    }
+    let old = published_in(folder.path());
+    for role in ["client", "origin", "proxy"] {
+        let (values, notes) = connections(&old, role);
+        assert_eq!(values, [500.0], "{role}: the host's");
+        assert!(notes.iter().any(|note| note.contains("the machine's, all roles together")), "{notes:?}");
+    }
 }
 
 #[test]

@@ -83,13 +83,19 @@ fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role:
     let who = role.as_str();
     let of_role = |row: &ResourceSecond| row.who == who;
     let of_host = |row: &ResourceSecond| row.who == "host";
+    let rows = stretches.iter().flat_map(|stretch| &stretch.rows);
+    let own_sockets = rows.map(|(_, row)| row).any(|row| of_role(row) && row.connections_open.is_some());
     let pieces: [Vec<Vec<(f64, f64)>>; 4] = [
         pieces(stretches, of_role, |row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
         pieces(stretches, of_role, |row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
-        pieces(stretches, of_host, |row| row.tcp_established.map(|n| n as f64)),
+        if own_sockets {
+            pieces(stretches, of_role, |row| row.connections_open.map(|n| n as f64))
+        } else {
+            pieces(stretches, of_host, |row| row.tcp_established.map(|n| n as f64))
+        },
         pieces(stretches, of_role, |row| row.threads.map(|n| n as f64)),
     ];
-    // Sockets belong to the machine: without the role's own lines there is nothing to say of the role.
+    // The machine's sockets are no line of the role's: without one of its own there is nothing to say of the role.
     let seen = [0, 1, 3].iter().any(|line| !pieces[*line].is_empty());
     let lines = LINES.iter().zip(pieces).map(|((name, colour), pieces)| Line {
         name: (*name).to_string(),
@@ -106,14 +112,12 @@ fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role:
     };
     let first_blocks = "The measured windows of the first block's cases, joined end to end. CPU in per cent of a core, memory \
                         (resident) of the machine's; values of 0 have no place on this axis.";
-    let sockets =
-        "TCP connections are the machine's, all roles together: weir counts sockets by machine, not by process.";
     Chart {
         name: format!("{}-{}-{}-{who}", original.name(), slug(&entry.product), slug(&entry.profile)),
         title: format!("Performance metrics of process {of}"),
         subtitle: original.subtitle("The original has a linear axis, on which only the connections are seen."),
         alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
-        notes: vec![first_blocks.to_string(), sockets.to_string(), originals.scaled.to_string()],
+        notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), originals.scaled.to_string()],
         kind: Kind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
             y: Axis {
@@ -124,6 +128,26 @@ fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role:
             series,
             rules: stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect(),
         }),
+    }
+}
+
+/// How the connections drawn were counted.
+fn sockets(role: Role, own: bool) -> &'static str {
+    match role {
+        _ if !own => {
+            "TCP connections are the machine's, all roles together, both ends of each, as the kernel counts them: this run did \
+             not record the role's own."
+        }
+        Role::Client => {
+            "TCP connections are the client's own, as its threads count what they open and close, at each second's end."
+        }
+        Role::Origin => {
+            "TCP connections are the origin's own: it was asked how many it has open when each second ended."
+        }
+        Role::Proxy => {
+            "TCP connections are those that client and origin said that they have open with the proxy, added up, at each \
+             second's end."
+        }
     }
 }
 
