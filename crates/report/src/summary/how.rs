@@ -115,7 +115,10 @@ fn load_words(section: &Section) -> String {
         Series::Once | Series::Shares(_) => "",
     });
     if section.saturating && section.series == Series::Once {
-        words.push_str(" That is meant to be more than can be carried: what counts is how much was.");
+        words.push_str(
+            " That is meant to be more than can be carried: what counts is how much was. Latency is that of a queue which grows with \
+             the window; what was never sent counts with the time it had waited by the end, and is no error.",
+        );
     }
     words
 }

@@ -211,8 +211,8 @@ pub struct Row {
     pub ratio_to_baseline: Option<Estimate>,
     /// Requests due in the windows of the trials that count.
     pub requests: u64,
-    /// Requests without a right answer, by kind; `unsent` among them.
-    pub errors: std::collections::BTreeMap<String, u64>,
+    /// Requests without a right answer, by kind; `unsent` among them, but of a load that is meant to be more than can be carried.
+    pub errors: BTreeMap<String, u64>,
     /// Findings of its trials.
     pub findings: usize,
     /// Why it is marked or not ranked, one sentence each.
