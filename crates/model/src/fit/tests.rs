@@ -17,13 +17,14 @@ fn seconds(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// 6 cases a load, 3 blocks: capacity of 10 s + 60 s, and 90,000 requests over 100 connections.
+/// 6 cases a load, 3 blocks: capacity of 10 s + 60 s, and 225,000 requests over 250 connections, which are reckoned
+/// to take 45 s.
 fn long() -> Suite {
     let mut suite = suite();
     (suite.loads[0].warmup, suite.loads[0].duration) = (seconds(10), seconds(60));
     let load = &mut suite.loads[1];
-    load.kind = LoadKind::Count { requests: 90_000 };
-    (load.connections, load.duration) = (100, seconds(120));
+    load.kind = LoadKind::Count { requests: 225_000 };
+    (load.connections, load.duration) = (250, seconds(120));
     suite
 }
 
@@ -51,8 +52,8 @@ fn windows_go_first_and_requests_and_blocks_after_them() {
         words(&suite, seconds(320)),
         [
             "warm-up of capacity: 300ms instead of 10s",
-            "measured window of capacity: 1.4s instead of 60s",
-            "requests of latency: 30000 instead of 90000",
+            "measured window of capacity: 1s instead of 60s",
+            "requests of latency: 77000 instead of 225000",
         ]
     );
     assert_eq!(
@@ -61,7 +62,7 @@ fn windows_go_first_and_requests_and_blocks_after_them() {
             "blocks: 1 instead of 3",
             "warm-up of capacity: 300ms instead of 10s",
             "measured window of capacity: 1s instead of 60s",
-            "requests of latency: 6000 instead of 90000",
+            "requests of latency: 15000 instead of 225000",
         ]
     );
 }
@@ -70,7 +71,7 @@ fn windows_go_first_and_requests_and_blocks_after_them() {
 fn what_cannot_fit_says_what_the_smallest_takes_and_where() {
     let suite = long();
     let error = suite.fitted(&budget(seconds(10))).expect_err("too long");
-    // 6 cases of 300 ms + 1 s, and 6 of 2,000 requests.
+    // 6 cases of 300 ms + 1 s, and 6 of 5,000 requests.
     assert_eq!(error.takes, (Duration::from_millis(1300) + seconds(1) + 2 * OVERHEAD) * 6);
     assert_eq!(error.smallest.takes(&[], &overhead), error.takes);
     assert_eq!(error.loads[1], ("latency".to_owned(), (seconds(1) + OVERHEAD) * 6));
