@@ -16,6 +16,11 @@ fn main() {
         eprintln!("which page, and into which folder?");
         std::process::exit(2);
     };
+    // Before the browser is there: what exits later leaves it behind.
+    if let Err(error) = std::fs::create_dir_all(&folder) {
+        eprintln!("{}: {error}", folder.display());
+        std::process::exit(1);
+    }
     let browser = Browser::start();
     browser.open(&page);
     for (name, width) in [("wide", 1280), ("narrow", 400)] {
