@@ -169,8 +169,8 @@ pub(crate) struct Ledger {
     workers: Box<[Counters]>,
     open: AtomicU64,
     max_open: AtomicU64,
-    /// Of those open, the lab's own.
-    own_open: AtomicU64,
+    /// Of those open, the ones over which these books were read.
+    readers: AtomicU64,
     /// Locked once a handshake.
     tls: Mutex<TlsBooks>,
 }
@@ -182,7 +182,7 @@ impl Ledger {
             workers: (0..workers).map(|_| Counters::default()).collect(),
             open: AtomicU64::new(0),
             max_open: AtomicU64::new(0),
-            own_open: AtomicU64::new(0),
+            readers: AtomicU64::new(0),
             tls: Mutex::default(),
         }
     }
@@ -199,15 +199,15 @@ impl Ledger {
         self.max_open.fetch_max(open, Ordering::Relaxed);
     }
 
-    /// A connection turns out to be the lab's own: for the first time something of the lab's own is asked for over it.
-    pub(crate) fn is_own(&self) {
-        self.own_open.fetch_add(1, Ordering::Relaxed);
+    /// For the first time the books are read over a connection.
+    pub(crate) fn has_reader(&self) {
+        self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker has one connection less; whether it was the lab's own.
-    pub(crate) fn closed(&self, own: bool) {
-        if own {
-            self.own_open.fetch_sub(1, Ordering::Relaxed);
+    /// A worker has one connection less; whether the books were read over it.
+    pub(crate) fn closed(&self, reader: bool) {
+        if reader {
+            self.readers.fetch_sub(1, Ordering::Relaxed);
         }
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -222,10 +222,10 @@ impl Ledger {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The same without the lab's own.
+    /// The same without those over which the books were read.
     pub(crate) fn open_to_others(&self) -> u64 {
-        let own = self.own_open.load(Ordering::Relaxed);
-        self.open().saturating_sub(own)
+        let readers = self.readers.load(Ordering::Relaxed);
+        self.open().saturating_sub(readers)
     }
 
     /// Adds everything up.
@@ -314,10 +314,10 @@ mod tests {
     }
 
     #[test]
-    fn the_labs_own_connections_are_told_apart() {
+    fn connections_of_readers_are_told_apart() {
         let ledger = Ledger::new(1);
         (0..3).for_each(|_| ledger.opened(0));
-        ledger.is_own();
+        ledger.has_reader();
         assert_eq!((ledger.open(), ledger.open_to_others()), (3, 2));
         ledger.closed(false);
         assert_eq!((ledger.open(), ledger.open_to_others()), (2, 1));

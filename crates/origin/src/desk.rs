@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::fault::Fault;
 use crate::line::Sink;
 use crate::options::Manner;
-use crate::resolve::{Cache, Resolved};
+use crate::resolve::{Cache, Resolved, Source};
 use crate::spoil::Rendered;
 use crate::timers::Timers;
 use crate::value;
@@ -113,17 +113,18 @@ impl Desk {
         self.ledger.opened(self.worker);
     }
 
-    /// A request of the lab's own came; `own` is what is known of its connection so far.
-    pub(crate) fn own_request(&self, own: &mut bool) {
+    /// A request of the lab's own came. If it is for the books, its connection becomes a reader's: who reads them is the lab
+    /// itself and nobody in between, through whom it asks for nothing but `/_weir/ready`.
+    pub(crate) fn own_request(&self, source: Source, reader: &mut bool) {
         self.counters().own_requests.add(1);
-        if !std::mem::replace(own, true) {
-            self.ledger.is_own();
+        if source == Source::Books && !std::mem::replace(reader, true) {
+            self.ledger.has_reader();
         }
     }
 
-    /// A connection is gone; whether it was the lab's own.
-    pub(crate) fn closed(&self, own: bool) {
-        self.ledger.closed(own);
+    /// A connection is gone; whether it was a reader's.
+    pub(crate) fn closed(&self, reader: bool) {
+        self.ledger.closed(reader);
     }
 
     /// The buffer for frames, empty. To be given back.

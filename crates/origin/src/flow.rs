@@ -55,8 +55,8 @@ pub(crate) struct Flow {
     in_flight: u64,
     /// Counted requests.
     requests: u64,
-    /// The lab has asked for something of its own.
-    own: bool,
+    /// The books were read over it.
+    reader: bool,
     conn: Option<Conn>,
     state: State,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
@@ -169,7 +169,7 @@ impl Flow {
         let resolved = desk.cache.resolve(head.target);
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.unattributed) + read as u64;
-        self.count(desk, role, head, read);
+        self.count(desk, role, resolved.source, head, read);
         let given = match resolved.source {
             Source::Echo => Given::begin(desk.buffer(), h1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers => {
@@ -193,9 +193,9 @@ impl Flow {
     }
 
     #[inline]
-    fn count(&mut self, desk: &Desk, role: Role, head: &RequestHead<'_>, read: u64) {
+    fn count(&mut self, desk: &Desk, role: Role, source: Source, head: &RequestHead<'_>, read: u64) {
         if role == Role::Own {
-            desk.own_request(&mut self.own);
+            desk.own_request(source, &mut self.reader);
             return;
         }
         let counters = desk.counters();
@@ -499,7 +499,7 @@ impl Flow {
     /// The connection is no longer ours.
     pub(crate) fn forget(&mut self, desk: &mut Desk) {
         desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
-        desk.closed(self.own);
+        desk.closed(self.reader);
         if let Some(timer) = self.timer.take() {
             desk.timers.cancel(timer);
         }

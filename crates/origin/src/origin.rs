@@ -129,8 +129,8 @@ impl Origin {
         self.ledger.books()
     }
 
-    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which something
-    /// of the lab's own was asked for (`/_weir/...`) are left out; the books have them.
+    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which the books
+    /// were read (`/_weir/books`) are left out; the books have them.
     pub fn connections_open(&self) -> u64 {
         self.ledger.open_to_others()
     }

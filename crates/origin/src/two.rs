@@ -58,8 +58,8 @@ pub(crate) struct Two {
     written: Tally,
     in_flight: u64,
     requests: u64,
-    /// The lab has asked for something of its own.
-    own: bool,
+    /// The books were read over it.
+    reader: bool,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
     asked: bool,
     linger: Option<TimerId>,
@@ -132,7 +132,7 @@ impl Two {
             written: Tally::default(),
             in_flight: 0,
             requests: 0,
-            own: false,
+            reader: false,
             asked: false,
             linger: None,
         }
@@ -249,7 +249,7 @@ impl Two {
             counters.request_two();
             counters.max_in_flight.raise(self.in_flight);
         } else {
-            desk.own_request(&mut self.own);
+            desk.own_request(request.resolved.source, &mut self.reader);
         }
         if ends {
             // What follows is its end, which has nothing more to say.
@@ -492,7 +492,7 @@ impl Two {
         if let Some(timer) = self.linger.take() {
             desk.timers.cancel(timer);
         }
-        desk.closed(self.own);
+        desk.closed(self.reader);
         self.state = State::Gone;
     }
 }

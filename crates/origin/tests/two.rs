@@ -224,12 +224,13 @@ fn cancelled_streams_are_forgotten(way: &Way) {
 fn the_labs_own_are_apart(way: &Way) {
     let mut client = way.client();
     assert_eq!(client.get("/_weir/ready").status, 204);
+    assert_eq!(way.origin.connections_open(), 1);
     let books = client.get("/_weir/books");
     assert_eq!(books.headers["content-type"], "application/json");
     let books: weir_model::books::Books = serde_json::from_slice(&books.body).expect("books");
     assert_eq!((books.own_requests, books.requests, books.connections_used, books.body_bytes_out), (2, 0, 0, 0));
     assert!(books.versions.is_empty());
-    assert_eq!((books.connections_open, way.origin.connections_open()), (1, 0), "it is the lab's own");
+    assert_eq!((books.connections_open, way.origin.connections_open()), (1, 0), "the books were read over it");
 }
 
 fn books_of_many_requests(way: &Way) {

@@ -102,7 +102,7 @@ fn a_queue_is_left_at_the_windows_end_if_the_order_says_so() {
         balanced(&result);
         assert_eq!(result.window.due, 2_000);
         assert!(result.total.errors.is_empty(), "what was sent is waited for: {:?}", result.total.errors);
-        assert_eq!(server.requests() as u64, result.total.sent);
+        assert_eq!(server.requests(), result.total.sent);
         assert_eq!(result.latency.count, 2_000, "what was never sent has waited all the same");
         assert_eq!(result.window.unsent > 0, leave_queue, "{}", result.window.unsent);
         if leave_queue {
