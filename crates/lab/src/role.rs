@@ -18,16 +18,15 @@ use serde::{Deserialize, Serialize};
 use weir_model::Condition;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
 use weir_model::suite::Tls;
-use weir_vitals::Connections;
 
 use crate::tail::last_lines;
 
+mod open;
+
+pub use open::{HOW_MANY, OpenCounter};
+
 /// How long an origin may take until it listens. It takes milliseconds; a machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
-
-/// How long an origin may take to say how many connections it has. It takes less than a millisecond; what comes later is of no
-/// use to the second that asked.
-const COUNTS_WITHIN: Duration = Duration::from_millis(200);
 
 /// How long a role may take to end when its standard input is closed, before it is killed.
 const GOES_WITHIN: Duration = Duration::from_secs(2);
@@ -180,9 +179,6 @@ pub enum OriginWord {
     },
 }
 
-/// The line by which an origin is asked how many connections it has open.
-pub const HOW_MANY: &str = "how many connections";
-
 /// TLS of an origin that clients talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginTls {
@@ -251,7 +247,7 @@ impl OriginProcess {
     /// A way to ask how many connections it has open, for another thread. Nothing of it goes over the network or is in the
     /// books.
     pub fn counter(&self) -> OpenCounter {
-        OpenCounter(self.speaker.line.clone())
+        OpenCounter::new(&self.speaker.line)
     }
 
     /// Its pid.
@@ -267,35 +263,6 @@ impl OriginProcess {
     /// Last lines of its output.
     pub fn last_words(&self) -> String {
         last_lines(&self.speaker.output, 5)
-    }
-}
-
-/// Asks an origin how many connections it has open.
-#[derive(Debug)]
-pub struct OpenCounter(Arc<Mutex<Line<OriginWord>>>);
-
-impl Connections for OpenCounter {
-    fn ask(&mut self) {
-        let mut line = locked(&self.0);
-        if line.say(HOW_MANY).is_ok() {
-            line.owed += 1;
-        }
-    }
-
-    fn hear(&mut self) -> Option<u64> {
-        let mut line = locked(&self.0);
-        let deadline = Instant::now() + COUNTS_WITHIN;
-        // Answers that came too late for those who asked come first.
-        while line.owed > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let OriginWord::Open { connections_open } = line.words.recv_timeout(left).ok()? {
-                line.owed -= 1;
-                if line.owed == 0 {
-                    return Some(connections_open);
-                }
-            }
-        }
-        None
     }
 }
 
@@ -449,7 +416,7 @@ mod tests {
 
     /// A role that is a few lines of shell. No script on the disk: a file just written cannot be executed while a
     /// test beside this one forks.
-    fn shell(script: &str) -> (tempfile::TempDir, Speaker<OriginWord>) {
+    pub(super) fn shell(script: &str) -> (tempfile::TempDir, Speaker<OriginWord>) {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(script);
@@ -516,43 +483,6 @@ mod tests {
         let begun = Instant::now();
         drop(speaker);
         assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
-    }
-
-    /// Asks an origin that is a few lines of shell, as often as there are answers wanted.
-    fn counted(script: &str, times: usize) -> Vec<Option<u64>> {
-        let (_scratch, speaker) = shell(script);
-        let mut counter = OpenCounter(speaker.line.clone());
-        let mut ask = || {
-            counter.ask();
-            counter.hear()
-        };
-        (0..times).map(|_| ask()).collect()
-    }
-
-    #[test]
-    fn an_origin_says_how_many_connections_it_has_whenever_it_is_asked() {
-        let willing = r#"i=0; while read line; do i=$((i+1)); echo "{\"connections_open\":$i}"; done"#;
-        assert_eq!(counted(willing, 3), [Some(1), Some(2), Some(3)]);
-        assert_eq!(counted("exit 0", 1), [None]);
-        assert_eq!(counted("read line; exec sleep 300", 1), [None], "it is not waited for longer than is of use");
-    }
-
-    #[test]
-    fn an_answer_that_comes_too_late_is_not_the_next_ones() {
-        // Both are answered when the second is asked.
-        let late = r#"read line; read line; for i in 1 2; do echo "{\"connections_open\":$i}"; done; read line"#;
-        assert_eq!(counted(late, 2), [None, Some(2)]);
-    }
-
-    #[test]
-    fn who_asks_does_not_keep_an_origin_from_ending() {
-        let (_scratch, speaker) = shell("read line; exit 0");
-        let mut counter = OpenCounter(speaker.line.clone());
-        let begun = Instant::now();
-        drop(speaker);
-        assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
-        counter.ask();
-        assert_eq!(counter.hear(), None);
     }
 
     #[test]
