@@ -234,9 +234,12 @@ fn a_slow_reader_gets_everything(driver: DriverChoice) {
     let mut piece = [0; 20_000];
     let mut stream = client.stream();
     loop {
-        match stream.read(&mut piece).expect("no reset") {
-            0 => break,
-            read => all.extend_from_slice(&piece[..read]),
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => all.extend_from_slice(&piece[..read]),
+            // Rings of this process interrupt the reads of its other threads, too.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => panic!("no reset: {error}"),
         }
         std::thread::sleep(std::time::Duration::from_micros(500));
     }

@@ -104,6 +104,16 @@ fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
     pipe.stream
 }
 
+/// Rings of this process interrupt the reads of its other threads, too.
+fn read(stream: &mut TcpStream, into: &mut [u8]) -> usize {
+    loop {
+        match stream.read(into) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => return read.expect("an answer"),
+        }
+    }
+}
+
 /// A connection that has had its answer.
 fn served(origin: &Origin) -> TcpStream {
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
@@ -111,7 +121,7 @@ fn served(origin: &Origin) -> TcpStream {
     let mut answer = [0; 16 << 10];
     let mut have = 0;
     while have < 11_268 + 100 || !answer[..have].ends_with(&weir_origin::payload(11_268)[11_200..]) {
-        have += stream.read(&mut answer[have..]).expect("an answer");
+        have += read(&mut stream, &mut answer[have..]);
     }
     stream
 }

@@ -197,11 +197,21 @@ fn allocations(driver: DriverChoice, target: &str) -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// Rings of this process interrupt the reads of its other threads, too.
+fn read(stream: &mut TcpStream, into: &mut [u8]) -> usize {
+    loop {
+        match stream.read(into) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => return read.expect("an answer"),
+        }
+    }
+}
+
 fn origin_answer_length(stream: &mut TcpStream, request: &str, buffer: &mut [u8]) -> usize {
     stream.write_all(request.as_bytes()).expect("a request");
     let mut have = 0;
     loop {
-        have += stream.read(&mut buffer[have..]).expect("an answer");
+        have += read(stream, &mut buffer[have..]);
         let text = String::from_utf8_lossy(&buffer[..have]);
         let Some((head, _)) = text.split_once("\r\n\r\n") else {
             continue;

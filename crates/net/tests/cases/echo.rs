@@ -45,11 +45,13 @@ fn there_and_back(mut peer: TcpStream, sent: Vec<u8>, pause: Duration) -> Vec<u8
     let mut back = Vec::new();
     let mut chunk = [0; 10_000];
     loop {
-        let count = peer.read(&mut chunk).unwrap();
-        if count == 0 {
-            break;
+        match peer.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => back.extend_from_slice(&chunk[..count]),
+            // Rings of this process interrupt the reads of its other threads, too.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => panic!("the echo ends: {error}"),
         }
-        back.extend_from_slice(&chunk[..count]);
         if !pause.is_zero() {
             std::thread::sleep(pause);
         }
