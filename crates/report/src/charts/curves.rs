@@ -63,7 +63,7 @@ fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
         "Points are medians over blocks, whiskers their intervals; a crossed or empty point is invalid.".to_string(),
     ];
     notes.extend(told.notes);
-    notes.extend(knee_words(section));
+    notes.extend(knee_words(section, "A diamond"));
     Chart {
         name: format!("{}-{}", section.slug(), quantity.stem),
         title: format!("{} {}: {}", quantity.title, against.0, section.heading()),

@@ -89,7 +89,12 @@ fn line(
     let (look, dash) = style(run, entry);
     let shade = if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 };
     Line {
-        name: if of < 2 { run.label_of(entry) } else { format!("{} {}", run.label_of(entry), tail(case.name)) },
+        // Of several cases there is one profile alone, which the notes name.
+        name: if of < 2 {
+            run.label_of(entry)
+        } else {
+            format!("{} {}", run.title_of(&entry.product), tail(case.name))
+        },
         part: String::new(),
         colour: lighter(&look.colour, shade),
         // Every other case is dashed, so that a product's lines are told apart by more than their shade.

@@ -39,7 +39,7 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) 
         TableRow { kind: RowKind::Plain, cells }
     };
     let mut notes = vec!["Medians over blocks with their intervals.".to_string()];
-    notes.extend(knee_words(section));
+    notes.extend(knee_words(section, KNEE.trim()));
     Table {
         id: format!("{id}-{}", section.slug()),
         title: format!("{what}: {}", section.heading()),
@@ -52,15 +52,14 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) 
 /// What marks the point at which a curve bends.
 pub(crate) const KNEE: &str = " \u{25c6}";
 
-/// What the mark means, and how it was found.
-pub(crate) fn knee_words(section: &Section) -> Option<String> {
+/// What the mark means, and how it was found. A picture's font may not have the table's mark, so each says its own.
+pub(crate) fn knee_words(section: &Section, mark: &str) -> Option<String> {
     let what = match section.series {
         Series::Shares(_) => "from which p99 climbs in its order of magnitude",
         Series::Connections(_) => "from which more connections bring little more",
         Series::Rounds(_) | Series::Once => return None,
     };
     let found = section.all_rows().any(|row| row.knee.is_some());
-    let mark = KNEE.trim();
     Some(if found {
         format!(
             "{mark} is the knee: the point measured {what} (Kneedle, Satop\u{e4}\u{e4} et al. 2011). A curve may have none."
