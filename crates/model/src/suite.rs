@@ -324,11 +324,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// What waits for a connection when the warm-up or the window ends stays unsent: the queue of what is meant to be more than can be carried
-    /// takes longer to send than the window was, and nobody asked for it. The points of a curve are asked for their latency, and
-    /// finish what was due.
+    /// What waits for a connection when the warm-up or the window ends stays unsent: see [`Series::leaves_queue`].
     pub fn leaves_queue(&self) -> bool {
-        self.saturating && self.series == Series::Once
+        self.series.leaves_queue(self.saturating)
     }
 
     /// Requests that a connection may have in flight when it speaks `protocol`.
@@ -381,6 +379,13 @@ pub enum Series {
 }
 
 impl Series {
+    /// What waits for a connection when the warm-up or the window ends stays unsent, of a load with such a series that is meant
+    /// to be more than can be carried (`saturating`): its queue takes longer to send than the window was, and nobody asked for
+    /// it. The points of a curve are asked for their latency, and finish what was due.
+    pub fn leaves_queue(&self, saturating: bool) -> bool {
+        saturating && *self == Series::Once
+    }
+
     /// How many windows a trial measures.
     pub fn points(&self) -> u32 {
         let points = match self {

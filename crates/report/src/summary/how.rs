@@ -114,7 +114,7 @@ fn load_words(section: &Section) -> String {
         Series::Connections(_) => " The product was not restarted between the points.",
         Series::Once | Series::Shares(_) => "",
     });
-    if section.saturating && section.series == Series::Once {
+    if section.series.leaves_queue(section.saturating) {
         words.push_str(
             " That is meant to be more than can be carried: what counts is how much was. Latency is that of a queue which grows with \
              the window; what was never sent counts with the time it had waited by the end, and is no error.",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_model::load::LoadResult;
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
-use weir_model::suite::{Entry, Series};
+use weir_model::suite::Entry;
 use weir_stats::{Estimate, median_interval};
 
 use super::metric::Reading;
@@ -83,7 +83,7 @@ impl<'a> Cases<'a> {
                 *errors.entry(kind.as_str().to_string()).or_default() += n;
             }
             // Of more than can be carried the rest is not sent, and no product's fault.
-            if load.window.unsent > 0 && !(self.load.saturating && self.load.series == Series::Once) {
+            if load.window.unsent > 0 && !self.load.series.leaves_queue(self.load.saturating) {
                 *errors.entry("unsent".to_string()).or_default() += load.window.unsent;
             }
         }

@@ -1,7 +1,6 @@
 //! The tables of a report, from the summary. Knows which columns stand where, nothing of how they are drawn.
 
 use weir_model::record::{Environment, Severity};
-use weir_model::suite::Series;
 use weir_stats::Estimate;
 
 use super::{Cell, Column, RowKind, Table, TableRow};
@@ -28,7 +27,7 @@ pub fn trials(run: &Run, section: &Section) -> Table {
         let load = measurement.load.as_ref();
         let number = |value: Option<f64>| value.map_or_else(Cell::none, |value| Cell::number(short(value), value));
         let whole = |value: u64| Cell::number(count(value), value as f64);
-        let meant = section.saturating && section.series == Series::Once;
+        let meant = section.series.leaves_queue(section.saturating);
         let left = |load: &weir_model::load::LoadResult| if meant { 0 } else { load.window.unsent };
         let failed = load.map(|load| load.window.error_count() + left(load));
         let kind = match measurement.verdict {
