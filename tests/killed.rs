@@ -124,18 +124,18 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     resume_and_check(&out, &before);
 }
 
-/// A keeper that is killed itself takes its product with it, and the run goes on with an error row.
+/// A supervisor that is killed itself takes its product with it, and the run goes on with an error row.
 #[test]
-fn a_killed_keeper_takes_its_product_with_it() {
+fn a_killed_supervisor_takes_its_product_with_it() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let mut child = start(&out, &suite(scratch.path()));
     until_in_mid_trial(&out);
-    let keeper = processes_touching(&out.join("trials"))
+    let supervisor = processes_touching(&out.join("trials"))
         .into_iter()
-        .find(|(_, args)| args.trim_end().ends_with("weir keep"))
-        .expect("a product in the middle of a trial has a keeper");
-    signal(keeper.0, Signal::KILL);
+        .find(|(_, args)| args.trim_end().ends_with("weir supervise"))
+        .expect("a product in the middle of a trial has a supervisor");
+    signal(supervisor.0, Signal::KILL);
     let status = wait_within(&mut child, Duration::from_secs(60));
     assert_eq!(status.code(), Some(1), "the run goes on and says that something failed");
     nothing_left(&out, Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! A product as the origin, as benchmarks were published with: it serves what weir's own would have, keeps no books, and
+//! A product as the origin, as benchmarks were published with: it serves what weir's own would have, has no counters, and
 //! what it cannot serve is said.
 
 mod common;
@@ -57,9 +57,9 @@ fn a_web_server_stands_in_for_the_origin_where_it_can() {
             continue;
         }
         assert!(m["error"].is_null(), "{at}: {}", m["error"]);
-        assert!(m["origin"].is_null(), "{at}: it keeps no books");
+        assert!(m["origin"].is_null(), "{at}: it has no counters");
         let findings = m["findings"].as_array().expect("findings");
-        assert!(findings.iter().any(|f| f["check"] == "no-books"), "{at}: {findings:?}");
+        assert!(findings.iter().any(|f| f["check"] == "no-counters"), "{at}: {findings:?}");
         assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
         let served = std::fs::read(folder.join("origin/files/bytes/128")).expect("the file it served");
         assert_eq!(served.len(), 128);
@@ -68,7 +68,7 @@ fn a_web_server_stands_in_for_the_origin_where_it_can() {
         assert!(order["requests"][0]["expect"]["hash"].is_u64(), "{at}: every body is held to the file's");
     }
     let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
-    assert!(report.contains("no-books"), "{report}");
+    assert!(report.contains("no-counters"), "{report}");
     let again = run(&["run", &path(&out.join("run.toml")), "--dry-run"]);
     again.expect(0);
 }

@@ -153,18 +153,18 @@ fn all_products_are_planned_or_named() {
         list.as_array().expect("a list").iter().filter_map(|one| name(one).as_str().map(str::to_owned)).collect()
     };
     let planned = names(&dry["trials"], |trial| &trial["case"]["product"]);
-    let left_out = names(&dry["left_out"], |one| &one["product"]);
+    let skipped = names(&dry["skipped"], |one| &one["product"]);
     let all = names(&listed.json(), |product| &product["name"]);
-    assert!(planned.contains("direct") && planned.is_disjoint(&left_out), "{planned:?} {left_out:?}");
-    assert_eq!(planned.union(&left_out).cloned().collect::<std::collections::BTreeSet<_>>(), all);
-    for one in dry["left_out"].as_array().expect("a list") {
+    assert!(planned.contains("direct") && planned.is_disjoint(&skipped), "{planned:?} {skipped:?}");
+    assert_eq!(planned.union(&skipped).cloned().collect::<std::collections::BTreeSet<_>>(), all);
+    for one in dry["skipped"].as_array().expect("a list") {
         assert!(one["why"].as_str().is_some_and(|why| why.len() > 10), "{one}");
     }
 }
 
 /// Of all products, one that turns out not to be had does not keep the others from being measured; named alone, it does.
 #[test]
-fn of_all_products_one_that_cannot_be_got_is_left_out() {
+fn of_all_products_one_that_cannot_be_got_is_skipped() {
     let scratch = scratch();
     let (library, out) = (scratch.path().join("library"), scratch.path().join("run"));
     let broken = library.join("products/broken");

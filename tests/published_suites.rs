@@ -232,7 +232,7 @@ fn each_suite_can_be_carried_out() {
 /// A suite whose product nobody can get runs its others, and says so; asked to be strict, or for that product by name, it
 /// runs nothing.
 #[test]
-fn what_a_machine_lacks_of_a_suite_is_left_out_and_said() {
+fn what_a_machine_lacks_of_a_suite_is_skipped_and_said() {
     let scratch = scratch();
     let (library, out) = (scratch.path().join("library"), scratch.path().join("run"));
     std::fs::create_dir_all(library.join("products/lacking")).expect("made");

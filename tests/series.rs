@@ -216,7 +216,7 @@ fn best(folder: &Path, m: &Value) {
         assert_eq!(evidence.lines().count(), probes.len(), "{evidence}");
         return;
     }
-    // The books are of the confirming trial alone, and so are the files and what vitals saw.
+    // The counters are of the confirming trial alone, and so are the files and what vitals saw.
     balanced(m);
     assert_eq!((search["confirmed"].as_bool(), &search["rate"]), (Some(true), &m["load"]["offered_rate"]));
     assert!(search["confirmation"].is_null(), "it is the trial's load");
@@ -228,7 +228,7 @@ fn best(folder: &Path, m: &Value) {
     assert!(folder.join("latency.hlog").is_file() && folder.join("resources.csv").is_file());
 }
 
-/// Six seconds cannot show a level: the trial says so, and its books are without the warming load.
+/// Six seconds cannot show a level: the trial says so, and its counters are without the warming load.
 fn warmed(folder: &Path, m: &Value) {
     balanced(m);
     assert_eq!(m["warmup"]["steady"], false);

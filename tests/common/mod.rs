@@ -179,7 +179,7 @@ impl OriginUnderTest {
         std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line");
         let word: Value = serde_json::from_str(&line).expect("JSON");
         let addr = word["listening"].as_str().expect("an address").to_owned();
-        // Keep the pipe open for as long as the origin lives: it prints its books at the end.
+        // Keep the pipe open for as long as the origin lives: it prints its counters at the end.
         std::thread::spawn(move || {
             let mut rest = String::new();
             let _ = stdout.read_to_string(&mut rest);

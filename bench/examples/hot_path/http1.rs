@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::bail;
-use weir_wire::h1::{AnswerEvent, Answers, Limits, RequestEvent, Requests, encode};
+use weir_wire::http1::{AnswerEvent, Answers, Limits, RequestEvent, Requests, encode};
 
 pub const ANSWER_HEAD: &str =
     "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nContent-Type: application/octet-stream\r\nContent-Length: 128\r\n\r\n";

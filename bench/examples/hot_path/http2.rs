@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use anyhow::bail;
-use weir_wire::h2::{
+use weir_wire::http2::{
     Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions, Stream,
 };
 

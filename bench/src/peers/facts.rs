@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_left_out() {
+    fn folders_are_skipped() {
         let shown = |argument: &str| without_folder(argument.to_owned());
         assert_eq!(shown("--weir=/a/b/weir"), "--weir=weir");
         assert_eq!(shown("/a/b/weir"), "weir");

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_round_is_left_out_and_none_is_no_ratio() {
+    fn a_failed_round_is_skipped_and_none_is_no_ratio() {
         let found = ratio(&[1.0, f64::NAN, 3.0], &[2.0, 2.0, 6.0]).unwrap();
         assert_eq!(found.n, 2);
         assert!((found.value - 0.5).abs() < 1e-9);

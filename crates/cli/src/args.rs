@@ -80,9 +80,9 @@ pub enum Verb {
     /// The client's process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),
-    /// The keeper's process of a product
+    /// The supervisor's process of a product
     #[command(hide = true)]
-    Keep,
+    Supervise,
 }
 
 /// I/O drivers by name.
@@ -125,7 +125,7 @@ pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     }
 }
 
-/// Sets `flag` at the first Ctrl-C or SIGTERM; a second one ends weir at once (keepers and roles then clean up).
+/// Sets `flag` at the first Ctrl-C or SIGTERM; a second one ends weir at once (supervisors and roles then clean up).
 pub fn stop_on_signal(flag: &Arc<AtomicBool>) -> std::io::Result<()> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())?;

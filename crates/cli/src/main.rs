@@ -26,7 +26,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Completions(args) => verbs::completions::main(&args),
         args::Verb::Man(args) => verbs::man::main(&args),
         args::Verb::Client(args) => verbs::client::main(&args),
-        args::Verb::Keep => verbs::keep::main(),
+        args::Verb::Supervise => verbs::supervise::main(),
     }
     .unwrap_or_else(|failure| failure.tell())
     .into()

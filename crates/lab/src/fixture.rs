@@ -82,7 +82,7 @@ pub fn load_result(rate: f64) -> LoadResult {
         series: Vec::new(),
         thread_busy: Vec::new(),
         cpu_us: (0, 0),
-        vigil_us: 0,
+        busy_poll_us: 0,
         cut_short: false,
         ..LoadResult::default()
     }

@@ -1,4 +1,4 @@
-//! The lab's own requests: readiness, verification, the origin's books. Never part of a load.
+//! The lab's own requests: readiness, verification, the origin's counters. Never part of a load.
 //!
 //! They speak what the load speaks. Plain HTTP/1.1 goes through another's implementation (`other`), so that what
 //! `weir-wire` reads is not judged by itself alone; TLS and HTTP/2 through the load's own protocol machines, which their
@@ -17,10 +17,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::suite::{Protocol, Request};
-use weir_wire::h1::Answers;
-use weir_wire::h2::Client;
+use weir_wire::http1::Answers;
+use weir_wire::http2::Client;
 use weir_wire::tls::Agreed;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -169,13 +169,13 @@ impl Http {
         self.send(&request)
     }
 
-    /// The origin's books. Only for the origin's own address.
+    /// The origin's counters. Only for the origin's own address.
     ///
     /// # Errors
     /// What went wrong, in words.
-    pub fn books(&self) -> Result<Books, String> {
-        let answer = self.get("/_weir/books")?;
-        serde_json::from_slice(&answer.body).map_err(|e| format!("the origin's books are not readable: {e}"))
+    pub fn counters(&self) -> Result<OriginCounters, String> {
+        let answer = self.get("/_weir/counters")?;
+        serde_json::from_slice(&answer.body).map_err(|e| format!("the origin's counters are not readable: {e}"))
     }
 
     fn connect(&self, deadline: Instant) -> Result<Box<Connection>, String> {
@@ -183,7 +183,7 @@ impl Http {
         let spoken = if self.speech.protocol().is_two() {
             Spoken::Two(Box::new(two::start(&mut line)?))
         } else {
-            Spoken::One(Answers::new(weir_wire::h1::Limits::default()))
+            Spoken::One(Answers::new(weir_wire::http1::Limits::default()))
         };
         Ok(Box::new(Connection { line, spoken, sent: 0 }))
     }

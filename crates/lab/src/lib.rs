@@ -2,7 +2,7 @@
 //! the files of a finished run.
 //!
 //! [`run::Run`] carries a suite out: it plans the trials ([`plan`]), runs each ([`trial`]) with its roles placed on
-//! CPUs ([`placement`]) and its product under a keeper that cannot outlive weir ([`keeper`]), audits what came out
+//! CPUs ([`placement`]) and its product under a supervisor that cannot outlive weir ([`supervisor`]), audits what came out
 //! ([`audit`]) and writes it down for good ([`journal`]).
 //!
 //! [`conformance`] asks products what they do with what HTTP asks of a proxy, with the pieces of a trial and a client of its own.
@@ -18,8 +18,6 @@ pub mod home;
 pub mod http;
 pub mod install;
 pub mod journal;
-pub mod keeper;
-pub mod left_out;
 pub mod placement;
 pub mod plan;
 pub mod ports;
@@ -28,7 +26,9 @@ pub mod rates;
 pub mod render;
 pub mod role;
 pub mod run;
+pub mod skipped;
 pub mod stop;
+pub mod supervisor;
 pub mod tail;
 pub mod tls;
 pub mod trial;

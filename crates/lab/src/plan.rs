@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use weir_model::record::{CaseId, LeftOut};
+use weir_model::record::{CaseId, Skipped};
 use weir_model::suite::Suite;
 
 /// One trial to run.
@@ -31,13 +31,13 @@ impl Planned {
 }
 
 /// All trials of a run, in order, without those that are left out.
-pub fn plan(suite: &Suite, seed: u64, left_out: &[LeftOut]) -> Vec<Planned> {
+pub fn plan(suite: &Suite, seed: u64, skipped: &[Skipped]) -> Vec<Planned> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut trials = Vec::new();
     for load in &suite.loads {
         for block in 1..=suite.blocks {
             let mut cases: Vec<CaseId> = suite
-                .cases(load, left_out)
+                .cases(load, skipped)
                 .into_iter()
                 .map(|(workload, entry)| CaseId {
                     product: entry.product.clone(),
@@ -124,15 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_not_planned_and_the_others_are() {
+    fn what_is_skipped_is_not_planned_and_the_others_are() {
         let suite = suite(3, 2, 2);
-        let out = |profile: &str, workload: Option<&str>| LeftOut {
+        let out = |profile: &str, workload: Option<&str>| Skipped {
             product: "p1".into(),
             profile: profile.into(),
             workload: workload.map(str::to_owned),
             why: "does not".into(),
         };
-        let of = |left_out: &[LeftOut]| plan(&suite, 3, left_out).len();
+        let of = |skipped: &[Skipped]| plan(&suite, 3, skipped).len();
         assert_eq!(of(&[]), 24);
         assert_eq!(of(&[out("tuned", Some("w1"))]), 20);
         assert_eq!(of(&[out("stock", None)]), 24, "another profile");

@@ -245,7 +245,7 @@ impl OriginProcess {
     }
 
     /// A way to ask how many connections it has open, for another thread. Nothing of it goes over the network or is in the
-    /// books.
+    /// counters.
     pub fn counter(&self) -> OpenCounter {
         OpenCounter::new(&self.speaker.line)
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Environment, Finding, LeftOut, Measurement, ProductFacts, Verdict};
+use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
 use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
 use crate::install::Installed;
@@ -35,7 +35,7 @@ pub struct Setup {
     /// What was scaled, in words.
     pub scaled: Vec<String>,
     /// What is left out of it, and why.
-    pub left_out: Vec<LeftOut>,
+    pub skipped: Vec<Skipped>,
     /// The run's certificate, and how TLS is spoken.
     pub tls: RunTls,
     /// The products of the suite.
@@ -125,7 +125,7 @@ impl Run {
     pub fn create(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
         let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
-        let plan = plan(&suite, seed, &setup.left_out);
+        let plan = plan(&suite, seed, &setup.skipped);
         let environment = environment(&setup, seed);
         let run_toml = suite.to_toml().into_bytes();
         let journal = Journal::create(
@@ -326,7 +326,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         products,
         seed,
         scaled: setup.scaled.clone(),
-        left_out: setup.left_out.clone(),
+        skipped: setup.skipped.clone(),
         origin: setup.suite.origin.clone(),
         doctor: setup.doctor.clone(),
         ..weir_vitals::environment()

@@ -24,7 +24,7 @@ fn install(products: &[&Product], home: &Home) -> Vec<Step> {
     let steps = plan(products, home).unwrap_or_else(|error| panic!("{error}"));
     for step in &steps {
         eprintln!("{step}");
-        // Packages and wheels need no keeper.
+        // Packages and wheels need no supervisor.
         let shop = Workshop { home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
         carry_out(step, shop, &mut |progress| eprintln!("  {progress:?}")).unwrap_or_else(|error| panic!("{error}"));
     }

@@ -5,7 +5,7 @@
 
 use rand::RngCore;
 use weir_model::suite::Request;
-use weir_wire::h1::encode;
+use weir_wire::http1::encode;
 
 use crate::template::Template;
 
@@ -209,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
-    use weir_wire::h1::{Limits, RequestEvent, Requests};
+    use weir_wire::http1::{Limits, RequestEvent, Requests};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The calling thread's books: slabs of all workers put together, second by second, and their sums.
+//! The calling thread's counters: slabs of all workers put together, second by second, and their sums.
 //!
 //! A page is one second of one phase. It is complete when every worker has handed in its slab; workers agree on
 //! where seconds begin and end, so pages complete in order. It does not know what becomes of the rows.
@@ -24,7 +24,7 @@ struct Page {
     merged: Merged,
 }
 
-/// The books.
+/// The counters.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     workers: u32,
@@ -86,7 +86,7 @@ impl Ledger {
         self.finish(key, page)
     }
 
-    /// Ends the books: pages that not every worker wrote (the last ones of a load that was cut short, or whose
+    /// Ends the counters: pages that not every worker wrote (the last ones of a load that was cut short, or whose
     /// threads finished at different times) are finished as they are, and rows end where the window did.
     pub(crate) fn close(&mut self, window: u64, end: u64) {
         for (key, mut page) in std::mem::take(&mut self.pages) {

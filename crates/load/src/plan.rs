@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_model::load::{Endpoint, Http, LoadSpec, Shape, Spread};
 use weir_net::{Address, Holding, Kind};
-use weir_wire::h2;
+use weir_wire::http2;
 
 use crate::clock::from_secs;
 use crate::error::LoadError;
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub most: u32,
     pub http: Http,
     /// How HTTP/2 is spoken, if it is.
-    pub two: Option<h2::ClientOptions>,
+    pub two: Option<http2::ClientOptions>,
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight.
     pub lanes: u32,
@@ -182,12 +182,12 @@ impl Plan {
 }
 
 /// How HTTP/2 is to be spoken, if it is.
-fn two(spec: &LoadSpec, asks: &[Prepared]) -> Option<h2::ClientOptions> {
+fn two(spec: &LoadSpec, asks: &[Prepared]) -> Option<http2::ClientOptions> {
     let Http::Two { streams } = spec.http else {
         return None;
     };
     let keep_headers = asks.iter().any(|ask| ask.check.wants_headers());
-    Some(h2::ClientOptions { max_streams: streams, keep_headers, ..h2::ClientOptions::default() })
+    Some(http2::ClientOptions { max_streams: streams, keep_headers, ..http2::ClientOptions::default() })
 }
 
 /// The targets, with as many source addresses as each needs for its part of the connections.

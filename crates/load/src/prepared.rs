@@ -1,8 +1,8 @@
 //! Requests made ready: the bytes to send, or how to make them, and what a right answer is. It does not know connections.
 
 use weir_model::load::{Ask, Http, LoadSpec};
-use weir_wire::h1::encode;
-use weir_wire::h2;
+use weir_wire::http1::encode;
+use weir_wire::http2;
 
 use crate::check::Check;
 use crate::form::Form;
@@ -31,9 +31,9 @@ pub(crate) enum Said {
     /// HTTP/1.1 with fields.
     OneFilled(Form),
     /// HTTP/2, always the same.
-    Two { head: h2::Prepared, body: &'static [u8] },
+    Two { head: http2::Prepared, body: &'static [u8] },
     /// HTTP/2 with fields, in the path or body, and in the headers at these places.
-    TwoFilled { form: Form, head: h2::Prepared, changing: Vec<usize> },
+    TwoFilled { form: Form, head: http2::Prepared, changing: Vec<usize> },
 }
 
 impl Prepared {
@@ -94,16 +94,16 @@ fn one(spec: &LoadSpec, ask: &Ask) -> Result<Said, String> {
 fn two(spec: &LoadSpec, ask: &Ask) -> Result<Said, String> {
     let authority = given(ask, "host").unwrap_or(&spec.targets[ask.target as usize].authority);
     let all = headers(ask, &["host"]);
-    let request = h2::Request {
+    let request = http2::Request {
         method: &ask.request.method,
         scheme: if spec.tls.is_some() { "https" } else { "http" },
         authority,
         path: &ask.request.path,
         headers: &all,
     };
-    let wrong = |error: h2::EncodeError| format!("the request cannot be sent: {error}");
+    let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
     if !ask.template {
-        let head = h2::Prepared::request(&request).map_err(wrong)?;
+        let head = http2::Prepared::request(&request).map_err(wrong)?;
         return Ok(Said::Two { head, body: keep(&ask.request.body) });
     }
     let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
@@ -122,8 +122,8 @@ fn two(spec: &LoadSpec, ask: &Ask) -> Result<Said, String> {
     let steady: Vec<(&str, &str)> =
         all.iter().map(|(name, value)| (*name, if is_text(value) { *value } else { "x" })).collect();
     let path = if is_text(&ask.request.path) { &ask.request.path } else { "/" };
-    let steady = h2::Request { path, headers: &steady, ..request };
-    let head = h2::Prepared::template(&steady, !is_text(&ask.request.path), &changing).map_err(wrong)?;
+    let steady = http2::Request { path, headers: &steady, ..request };
+    let head = http2::Prepared::template(&steady, !is_text(&ask.request.path), &changing).map_err(wrong)?;
     Ok(Said::TwoFilled { form, head, changing })
 }
 

@@ -1,4 +1,4 @@
-//! The record of a load, from the books and what each worker knows.
+//! The record of a load, from the counters and what each worker knows.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -74,7 +74,7 @@ pub(crate) fn result(
         series: ledger.series,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
-        vigil_us: sum(|o| o.vigil_us),
+        busy_poll_us: sum(|o| o.busy_poll_us),
         cut_short: span.cut_short,
     }
 }
@@ -86,22 +86,22 @@ fn tls(outcomes: &[Outcome]) -> Option<TlsResult> {
             *to.entry((*name).to_owned()).or_default() += n;
         }
     };
-    outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).fold(None, |sum, books| {
+    outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).fold(None, |sum, counters| {
         let mut sum: TlsResult = sum.unwrap_or_default();
-        sum.handshakes += books.handshakes;
-        sum.resumed += books.resumed;
-        sum.failed += books.failed;
-        add(&mut sum.versions, &books.versions);
-        add(&mut sum.suites, &books.suites);
-        add(&mut sum.groups, &books.groups);
+        sum.handshakes += counters.handshakes;
+        sum.resumed += counters.resumed;
+        sum.failed += counters.failed;
+        add(&mut sum.versions, &counters.versions);
+        add(&mut sum.suites, &counters.suites);
+        add(&mut sum.groups, &counters.groups);
         Some(sum)
     })
 }
 
 fn handshake(outcomes: &[Outcome]) -> Quantiles {
     let mut all = histo();
-    for books in outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()) {
-        add(&mut all, &books.times);
+    for counters in outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()) {
+        add(&mut all, &counters.times);
     }
     quantiles(&all)
 }

@@ -10,7 +10,7 @@ use weir_model::load::ErrorKind;
 use crate::clock::NEVER;
 use crate::recorder::{Histo, Slab};
 use crate::tally::Tally;
-use crate::worker::TlsBooks;
+use crate::worker::TlsCounters;
 
 /// The numbers. Times are of the run's clock.
 #[derive(Debug)]
@@ -163,11 +163,11 @@ pub(crate) struct Outcome {
     /// The fewest lanes that a peer allowed a connection.
     pub least_lanes: u32,
     /// What TLS came to, if it was spoken.
-    pub tls: Option<TlsBooks>,
+    pub tls: Option<TlsCounters>,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// Of it, spent awake and waiting for due times.
-    pub vigil_us: u64,
-    /// Share of the window on the CPU, vigils not counted.
+    pub busy_poll_us: u64,
+    /// Share of the window on the CPU, busy-polling not counted.
     pub busy: f64,
 }

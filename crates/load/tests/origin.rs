@@ -1,9 +1,9 @@
-//! Loads on weir's own origin: the books of both sides must agree.
+//! Loads on weir's own origin: the counters of both sides must agree.
 
 use std::path::PathBuf;
 
 use weir_load::{Outputs, StopFlag, run};
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{DriverChoice, Endpoint, Http, LoadResult, LoadSpec, Shape, Target, TlsSpec, TlsVersion};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_origin::{Options, Origin, payload_hash};
@@ -41,20 +41,20 @@ fn origin(driver: DriverChoice, tls: bool) -> Origin {
     Origin::start(Options { driver, tls, ..Options::default() }).unwrap()
 }
 
-fn go(spec: &LoadSpec, origin: Origin) -> (LoadResult, Books) {
+fn go(spec: &LoadSpec, origin: Origin) -> (LoadResult, OriginCounters) {
     let result = run(spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}).unwrap();
     (result, origin.stop())
 }
 
 /// What both sides count by request.
-fn agree(result: &LoadResult, books: &Books, name: &str) {
+fn agree(result: &LoadResult, counters: &OriginCounters, name: &str) {
     let total = &result.total;
-    assert_eq!(total.right, total.due, "{name}: {total:?} {books:?}");
-    assert_eq!(books.requests, total.sent, "{name}");
-    assert_eq!(books.answered, total.right, "{name}");
-    assert_eq!(books.connections_accepted, total.connections, "{name}");
-    assert_eq!(books.body_bytes_out, total.body_bytes, "{name}");
-    assert_eq!(books.connections_reset, 0, "{name}");
+    assert_eq!(total.right, total.due, "{name}: {total:?} {counters:?}");
+    assert_eq!(counters.requests, total.sent, "{name}");
+    assert_eq!(counters.answered, total.right, "{name}");
+    assert_eq!(counters.connections_accepted, total.connections, "{name}");
+    assert_eq!(counters.body_bytes_out, total.body_bytes, "{name}");
+    assert_eq!(counters.connections_reset, 0, "{name}");
     assert_eq!(result.first_byte.count, result.service.count, "{name}");
     assert!(result.first_byte.mean_us <= result.service.mean_us + 0.01, "{name}");
 }
@@ -66,15 +66,15 @@ fn what_the_client_sent_is_what_the_origin_received() {
             for close in [false, true] {
                 let origin = origin(driver, false);
                 let spec = LoadSpec { driver, connection_close: close, ..order(&origin, shape.clone()) };
-                let (result, books) = go(&spec, origin);
+                let (result, counters) = go(&spec, origin);
                 let name = format!("{driver:?} {shape:?} close: {close}");
                 let total = &result.total;
-                agree(&result, &books, &name);
-                assert_eq!(books.bytes_in, total.bytes_out, "{name}");
-                assert_eq!(books.bytes_out, total.bytes_in, "{name}");
-                assert_eq!(books.max_in_flight_per_connection, 1, "{name}");
+                agree(&result, &counters, &name);
+                assert_eq!(counters.bytes_in, total.bytes_out, "{name}");
+                assert_eq!(counters.bytes_out, total.bytes_in, "{name}");
+                assert_eq!(counters.max_in_flight_per_connection, 1, "{name}");
                 if close {
-                    assert_eq!(books.connection_headers.get("close"), Some(&total.sent), "{name}");
+                    assert_eq!(counters.connection_headers.get("close"), Some(&total.sent), "{name}");
                 } else {
                     assert_eq!(total.connections, 16, "{name}");
                     assert_eq!((result.connections_used, result.most_open), (16, 16), "{name}");
@@ -92,9 +92,9 @@ fn under_tls_too() {
                 let origin = origin(driver, true);
                 let tls = Some(TlsSpec { versions: (versions, versions), ..TlsSpec::default() });
                 let spec = LoadSpec { driver, tls, ..order(&origin, shape.clone()) };
-                let (result, books) = go(&spec, origin);
+                let (result, counters) = go(&spec, origin);
                 let name = format!("{driver:?} {shape:?} {versions:?}");
-                agree(&result, &books, &name);
+                agree(&result, &counters, &name);
                 let tls = result.tls.as_ref().unwrap();
                 assert_eq!((tls.handshakes, tls.failed, tls.resumed), (16, 0, 0), "{name}");
                 let version = if versions == TlsVersion::Tls12 { "TLS 1.2" } else { "TLS 1.3" };
@@ -103,7 +103,7 @@ fn under_tls_too() {
                 // Of the request 47 bytes, and at least 16 of its record.
                 assert!(result.total.bytes_out > result.total.sent * (47 + 16), "{name}");
                 // The origin counts what was in the records.
-                assert!(books.bytes_in < result.total.bytes_out, "{name}");
+                assert!(counters.bytes_in < result.total.bytes_out, "{name}");
             }
         }
     }
@@ -123,17 +123,17 @@ fn by_http_2_with_and_without_tls() {
                         connections: 4,
                         ..order(&origin, shape.clone())
                     };
-                    let (result, books) = go(&spec, origin);
+                    let (result, counters) = go(&spec, origin);
                     let name = format!("{driver:?} {shape:?} tls: {tls} streams: {streams}");
-                    agree(&result, &books, &name);
+                    agree(&result, &counters, &name);
                     assert_eq!((result.protocol.as_str(), result.lanes), ("h2", streams), "{name}");
                     assert_eq!(result.total.connections, 4, "{name}");
                     assert_eq!(result.handshake.count, if tls { 4 } else { 0 }, "{name}");
                     if shape == Shape::Closed {
-                        assert_eq!(books.max_in_flight_per_connection, u64::from(streams), "{name}");
+                        assert_eq!(counters.max_in_flight_per_connection, u64::from(streams), "{name}");
                     }
                     if !tls {
-                        assert_eq!(books.bytes_in, result.total.bytes_out, "{name}");
+                        assert_eq!(counters.bytes_in, result.total.bytes_out, "{name}");
                     }
                 }
             }
@@ -158,10 +158,10 @@ fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
             spec.requests[0].request.body = payload(size);
             spec.requests[0].expect.size = Some(size as u64);
             spec.requests[0].expect.hash = Some(xxhash_rust::xxh3::xxh3_64(&payload(size)));
-            let (result, books) = go(&spec, origin);
+            let (result, counters) = go(&spec, origin);
             let name = format!("tls: {tls} {size}");
-            agree(&result, &books, &name);
-            assert_eq!(books.body_bytes_in, 100 * size as u64, "{name}");
+            agree(&result, &counters, &name);
+            assert_eq!(counters.body_bytes_in, 100 * size as u64, "{name}");
             assert_eq!(result.total.connections, 10, "{name}");
             assert_eq!((result.connections_used, result.total.closed_by_peer), (10, 0), "{name}");
         }
@@ -186,10 +186,10 @@ fn requests_with_fields_are_sent_by_either_protocol() {
         sizes.request.body = vec![];
         sizes.expect.size = None;
         spec.requests.push(sizes);
-        let (result, books) = go(&spec, origin);
-        agree(&result, &books, &format!("{http:?}"));
+        let (result, counters) = go(&spec, origin);
+        agree(&result, &counters, &format!("{http:?}"));
         let [posts, gets] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
-        assert_eq!(books.body_bytes_in, posts.sent * 23);
+        assert_eq!(counters.body_bytes_in, posts.sent * 23);
         assert_eq!((posts.sent + gets.sent, posts.right, gets.right), (300, posts.sent, gets.sent));
         // Two of three, give or take four standard deviations.
         assert!((gets.sent as f64 - 200.0).abs() < 33.0, "{}", gets.sent);
@@ -211,8 +211,8 @@ fn sessions_are_resumed_where_that_is_ordered() {
         requests_per_connection: Some(5),
         ..order(&origin, Shape::Count { requests: 100 })
     };
-    let (result, books) = go(&spec, origin);
-    agree(&result, &books, "resumption");
+    let (result, counters) = go(&spec, origin);
+    agree(&result, &counters, "resumption");
     let tls = result.tls.unwrap();
     // Twenty times five requests; or one more, when neither connection's share is a multiple of five.
     assert!((20..=21).contains(&tls.handshakes) && tls.failed == 0, "{tls:?}");
@@ -234,9 +234,9 @@ fn pipelined_and_by_unix_socket() {
             spec.http = Http::One { pipeline: 8 };
             spec.tls = tls.then(TlsSpec::default);
             spec.targets[0].address = Endpoint::Unix(path);
-            let (result, books) = go(&spec, origin);
+            let (result, counters) = go(&spec, origin);
             let name = format!("{driver:?} tls: {tls}");
-            agree(&result, &books, &name);
+            agree(&result, &counters, &name);
             assert_eq!(result.lanes, 8, "{name}");
         }
     }

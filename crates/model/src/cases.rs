@@ -4,18 +4,18 @@
 
 use std::time::Duration;
 
-use crate::record::LeftOut;
+use crate::record::Skipped;
 use crate::suite::{Entry, Load, Suite, Workload};
 
 impl Suite {
     /// Every workload and entry that a load runs with, workload by workload, without those left out.
-    pub fn cases<'a>(&'a self, load: &Load, left_out: &[LeftOut]) -> Vec<(&'a Workload, &'a Entry)> {
+    pub fn cases<'a>(&'a self, load: &Load, skipped: &[Skipped]) -> Vec<(&'a Workload, &'a Entry)> {
         let mut cases = Vec::new();
         for workload in &self.workloads {
             let asked = |entry: &&Entry| {
                 workload.runs(&load.name, &entry.product, &entry.profile)
                     && load.has_rate(&workload.name, &entry.product)
-                    && !left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
+                    && !skipped.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
             };
             cases.extend(self.entries.iter().filter(asked).map(|entry| (workload, entry)));
         }
@@ -23,25 +23,24 @@ impl Suite {
     }
 
     /// Trials of a run, all blocks together.
-    pub fn trials(&self, left_out: &[LeftOut]) -> usize {
-        let one_block: usize = self.loads.iter().map(|load| self.cases(load, left_out).len()).sum();
+    pub fn trials(&self, skipped: &[Skipped]) -> usize {
+        let one_block: usize = self.loads.iter().map(|load| self.cases(load, skipped).len()).sum();
         one_block.saturating_mul(self.blocks as usize)
     }
 
     /// How long a run takes: what its loads say, and for each trial beside them what `overhead` says of the entry, which
     /// is started, checked and stopped.
-    pub fn takes(&self, left_out: &[LeftOut], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
+    pub fn takes(&self, skipped: &[Skipped], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
         self.loads
             .iter()
-            .map(|load| self.takes_under(load, left_out, overhead))
+            .map(|load| self.takes_under(load, skipped, overhead))
             .fold(Duration::ZERO, Duration::saturating_add)
     }
 
     /// The same of one load.
-    pub fn takes_under(&self, load: &Load, left_out: &[LeftOut], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
+    pub fn takes_under(&self, load: &Load, skipped: &[Skipped], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
         let trial = |(_, entry): (_, &Entry)| load.reckoned().saturating_add(overhead(entry));
-        let one_block =
-            self.cases(load, left_out).into_iter().map(trial).fold(Duration::ZERO, Duration::saturating_add);
+        let one_block = self.cases(load, skipped).into_iter().map(trial).fold(Duration::ZERO, Duration::saturating_add);
         one_block.saturating_mul(self.blocks)
     }
 }
@@ -52,8 +51,8 @@ mod tests {
     use crate::sample::suite;
     use crate::suite::EntryPattern;
 
-    fn left_out(product: &str, workload: Option<&str>) -> LeftOut {
-        LeftOut {
+    fn skipped(product: &str, workload: Option<&str>) -> Skipped {
+        Skipped {
             product: product.into(),
             profile: String::new(),
             workload: workload.map(str::to_owned),
@@ -68,8 +67,8 @@ mod tests {
         assert_eq!(suite.trials(&[]), 36);
         let overhead = |entry: &Entry| Duration::from_millis(if entry.product == "nginx" { 1000 } else { 100 });
         assert_eq!(suite.takes(&[], &overhead), Duration::from_millis(18 * 5200 + 2 * (6 * 1000 + 12 * 100)));
-        assert_eq!(suite.trials(&[left_out("nginx", None)]), 24);
-        assert_eq!(suite.trials(&[left_out("nginx", Some("tiny"))]), 30);
+        assert_eq!(suite.trials(&[skipped("nginx", None)]), 24);
+        assert_eq!(suite.trials(&[skipped("nginx", Some("tiny"))]), 30);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::record::LeftOut;
+use crate::record::Skipped;
 use crate::suite::{Entry, Load, LoadKind, Series, Suite};
 
 /// No measured window becomes shorter: a latency's 99th percentile needs some hundred answers.
@@ -44,7 +44,7 @@ pub struct Budget<'a> {
     /// What a trial takes beside its load, by what is started in it.
     pub overhead: &'a dyn Fn(&Entry) -> Duration,
     /// Cases that are left out.
-    pub left_out: &'a [LeftOut],
+    pub skipped: &'a [Skipped],
     /// Blocks stay as many as they are: somebody asked for them.
     pub keep_blocks: bool,
 }
@@ -67,7 +67,7 @@ impl Suite {
     /// # Errors
     /// [`TooLong`] when even the smallest takes longer.
     pub fn fitted(&self, budget: &Budget<'_>) -> Result<Suite, Box<TooLong>> {
-        let fits = |suite: &Suite| suite.takes(budget.left_out, budget.overhead) <= budget.time;
+        let fits = |suite: &Suite| suite.takes(budget.skipped, budget.overhead) <= budget.time;
         if fits(self) {
             return Ok(self.clone());
         }
@@ -83,8 +83,8 @@ impl Suite {
 
     fn too_long(&self, blocks: u32, budget: &Budget<'_>) -> TooLong {
         let smallest = self.shrunk(blocks, 0, 0);
-        let takes = smallest.takes(budget.left_out, budget.overhead);
-        let of = |load: &Load| (load.name.clone(), smallest.takes_under(load, budget.left_out, budget.overhead));
+        let takes = smallest.takes(budget.skipped, budget.overhead);
+        let of = |load: &Load| (load.name.clone(), smallest.takes_under(load, budget.skipped, budget.overhead));
         let loads = smallest.loads.iter().map(of).collect();
         TooLong { smallest, takes, loads }
     }

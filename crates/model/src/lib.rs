@@ -8,9 +8,9 @@
 //!
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 
-pub mod books;
 mod cases;
 pub mod condition;
+pub mod counters;
 pub mod cpu_time;
 pub mod error;
 pub mod file;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::books::Books;
+use crate::counters::OriginCounters;
 use crate::load::{LoadResult, SearchResult};
 use crate::suite::Protocol;
 
@@ -66,7 +66,7 @@ pub struct Measurement {
     /// The client's account.
     pub load: Option<LoadResult>,
     /// The origin's account of the same load (difference of two snapshots around it).
-    pub origin: Option<Books>,
+    pub origin: Option<OriginCounters>,
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
     /// What the checks noticed.
@@ -94,7 +94,7 @@ pub struct Point {
     /// The client's account.
     pub load: LoadResult,
     /// The origin's account of the same load.
-    pub origin: Option<Books>,
+    pub origin: Option<OriginCounters>,
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
     /// What the checks noticed of this point.
@@ -328,8 +328,8 @@ pub struct Environment {
     /// What was scaled, in words, for the report.
     pub scaled: Vec<String>,
     /// What was left out before anything was started, and why.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    #[serde(default, alias = "left_out", skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
     /// The product that was the origin; `None`: weir's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -339,7 +339,7 @@ pub struct Environment {
 
 /// A product that a run leaves out, altogether or of one workload, because it cannot be measured there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct Skipped {
     /// Product name.
     pub product: String,
     /// Profile name; empty: all of them.
@@ -350,7 +350,7 @@ pub struct LeftOut {
     pub why: String,
 }
 
-impl LeftOut {
+impl Skipped {
     /// Whether a case is left out by this.
     pub fn covers(&self, product: &str, profile: &str, workload: &str) -> bool {
         self.product == product
@@ -360,7 +360,7 @@ impl LeftOut {
 
     /// All in words, the workloads of one reason together, without full stops: `varnish (tuned) does not speak h2: left out of
     /// tiny-h2, medium-h2`, `left out: thing is not here`.
-    pub fn sentences(all: &[LeftOut]) -> Vec<String> {
+    pub fn sentences(all: &[Skipped]) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for one in all {
             let profile = if one.profile.is_empty() { String::new() } else { format!(" ({})", one.profile) };
@@ -404,8 +404,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_for_one_reason_is_said_once() {
-        let out = |product: &str, profile: &str, workload: Option<&str>, why: &str| LeftOut {
+    fn what_is_skipped_for_one_reason_is_said_once() {
+        let out = |product: &str, profile: &str, workload: Option<&str>, why: &str| Skipped {
             product: product.into(),
             profile: profile.into(),
             workload: workload.map(str::to_owned),
@@ -418,7 +418,7 @@ mod tests {
             out("varnish", "stock", Some("tiny-h2"), "does not speak h2"),
         ];
         assert_eq!(
-            LeftOut::sentences(&all),
+            Skipped::sentences(&all),
             [
                 "varnish (tuned) does not speak h2: left out of tiny-h2, medium-h2",
                 "left out: thing is not here",

@@ -58,11 +58,11 @@ impl Suite {
             words.push(format!("blocks: {} instead of {}", self.blocks, before.blocks));
         }
         let entries: Vec<&str> = self.entries.iter().map(|entry| entry.product.as_str()).collect();
-        left_out(&mut words, "products", entries, before.entries.len());
+        skipped(&mut words, "products", entries, before.entries.len());
         let workloads: Vec<&str> = self.workloads.iter().map(|workload| workload.name.as_str()).collect();
-        left_out(&mut words, "workloads", workloads, before.workloads.len());
+        skipped(&mut words, "workloads", workloads, before.workloads.len());
         let loads: Vec<&str> = self.loads.iter().map(|load| load.name.as_str()).collect();
-        left_out(&mut words, "loads", loads, before.loads.len());
+        skipped(&mut words, "loads", loads, before.loads.len());
         for load in &self.loads {
             if let Some(old) = before.load(&load.name) {
                 changed(&mut words, load, old);
@@ -112,7 +112,7 @@ fn said(time: Duration) -> String {
     format!("{}s", tenths.trim_end_matches(".0"))
 }
 
-fn left_out(words: &mut Vec<String>, what: &str, mut left: Vec<&str>, before: usize) {
+fn skipped(words: &mut Vec<String>, what: &str, mut left: Vec<&str>, before: usize) {
     let number = left.len();
     if number < before {
         // A product under two profiles is two entries and one name.

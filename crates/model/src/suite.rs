@@ -24,7 +24,7 @@ pub struct Suite {
     pub blocks: u32,
     /// Seed of the order within blocks; `None` draws one and records it.
     pub seed: Option<u64>,
-    /// The product that is the origin, instead of weir's own. It keeps no books.
+    /// The product that is the origin, instead of weir's own. It has no counters.
     pub origin: Option<String>,
     /// What runs, in the order written: product names with the profile each runs with.
     pub entries: Vec<Entry>,

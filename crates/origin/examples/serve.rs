@@ -1,5 +1,5 @@
 //! The origin alone, for measuring it: `serve <address> <auto|io_uring|epoll> [cpu]`. Ends with its standard input,
-//! and prints its books then.
+//! and prints its counters then.
 
 use std::io::Read;
 use std::process::ExitCode;

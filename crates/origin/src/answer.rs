@@ -1,13 +1,13 @@
 //! One answer: what it says, when it is due, and how its bytes are handed to the driver.
 //!
-//! This module does not know parsers, queues of answers or the books.
+//! This module does not know parsers, queues of answers or the counters.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_model::books::Books;
-use weir_wire::h1::Version;
-use weir_wire::h1::encode::{self, BodyFraming, Persistence};
+use weir_model::counters::OriginCounters;
+use weir_wire::http1::Version;
+use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 
 use crate::fault::Fault;
 use crate::line::Sink;
@@ -109,8 +109,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Queues the whole answer. `books` is asked for the accounts if the answer is about them.
-    pub(crate) fn write(&mut self, to: &mut impl Sink, answer: &Answer, books: impl FnOnce() -> Books) -> Written {
+    /// Queues the whole answer. `counters` is asked for the accounts if the answer is about them.
+    pub(crate) fn write(
+        &mut self,
+        to: &mut impl Sink,
+        answer: &Answer,
+        counters: impl FnOnce() -> OriginCounters,
+    ) -> Written {
         let resolved = &*answer.resolved;
         if answer.role == Role::Continue {
             to.send(encode::CONTINUE);
@@ -131,17 +136,17 @@ impl Writer {
                 self.send(to, answer, content_type, answer.given.body())
             }
             Source::Headers => self.send(to, answer, resolved.content_type, answer.given.body()),
-            Source::Books => {
-                let text = books_page(&books());
+            Source::Counters => {
+                let text = counters_page(&counters());
                 self.send(to, answer, resolved.content_type, &text)
             }
         }
     }
 
     /// The whole answer, not handed to anybody.
-    pub(crate) fn render(&mut self, answer: &Answer, books: impl FnOnce() -> Books) -> (Rendered, Written) {
+    pub(crate) fn render(&mut self, answer: &Answer, counters: impl FnOnce() -> OriginCounters) -> (Rendered, Written) {
         let mut rendered = Rendered::default();
-        let written = self.write(&mut rendered, answer, books);
+        let written = self.write(&mut rendered, answer, counters);
         (rendered, written)
     }
 
@@ -258,9 +263,9 @@ pub(crate) fn false_length(fault: Option<Fault>, length: u64) -> Option<u64> {
 }
 
 /// The accounts, as a page.
-pub(crate) fn books_page(books: &Books) -> Vec<u8> {
+pub(crate) fn counters_page(counters: &OriginCounters) -> Vec<u8> {
     // A struct of numbers and maps is always JSON.
-    let mut text = serde_json::to_vec_pretty(books).unwrap_or_default();
+    let mut text = serde_json::to_vec_pretty(counters).unwrap_or_default();
     text.push(b'\n');
     text
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use weir_wire::tls::Scratch;
 
-use crate::answer::{Answer, Role, Writer, Written, books_page};
-use crate::books::{Counters, Ledger};
+use crate::answer::{Answer, Role, Writer, Written, counters_page};
 use crate::chance::Chance;
+use crate::counters::{AllCounters, WorkerCounters};
 use crate::fault::Fault;
 use crate::line::Sink;
 use crate::options::Manner;
@@ -27,7 +27,7 @@ const FRAMES_SIZE: usize = 256 << 10;
 /// Shared by the connections of one worker.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    ledger: Arc<Ledger>,
+    all_counters: Arc<AllCounters>,
     worker: usize,
     /// Answers ready to be sent.
     pub(crate) cache: Cache,
@@ -49,11 +49,11 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// The desk of one worker, which answers in this manner.
-    pub(crate) fn new(ledger: Arc<Ledger>, worker: usize, manner: Manner) -> Desk {
+    pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, manner: Manner) -> Desk {
         let chance = Chance::new(manner.seed, worker);
         let special = manner.is_special();
         Desk {
-            ledger,
+            all_counters,
             worker,
             cache: Cache::default(),
             writer: Writer::default(),
@@ -69,23 +69,23 @@ impl Desk {
     }
 
     /// This worker's counters.
-    pub(crate) fn counters(&self) -> &Counters {
-        self.ledger.worker(self.worker)
+    pub(crate) fn counters(&self) -> &WorkerCounters {
+        self.all_counters.worker(self.worker)
     }
 
     /// The accounts of all workers.
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub(crate) fn all_counters(&self) -> &AllCounters {
+        &self.all_counters
     }
 
     /// Hands an answer to the driver.
     pub(crate) fn write(&mut self, to: &mut impl Sink, answer: &Answer) -> Written {
-        self.writer.write(to, answer, || self.ledger.books())
+        self.writer.write(to, answer, || self.all_counters.counters())
     }
 
     /// What an answer would be, not handed to anybody.
     pub(crate) fn render(&mut self, answer: &Answer) -> (Rendered, Written) {
-        self.writer.render(answer, || self.ledger.books())
+        self.writer.render(answer, || self.all_counters.counters())
     }
 
     /// When the answer to a request that is now complete is due, and what goes wrong with it. The clock is read for
@@ -110,21 +110,21 @@ impl Desk {
 
     /// A connection was accepted.
     pub(crate) fn opened(&self) {
-        self.ledger.opened(self.worker);
+        self.all_counters.opened(self.worker);
     }
 
-    /// A request of the lab's own came. If it is for the books, its connection becomes a reader's: who reads them is the lab
+    /// A request of the lab's own came. If it is for the counters, its connection becomes a reader's: who reads them is the lab
     /// itself and nobody in between, through whom it asks for nothing but `/_weir/ready`.
     pub(crate) fn own_request(&self, source: Source, reader: &mut bool) {
         self.counters().own_requests.add(1);
-        if source == Source::Books && !std::mem::replace(reader, true) {
-            self.ledger.has_reader();
+        if source == Source::Counters && !std::mem::replace(reader, true) {
+            self.all_counters.has_reader();
         }
     }
 
     /// A connection is gone; whether it was a reader's.
     pub(crate) fn closed(&self, reader: bool) {
-        self.ledger.closed(reader);
+        self.all_counters.closed(reader);
     }
 
     /// The buffer for frames, empty. To be given back.
@@ -140,8 +140,8 @@ impl Desk {
     }
 
     /// The accounts, as a page.
-    pub(crate) fn books_page(&self) -> Vec<u8> {
-        books_page(&self.ledger.books())
+    pub(crate) fn counters_page(&self) -> Vec<u8> {
+        counters_page(&self.all_counters.counters())
     }
 
     /// A buffer to use; empty, or what is in it does not matter.

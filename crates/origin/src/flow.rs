@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use weir_net::Conn;
-use weir_wire::h1::{self, Framing, RequestHead, Version};
+use weir_wire::http1::{self, Framing, RequestHead, Version};
 
 use crate::answer::{Answer, Given, Role, Written};
-use crate::books::Protocol;
+use crate::counters::Protocol;
 use crate::desk::Desk;
 use crate::fault::Fault;
 use crate::handed::Handed;
@@ -55,7 +55,7 @@ pub(crate) struct Flow {
     in_flight: u64,
     /// Counted requests.
     requests: u64,
-    /// The books were read over it.
+    /// The counters were read over it.
     reader: bool,
     conn: Option<Conn>,
     state: State,
@@ -136,7 +136,7 @@ impl Flow {
         self.state == State::Open
     }
 
-    /// The kernel may have taken more since the last event: brings the books up to date.
+    /// The kernel may have taken more since the last event: brings the counters up to date.
     #[inline]
     pub(crate) fn settle<L: Line>(&mut self, line: &L, desk: &Desk) {
         if !self.handed.is_empty() {
@@ -171,13 +171,13 @@ impl Flow {
         let read = mem::take(&mut self.unattributed) + read as u64;
         self.count(desk, role, resolved.source, head, read);
         let given = match resolved.source {
-            Source::Echo => Given::begin(desk.buffer(), h1::header(head.raw, "content-type").unwrap_or_default()),
+            Source::Echo => Given::begin(desk.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers => {
                 let mut given = Given::begin(desk.buffer(), b"");
                 given.push(head.raw);
                 given
             }
-            Source::Fixed | Source::Books => Given::default(),
+            Source::Fixed | Source::Counters => Given::default(),
         };
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source == Source::Echo && announced;

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_counted_requests_are_answered_and_own_bytes_are_left_out() {
+    fn only_counted_requests_are_answered_and_own_bytes_are_skipped() {
         let mut handed = Handed::default();
         handed.push(written(25, 0), Role::Continue);
         handed.push(written(100, 50), Role::Own);

@@ -2,7 +2,7 @@
 //!
 //! It answers from memory, exactly and quickly, so that what is measured is the proxy: bodies of any size, delays,
 //! echoes, statuses. What it serves is listed at its `/` ([`INDEX`]); what it counts is in
-//! [`weir_model::books::Books`], and the module `books` says when.
+//! [`weir_model::counters::OriginCounters`], and the module `counters` says when.
 //!
 //! One thread owns its connections outright. A request passes `worker` (driver and parser), `flow` (order, delays,
 //! ends), `resolve` (what a target means, prepared), `answer` (bytes to the driver) and `handed` (what the kernel
@@ -16,9 +16,9 @@
 //! This crate does not know the client, nor what stands between.
 
 mod answer;
-mod books;
 mod chance;
 mod choose;
+mod counters;
 mod desk;
 mod fault;
 mod flow;

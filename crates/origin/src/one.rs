@@ -3,7 +3,7 @@
 //! This module does not know drivers, nor what requests mean.
 
 use weir_net::Conn;
-use weir_wire::h1::{Limits, RequestEvent, Requests};
+use weir_wire::http1::{Limits, RequestEvent, Requests};
 
 use crate::desk::Desk;
 use crate::flow::Flow;

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_net::{Driver, Holding, Kind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
-use crate::books::Ledger;
 use crate::choose::{Room, choose, serve_on};
+use crate::counters::AllCounters;
 use crate::desk::Desk;
 use crate::options::{Options, OriginError};
 use crate::worker;
@@ -33,7 +33,7 @@ pub struct Origin {
     kind: Kind,
     driver: &'static str,
     shared: Arc<Shared>,
-    ledger: Arc<Ledger>,
+    all_counters: Arc<AllCounters>,
     workers: Vec<Running>,
     /// Removes its file when it goes.
     unix: Option<UnixSocket>,
@@ -46,7 +46,7 @@ struct Running {
     waker: Waker,
 }
 
-/// What the threads and their owner share besides the books.
+/// What the threads and their owner share besides the counters.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
@@ -76,7 +76,7 @@ impl Origin {
             kind,
             driver: "",
             shared: Arc::default(),
-            ledger: Arc::new(Ledger::new(listeners.len())),
+            all_counters: Arc::new(AllCounters::new(listeners.len())),
             workers: Vec::new(),
             unix,
             room,
@@ -108,7 +108,7 @@ impl Origin {
     /// Says that as many connections are open as it can hold, if that is so. Those beyond wait in the kernel's queue until
     /// others are closed.
     pub fn full(&self) -> Option<String> {
-        let open = self.ledger.open();
+        let open = self.all_counters.open();
         let full = open >= self.room.most;
         full.then(|| format!("{open} connections are open, more will have to wait; {}", self.room.advice(self.kind)))
     }
@@ -125,14 +125,14 @@ impl Origin {
 
     /// The accounts of all threads so far, exact when nothing is in flight. While they run the sum is not of one
     /// instant; `answered <= requests` and `connections_used <= connections_accepted` hold in every one.
-    pub fn books(&self) -> Books {
-        self.ledger.books()
+    pub fn counters(&self) -> OriginCounters {
+        self.all_counters.counters()
     }
 
-    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which the books
-    /// were read (`/_weir/books`) are left out; the books have them.
+    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which the counters
+    /// were read (`/_weir/counters`) are left out; the counters have them.
     pub fn connections_open(&self) -> u64 {
-        self.ledger.open_to_others()
+        self.all_counters.open_to_others()
     }
 
     /// What the first thread that died said, if one did. The others go on.
@@ -142,9 +142,9 @@ impl Origin {
 
     /// Stops: no more connections or requests; answers under way get five seconds to finish; then everything
     /// is closed and the threads are joined. The accounts are final.
-    pub fn stop(mut self) -> Books {
+    pub fn stop(mut self) -> OriginCounters {
         self.halt();
-        self.ledger.books()
+        self.all_counters.counters()
     }
 
     fn halt(&mut self) {
@@ -170,12 +170,12 @@ impl Origin {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
         let (tell, told) = mpsc::channel();
-        let (ledger, shared) = (Arc::clone(&self.ledger), Arc::clone(&self.shared));
+        let (all_counters, shared) = (Arc::clone(&self.all_counters), Arc::clone(&self.shared));
         let (kind, holding) = (self.kind, self.room.holding);
         let (cpu, manner) = (options.cpu(number), options.manner.clone());
         let body = move || {
             let serving =
-                Serving { tell: &tell, listeners, desk: Desk::new(ledger, number, manner), tls, shared: &shared };
+                Serving { tell: &tell, listeners, desk: Desk::new(all_counters, number, manner), tls, shared: &shared };
             run(cpu, kind, holding, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;

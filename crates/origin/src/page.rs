@@ -30,7 +30,7 @@ Faults: what goes wrong on purpose, several with commas between, each with a pro
   none               no fault, whatever this origin was told at its start
   such as fault=reset=1%,status=503:2%,drip=1kB/s:5%
 
-/_weir/books        the accounts of this origin, as JSON
+/_weir/counters        the accounts of this origin, as JSON
 /_weir/ready        204
 ";
 

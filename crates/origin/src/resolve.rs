@@ -3,13 +3,13 @@
 //! A load asks for the same few targets over and over. The first request of each parses the target and prepares
 //! the bytes of the usual answer (HTTP/1.1, connection kept); the next ones compare the target's bytes and send.
 //!
-//! This module does not know connections, delays or books.
+//! This module does not know connections, delays or counters.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use weir_wire::h1::encode::{self, BodyFraming, Persistence};
-use weir_wire::h2::{EncodeError, Prepared};
+use weir_wire::http1::encode::{self, BodyFraming, Persistence};
+use weir_wire::http2::{EncodeError, Prepared};
 
 use crate::page;
 use crate::payload::payload;
@@ -44,7 +44,7 @@ pub(crate) enum Source {
     /// The request's head.
     Headers,
     /// The accounts, at the time of answering.
-    Books,
+    Counters,
 }
 
 /// A fixed body.
@@ -80,7 +80,7 @@ impl Body {
 pub(crate) struct Resolved {
     /// What was asked for; for a refused target, the refusal's status and nothing else.
     pub(crate) plan: Plan,
-    /// The lab's own: not in the books.
+    /// The lab's own: not in the counters.
     pub(crate) own: bool,
     /// Where the body comes from.
     pub(crate) source: Source,
@@ -175,7 +175,7 @@ impl Resolved {
             (None, Subject::Ready) => (Source::Fixed, nothing(), TEXT),
             (None, Subject::Echo) => (Source::Echo, nothing(), BINARY),
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
-            (None, Subject::Books) => (Source::Books, nothing(), JSON),
+            (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
         Resolved::prepared(plan, own, source, body, content_type)
     }

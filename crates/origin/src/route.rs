@@ -50,8 +50,8 @@ pub(crate) enum Subject {
     Status,
     /// `/headers`: the request's head.
     Headers,
-    /// `/_weir/books`: the accounts.
-    Books,
+    /// `/_weir/counters`: the accounts.
+    Counters,
     /// `/_weir/ready`: nothing, with 204.
     Ready,
 }
@@ -122,7 +122,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Whether a target is the lab's own (`/_weir/...`), and so not part of the books.
+/// Whether a target is the lab's own (`/_weir/...`), and so not part of the counters.
 pub(crate) fn is_own(target: &[u8]) -> bool {
     origin_form(target).starts_with(b"/_weir/")
 }
@@ -154,7 +154,7 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/" => Plan::of(Subject::Index),
         b"/echo" => Plan::of(Subject::Echo),
         b"/headers" => Plan::of(Subject::Headers),
-        b"/_weir/books" => Plan::of(Subject::Books),
+        b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
             if let Some(text) = path.strip_prefix(b"/bytes/") {
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(plan("/bytes/16KiB"), Plan { bytes: Some(16_384), ..Plan::of(Subject::Bytes) });
         assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
-        assert_eq!(plan("/_weir/books").subject, Subject::Books);
+        assert_eq!(plan("/_weir/counters").subject, Subject::Counters);
         assert_eq!(plan("/_weir/ready").status, 204);
     }
 
@@ -277,14 +277,14 @@ mod tests {
         assert_eq!(plan("/bytes/1?bytes=2&bytes=3").bytes, Some(3));
         assert_eq!(plan("/echo?bytes=5").bytes, Some(5));
         assert!(!plan("/?chunked=0&close=0").close);
-        assert_eq!(plan("/_weir/books?delay=never").delay, None);
+        assert_eq!(plan("/_weir/counters?delay=never").delay, None);
     }
 
     #[test]
     fn absolute_form_is_the_same() {
         assert_eq!(plan("http://127.0.0.1:80/bytes/128?close=1"), plan("/bytes/128?close=1"));
         assert_eq!(plan("https://host"), plan("/"));
-        assert!(is_own(b"/_weir/books") && is_own(b"http://h/_weir/x") && is_own(b"/_weir/?"));
+        assert!(is_own(b"/_weir/counters") && is_own(b"http://h/_weir/x") && is_own(b"/_weir/?"));
         assert!(!is_own(b"/_weird") && !is_own(b"/bytes/_weir/"));
     }
 

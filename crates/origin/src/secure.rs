@@ -2,13 +2,13 @@
 //!
 //! What an event leads to is sealed into one buffer that all connections of a worker share, and given to the driver in
 //! one piece where nobody waits for it. Bytes not taken by the kernel are reckoned in sealed bytes, which are more than
-//! those of the plaintext, so the books are behind by the records' overhead until a connection's queue is empty.
+//! those of the plaintext, so the counters are behind by the records' overhead until a connection's queue is empty.
 //!
 //! This module does not know protocols above TLS.
 
 use std::mem;
 
-use weir_model::books::TlsBooks;
+use weir_model::counters::TlsCounters;
 use weir_net::{Conn, Io};
 use weir_wire::tls::{Agreed, Session, TlsEvent};
 
@@ -106,13 +106,13 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
             Ok(Some(TlsEvent::Plain(place))) => talk.hear(line, desk, Heard::Data(&scratch[place])),
             Ok(Some(TlsEvent::Ready)) => {
                 if let Some(agreed) = line.session.agreed() {
-                    desk.ledger().tls(|books| count(books, agreed));
+                    desk.all_counters().tls(|counters| count(counters, agreed));
                     talk.agreed_on(line.conn, agreed.alpn.as_deref());
                 }
             }
             Ok(Some(TlsEvent::Closed)) => talk.hear(line, desk, Heard::Eof),
             Err(_) => {
-                desk.ledger().tls(|books| books.failed += 1);
+                desk.all_counters().tls(|counters| counters.failed += 1);
                 talk.hear(line, desk, Heard::Broken);
                 // With the alert, if there is one.
                 line.flush();
@@ -123,9 +123,9 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
     desk.scratch = scratch;
 }
 
-fn count(books: &mut TlsBooks, agreed: &Agreed) {
-    books.handshakes += 1;
-    books.resumed += u64::from(agreed.resumed);
-    *books.versions.entry(agreed.version.as_str().to_owned()).or_default() += 1;
-    *books.suites.entry(agreed.suite.to_owned()).or_default() += 1;
+fn count(counters: &mut TlsCounters, agreed: &Agreed) {
+    counters.handshakes += 1;
+    counters.resumed += u64::from(agreed.resumed);
+    *counters.versions.entry(agreed.version.as_str().to_owned()).or_default() += 1;
+    *counters.suites.entry(agreed.suite.to_owned()).or_default() += 1;
 }

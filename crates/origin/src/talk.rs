@@ -6,7 +6,7 @@
 //! This module does not know drivers, nor whether there is TLS below.
 
 use weir_net::Conn;
-use weir_wire::h2::{self, Spoken};
+use weir_wire::http2::{self, Spoken};
 
 use crate::desk::Desk;
 use crate::line::Line;
@@ -114,12 +114,12 @@ impl Talk {
     #[cold]
     fn first_bytes(&mut self, line: &mut impl Line, desk: &mut Desk, seen: u8, bytes: &[u8]) {
         // What was seen is the beginning of the preface, so it need not be kept.
-        let before = &h2::PREFACE[..usize::from(seen)];
-        let mut first = [0; h2::PREFACE.len()];
+        let before = &http2::PREFACE[..usize::from(seen)];
+        let mut first = [0; http2::PREFACE.len()];
         let more = bytes.len().min(first.len() - before.len());
         first[..before.len()].copy_from_slice(before);
         first[before.len()..][..more].copy_from_slice(&bytes[..more]);
-        match h2::spoken(&first[..before.len() + more]) {
+        match http2::spoken(&first[..before.len() + more]) {
             // Undecided are fewer bytes than the preface has, so that was all.
             Spoken::Undecided => return self.tongue = Tongue::Unknown((before.len() + more) as u8),
             Spoken::One => self.tongue = Tongue::One,

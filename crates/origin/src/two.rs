@@ -1,6 +1,6 @@
 //! One connection that speaks HTTP/2: streams in, answers out, each when its own time has come.
 //!
-//! Frames, windows and header compression are [`weir_wire::h2`]'s. What one event leads to leaves in one piece, and is
+//! Frames, windows and header compression are [`weir_wire::http2`]'s. What one event leads to leaves in one piece, and is
 //! counted when the kernel has taken that piece.
 //!
 //! # Bounds
@@ -18,10 +18,10 @@ use std::mem;
 use std::time::Instant;
 
 use weir_net::Conn;
-use weir_wire::h2::{self, Server, ServerEvent, ServerOptions, Stream};
+use weir_wire::http2::{self, Server, ServerEvent, ServerOptions, Stream};
 
 use crate::answer::Role;
-use crate::books::Protocol;
+use crate::counters::Protocol;
 use crate::desk::Desk;
 use crate::fault::Fault;
 use crate::flow::HIGH_WATER;
@@ -58,7 +58,7 @@ pub(crate) struct Two {
     written: Tally,
     in_flight: u64,
     requests: u64,
-    /// The books were read over it.
+    /// The counters were read over it.
     reader: bool,
     /// [`weir_net::Event::Sent`] is asked for and has not come.
     asked: bool,
@@ -218,7 +218,7 @@ impl Two {
                 ServerEvent::End { stream } => self.on_end(out, desk, stream),
                 ServerEvent::Sent { stream } => self.on_written(out, desk, stream),
                 ServerEvent::Reset { stream, cause } => {
-                    if matches!(cause, h2::Cause::Malformed(_)) {
+                    if matches!(cause, http2::Cause::Malformed(_)) {
                         desk.counters().malformed.add(1);
                     }
                     self.drop_stream(desk, stream);
@@ -335,8 +335,8 @@ impl Two {
             self.written.own += out.written() - before;
         }
         match sent {
-            Ok(h2::Sent::All) => self.wrote(desk, request),
-            Ok(h2::Sent::Waiting) => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
+            Ok(http2::Sent::All) => self.wrote(desk, request),
+            Ok(http2::Sent::Waiting) => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
             Err(_) => self.lost(&request),
         }
     }

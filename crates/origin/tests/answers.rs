@@ -4,8 +4,8 @@ mod common;
 
 use std::io::Read;
 
-use common::{Client, books_when, get, start};
-use weir_model::books::Books;
+use common::{Client, counters_when, get, start};
+use weir_model::counters::OriginCounters;
 use weir_model::load::DriverChoice;
 use weir_origin::payload;
 
@@ -204,22 +204,22 @@ fn the_lab_has_its_own_paths(driver: DriverChoice) {
     assert_eq!(client.get("/_weir/ready").status, 204);
     assert_eq!(client.get("/_weir/other").status, 404);
     client.get("/bytes/100");
-    let reply = client.get("/_weir/books");
+    let reply = client.get("/_weir/counters");
     assert_eq!(reply.header("content-type"), Some("application/json"));
-    let books: Books = serde_json::from_slice(&reply.body).expect("books");
-    assert_eq!((books.requests, books.answered, books.own_requests, books.body_bytes_out), (1, 1, 3, 100));
-    assert_eq!(books, origin.books());
-    // The books have every connection; who asks for the load's gets them without those that read the books. A proxy's
+    let counters: OriginCounters = serde_json::from_slice(&reply.body).expect("counters");
+    assert_eq!((counters.requests, counters.answered, counters.own_requests, counters.body_bytes_out), (1, 1, 3, 100));
+    assert_eq!(counters, origin.counters());
+    // The counters have every connection; who asks for the load's gets them without those that read the counters. A proxy's
     // may have carried the question whether it is ready.
     let mut other = Client::new(&origin);
     other.get("/_weir/ready");
     other.get("/bytes/100");
-    assert_eq!((origin.books().connections_open, origin.connections_open()), (2, 1));
+    assert_eq!((origin.counters().connections_open, origin.connections_open()), (2, 1));
     drop(client);
-    books_when(&origin, |books| books.connections_open == 1);
+    counters_when(&origin, |counters| counters.connections_open == 1);
     assert_eq!(origin.connections_open(), 1);
     drop(other);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
     assert_eq!(origin.connections_open(), 0);
 }
 

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use common::{Client, books_when, get, start, start_with};
+use common::{Client, counters_when, get, start, start_with};
 use rustix::net::sockopt::set_socket_linger;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, OriginError, payload};
 
 on_each_driver!(
     what_is_malformed_is_refused_and_counted,
-    books_balance_over_many_connections,
+    counters_balance_over_many_connections,
     several_threads_share_the_address,
     a_reset_in_the_middle_of_an_answer,
     a_reset_after_the_answer,
@@ -43,12 +43,16 @@ fn what_is_malformed_is_refused_and_counted(driver: DriverChoice) {
         assert_eq!((reply.status, reply.header("connection")), (400, Some("close")), "{}", reply.text());
         client.expect_closed();
         requests += 1 + heads;
-        let books = books_when(&origin, |books| books.connections_open == 0);
-        assert_eq!((books.malformed, books.requests, books.answered), (number, requests, number), "{books:?}");
+        let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+        assert_eq!(
+            (counters.malformed, counters.requests, counters.answered),
+            (number, requests, number),
+            "{counters:?}"
+        );
     }
 }
 
-fn books_balance_over_many_connections(driver: DriverChoice) {
+fn counters_balance_over_many_connections(driver: DriverChoice) {
     let origin = start(driver);
     let (mut sent, mut received, mut body_in, mut body_out) = (0, 0, 0, 0);
     for connection in 0..10 {
@@ -76,16 +80,16 @@ fn books_balance_over_many_connections(driver: DriverChoice) {
         client.expect_closed();
     }
     // One connection of the lab's own.
-    assert_eq!(Client::new(&origin).get("/_weir/books").status, 200);
-    let books = books_when(&origin, |books| books.answered == 220 && books.connections_open == 0);
-    assert_eq!((books.requests, books.own_requests, books.malformed), (220, 201, 0));
-    assert_eq!((books.connections_accepted, books.connections_used, books.connections_reset), (11, 10, 0));
-    assert_eq!((books.bytes_in, books.bytes_out), (sent, received));
-    assert_eq!((books.body_bytes_in, books.body_bytes_out), (body_in, body_out));
-    assert_eq!(books.versions, BTreeMap::from([("HTTP/1.0".into(), 10), ("HTTP/1.1".into(), 210)]));
+    assert_eq!(Client::new(&origin).get("/_weir/counters").status, 200);
+    let counters = counters_when(&origin, |counters| counters.answered == 220 && counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.own_requests, counters.malformed), (220, 201, 0));
+    assert_eq!((counters.connections_accepted, counters.connections_used, counters.connections_reset), (11, 10, 0));
+    assert_eq!((counters.bytes_in, counters.bytes_out), (sent, received));
+    assert_eq!((counters.body_bytes_in, counters.body_bytes_out), (body_in, body_out));
+    assert_eq!(counters.versions, BTreeMap::from([("HTTP/1.0".into(), 10), ("HTTP/1.1".into(), 210)]));
     let headers = [("(none)", 200), ("close", 10), ("keep-alive", 10)];
-    assert_eq!(books.connection_headers, headers.into_iter().map(|(name, n)| (name.to_owned(), n)).collect());
-    assert_eq!((books.max_in_flight_per_connection, books.max_connections_open), (1, 1));
+    assert_eq!(counters.connection_headers, headers.into_iter().map(|(name, n)| (name.to_owned(), n)).collect());
+    assert_eq!((counters.max_in_flight_per_connection, counters.max_connections_open), (1, 1));
 }
 
 fn several_threads_share_the_address(driver: DriverChoice) {
@@ -96,10 +100,10 @@ fn several_threads_share_the_address(driver: DriverChoice) {
             assert_eq!(client.get("/bytes/128").body, payload(128));
         }
     }
-    let books = books_when(&origin, |books| books.answered == 300);
-    assert_eq!((books.connections_open, books.max_connections_open, books.connections_used), (60, 60, 60));
+    let counters = counters_when(&origin, |counters| counters.answered == 300);
+    assert_eq!((counters.connections_open, counters.max_connections_open, counters.connections_used), (60, 60, 60));
     drop(clients);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
     assert_eq!(origin.stop().requests, 300);
 }
 
@@ -107,19 +111,19 @@ fn a_reset_in_the_middle_of_an_answer(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     client.send(get("/bytes/8MiB"));
-    books_when(&origin, |books| books.requests == 1);
+    counters_when(&origin, |counters| counters.requests == 1);
     std::thread::sleep(Duration::from_millis(20));
     // Bytes of the answer are unread, so closing resets.
     drop(client);
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.connections_reset), (1, 0, 1));
-    assert!(books.bytes_out < 8 << 20);
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, 0, 1));
+    assert!(counters.bytes_out < 8 << 20);
     // While an answer waits for its time, too.
     let mut client = Client::new(&origin);
     client.send([get("/bytes/1000"), get("/delay/200ms")].concat());
-    books_when(&origin, |books| books.answered == 1);
+    counters_when(&origin, |counters| counters.answered == 1);
     drop(client);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
     // And nobody else notices.
     assert_eq!(Client::new(&origin).get("/bytes/5").body, payload(5));
 }
@@ -131,10 +135,10 @@ fn a_reset_after_the_answer(driver: DriverChoice) {
         assert_eq!(client.get("/bytes/11268").body.len(), 11_268);
         set_socket_linger(client.stream(), Some(Duration::ZERO)).expect("a linger");
         drop(client);
-        let books = books_when(&origin, |books| books.connections_open == 0);
+        let counters = counters_when(&origin, |counters| counters.connections_open == 0);
         // The answer had been taken; that the client then left rudely changes nothing about it.
-        assert_eq!((books.answered, books.connections_reset), (round, round));
-        assert_eq!(books.body_bytes_out, round * 11_268);
+        assert_eq!((counters.answered, counters.connections_reset), (round, round));
+        assert_eq!(counters.body_bytes_out, round * 11_268);
     }
 }
 
@@ -149,8 +153,8 @@ fn what_is_malformed_waits_its_turn(driver: DriverChoice) {
     // More may come while the peer has not seen that it is over.
     client.send(vec![b'x'; 100_000]);
     client.expect_closed();
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.malformed, books.connections_reset), (1, 1, 1, 0));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.malformed, counters.connections_reset), (1, 1, 1, 0));
 }
 
 fn a_stop_finishes_what_is_under_way(driver: DriverChoice) {
@@ -159,15 +163,15 @@ fn a_stop_finishes_what_is_under_way(driver: DriverChoice) {
     assert_eq!(idle.get("/bytes/1").status, 200);
     let mut busy = Client::new(&origin);
     busy.send([get("/bytes/1?delay=200ms"), get("/bytes/200000")].concat());
-    books_when(&origin, |books| books.requests == 3);
+    counters_when(&origin, |counters| counters.requests == 3);
     let reader = std::thread::spawn(move || {
         let first = busy.reply();
         let second = busy.reply();
         busy.expect_closed();
         (first.body.len(), second.body.len(), second.header("connection").map(str::to_owned))
     });
-    let books = origin.stop();
-    assert_eq!((books.requests, books.answered, books.connections_open), (3, 3, 0));
+    let counters = origin.stop();
+    assert_eq!((counters.requests, counters.answered, counters.connections_open), (3, 3, 0));
     idle.expect_closed();
     assert_eq!(reader.join().expect("the reader"), (1, 200_000, Some("close".to_owned())));
 }
@@ -179,11 +183,11 @@ fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
         let mut client = Client::new(&origin);
         client.get("/bytes/1");
         client.send(get("/delay/60s"));
-        books_when(&origin, |books| books.requests == 2);
+        counters_when(&origin, |counters| counters.requests == 2);
         let start = Instant::now();
-        let books = origin.stop();
+        let counters = origin.stop();
         // The delay is longer than the grace: cut off, and not counted as answered.
-        assert_eq!((books.requests, books.answered, books.connections_open), (2, 1, 0));
+        assert_eq!((counters.requests, counters.answered, counters.connections_open), (2, 1, 0));
         assert!(start.elapsed() < Duration::from_secs(20));
         assert!(TcpStream::connect(addr).is_err(), "something still accepts");
         drop(TcpListener::bind(addr).expect("the port is free"));
@@ -227,8 +231,8 @@ fn a_unix_socket_serves_too_and_its_file_goes() {
         let second = Origin::start(Options { unix: Some(path.clone()), ..Options::default() });
         let error = second.expect_err("the path is taken").to_string();
         assert!(error.contains("listens on"), "{error}");
-        let books = books_when(&origin, |books| books.answered == 11);
-        assert_eq!(books.connections_used, 11);
+        let counters = counters_when(&origin, |counters| counters.answered == 11);
+        assert_eq!(counters.connections_used, 11);
         drop(origin);
         assert!(!path.exists());
     }

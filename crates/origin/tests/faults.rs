@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use common::{Client, books_when, get, start, start_in};
+use common::{Client, counters_when, get, start, start_in};
 use weir_model::load::DriverChoice;
 use weir_origin::{Manner, payload};
 
@@ -38,10 +38,10 @@ fn a_reset_before_the_answer(driver: DriverChoice) {
     let mut client = Client::new(&origin);
     client.send(get("/bytes/1000?fault=reset=before"));
     assert_eq!(client.rest(), (Vec::new(), Some(ErrorKind::ConnectionReset)));
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.bytes_out), (1, 0, 0));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.bytes_out), (1, 0, 0));
     // The peer did nothing wrong.
-    assert_eq!((books.connections_reset, books.faults), (0, counted("reset", 1)));
+    assert_eq!((counters.connections_reset, counters.faults), (0, counted("reset", 1)));
 }
 
 fn a_reset_in_the_middle(driver: DriverChoice) {
@@ -54,8 +54,8 @@ fn a_reset_in_the_middle(driver: DriverChoice) {
         assert_eq!(end, Some(ErrorKind::ConnectionReset), "{target}");
         assert!(bytes.len() < 700_000, "{target}: {}", bytes.len());
     }
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.faults), (0, counted("reset", 3)));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.faults), (0, counted("reset", 3)));
 }
 
 fn closed_early(driver: DriverChoice) {
@@ -70,31 +70,31 @@ fn closed_early(driver: DriverChoice) {
         assert!(head.contains(&format!("Content-Length: {size}")), "{head}");
         assert_eq!(body.as_bytes(), payload(size / 2));
     }
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.faults), (4, 0, counted("close", 4)));
-    assert_eq!(books.body_bytes_out, 500 + 5634 + (3 << 19));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.faults), (4, 0, counted("close", 4)));
+    assert_eq!(counters.body_bytes_out, 500 + 5634 + (3 << 19));
 }
 
 fn a_stall_lasts_until_the_peer_gives_up(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     client.send(get("/bytes/5?fault=stall").repeat(3));
-    books_when(&origin, |books| books.bytes_out > 0);
+    counters_when(&origin, |counters| counters.bytes_out > 0);
     std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(origin.books().connections_open, 1);
+    assert_eq!(origin.counters().connections_open, 1);
     client.half_close();
     let (bytes, end) = client.rest();
     assert_eq!(end, None);
     assert!(bytes.ends_with(b"Content-Length: 5\r\n\r\n"), "{}", String::from_utf8_lossy(&bytes));
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.faults), (0, counted("stall", 1)));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.faults), (0, counted("stall", 1)));
 }
 
 fn a_stop_does_not_wait_for_what_stalls(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     client.send(get("/bytes/5?fault=stall"));
-    books_when(&origin, |books| books.bytes_out > 0);
+    counters_when(&origin, |counters| counters.bytes_out > 0);
     let start = Instant::now();
     assert_eq!(origin.stop().connections_open, 0);
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
@@ -115,8 +115,8 @@ fn wrong_lengths(driver: DriverChoice) {
     let (bytes, _) = client.rest();
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("Content-Length: 16\r\n") && bytes.ends_with(payload(10)), "{text}");
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.faults), (2, counted("length", 2)));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.faults), (2, counted("length", 2)));
 }
 
 fn statuses(driver: DriverChoice) {
@@ -125,8 +125,8 @@ fn statuses(driver: DriverChoice) {
     let reply = client.get("/bytes/1000?fault=status=503");
     assert_eq!((reply.status, reply.text().as_str()), (503, "503 Service Unavailable\n"));
     assert_eq!(client.get("/bytes/3").body, payload(3), "the connection goes on");
-    let books = books_when(&origin, |books| books.answered == 2);
-    assert_eq!(books.faults, counted("status", 1));
+    let counters = counters_when(&origin, |counters| counters.answered == 2);
+    assert_eq!(counters.faults, counted("status", 1));
 }
 
 fn a_drip_keeps_its_rate_and_its_turn(driver: DriverChoice) {
@@ -143,8 +143,8 @@ fn a_drip_keeps_its_rate_and_its_turn(driver: DriverChoice) {
     assert_eq!(client.reply().body, payload(7));
     assert_eq!(client.reply().body, payload(100));
     client.expect_closed();
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.faults), (3, 3, counted("drip", 2)));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.faults), (3, 3, counted("drip", 2)));
 }
 
 fn the_labs_own_are_spared(driver: DriverChoice) {
@@ -154,8 +154,8 @@ fn the_labs_own_are_spared(driver: DriverChoice) {
     for _ in 0..20 {
         assert_eq!(client.get("/_weir/ready").status, 204);
     }
-    assert_eq!(client.get("/_weir/books?fault=reset").status, 200);
-    assert!(origin.books().faults.is_empty());
+    assert_eq!(client.get("/_weir/counters?fault=reset").status, 200);
+    assert!(origin.counters().faults.is_empty());
 }
 
 fn faults_by_flag_come_as_often_as_said(driver: DriverChoice) {
@@ -170,15 +170,15 @@ fn faults_by_flag_come_as_often_as_said(driver: DriverChoice) {
         let found = f64::from(seen[&status]) / f64::from(n);
         assert!((found - share).abs() < 0.05, "{status}: {found}");
     }
-    let books = books_when(&origin, |books| books.answered == u64::from(n));
-    assert_eq!(books.faults, counted("status", u64::from(seen[&500] + seen[&503])));
+    let counters = counters_when(&origin, |counters| counters.answered == u64::from(n));
+    assert_eq!(counters.faults, counted("status", u64::from(seen[&500] + seen[&503])));
     // The same seed, the same faults.
     let again = start_in(driver, faulty("status=500:20%,status=503:10%,close=0"));
     let mut client = Client::new(&again);
     for _ in 0..n {
         client.get("/bytes/10");
     }
-    assert_eq!(books_when(&again, |books| books.answered == u64::from(n)).faults, books.faults);
+    assert_eq!(counters_when(&again, |counters| counters.answered == u64::from(n)).faults, counters.faults);
 }
 
 fn none_by_query_wins_over_the_flag(driver: DriverChoice) {
@@ -195,6 +195,6 @@ fn requests_behind_a_fault_get_no_answer(driver: DriverChoice) {
     assert_eq!(client.reply().body, payload(1));
     let (bytes, end) = client.rest();
     assert!(end.is_none() && bytes.ends_with(payload(5)));
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered), (5, 1));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered), (5, 1));
 }

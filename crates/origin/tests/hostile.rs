@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use common::pipe::{Pipe, client_config, server_options};
 use common::two::Two;
-use common::{Client, books_when, get, start};
+use common::{Client, counters_when, get, start};
 use rustix::net::sockopt::set_socket_linger;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
-use weir_wire::h2::{ClientOptions, PREFACE};
+use weir_wire::http2::{ClientOptions, PREFACE};
 
 struct Counting;
 
@@ -130,7 +130,7 @@ fn heads_that_never_end(driver: DriverChoice) {
     });
     assert!(most < 4.0, "{most} MiB for 300 half heads of 2 kB");
     drop(slow);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 fn heads_beyond_all_bounds(driver: DriverChoice) {
@@ -145,8 +145,8 @@ fn heads_beyond_all_bounds(driver: DriverChoice) {
         still_serves(&origin);
     });
     assert!(most < 8.0, "{most} MiB");
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.malformed, books.requests), (20, 1));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.malformed, counters.requests), (20, 1));
 }
 
 fn bodies_that_drip(driver: DriverChoice) {
@@ -167,7 +167,7 @@ fn bodies_that_drip(driver: DriverChoice) {
     });
     assert!(most < 2.0, "{most} MiB: what is announced takes no memory");
     drop(slow);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 fn a_flood_of_resets(driver: DriverChoice) {
@@ -184,7 +184,7 @@ fn a_flood_of_resets(driver: DriverChoice) {
         still_serves(&origin);
     });
     assert!(most < 8.0, "{most} MiB");
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 fn pipelines_that_nobody_reads(driver: DriverChoice) {
@@ -200,7 +200,7 @@ fn pipelines_that_nobody_reads(driver: DriverChoice) {
     assert!(most < 8.0, "{most} MiB");
     let begun = Instant::now();
     drop(greedy);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
@@ -224,8 +224,8 @@ fn rapid_reset(driver: DriverChoice) {
     });
     assert!(most < 4.0, "{most} MiB");
     // It was told to be calm, and closed.
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert!(books.requests < 20_000 && books.malformed == 1, "{books:?}");
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert!(counters.requests < 20_000 && counters.malformed == 1, "{counters:?}");
 }
 
 fn header_bombs(driver: DriverChoice) {
@@ -249,8 +249,8 @@ fn header_bombs(driver: DriverChoice) {
         still_serves(&origin);
     });
     assert!(most < 8.0, "{most} MiB");
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert!(books.malformed >= 10, "{books:?}");
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert!(counters.malformed >= 10, "{counters:?}");
 }
 
 fn frames_that_say_nothing(driver: DriverChoice) {
@@ -267,7 +267,7 @@ fn frames_that_say_nothing(driver: DriverChoice) {
         assert!(most < 4.0, "{most} MiB");
     }
     still_serves(&origin);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 fn settings_and_pings_nobody_reads_the_answers_of(driver: DriverChoice) {
@@ -285,7 +285,7 @@ fn settings_and_pings_nobody_reads_the_answers_of(driver: DriverChoice) {
     });
     assert!(most < 16.0, "{most} MiB");
     drop(streams);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 /// 500 answers of 1 MiB in a window for all of them, over TLS, of which nothing is read.
@@ -305,7 +305,7 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
         for tag in 0..500 {
             client.ask(tag, "GET", "/bytes/1MiB", &[], b"");
         }
-        books_when(&origin, |books| books.requests == 500);
+        counters_when(&origin, |counters| counters.requests == 500);
         std::thread::sleep(Duration::from_millis(100));
         still_serves_tls(&origin);
     });
@@ -314,7 +314,7 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
     for tag in 0..500 {
         assert!(client.answer(tag).body == payload(1 << 20));
     }
-    books_when(&origin, |books| books.answered == 501);
+    counters_when(&origin, |counters| counters.answered == 501);
 }
 
 /// The window stays shut until everything has been asked for, and then opens wide.
@@ -329,7 +329,7 @@ fn windows_never_opened(driver: DriverChoice) {
         for stream in 0..500u32 {
             pipe.send(&frame(1, 5, 2 * stream + 1, &block("/bytes/1MiB"))).expect("sent");
         }
-        books_when(&origin, |books| books.requests == 500);
+        counters_when(&origin, |counters| counters.requests == 500);
         pipe.send(&frame(8, 0, 0, &0x7fff_0000u32.to_be_bytes())).expect("sent");
         pipe.send(&frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff])).expect("sent");
         std::thread::sleep(Duration::from_millis(300));
@@ -337,7 +337,7 @@ fn windows_never_opened(driver: DriverChoice) {
     });
     assert!(most < 120.0, "{most} MiB for answers of 500 MiB");
     drop(pipe);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
 fn random_frames(driver: DriverChoice) {
@@ -367,5 +367,5 @@ fn random_frames(driver: DriverChoice) {
         }
     }
     still_serves(&origin);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }

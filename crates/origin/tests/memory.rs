@@ -59,7 +59,7 @@ fn a_connection_that_waits_costs_less_than_a_kibibyte() {
         let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / CONNECTIONS as f64;
         println!("{driver:?}: {each:.0} bytes a connection");
         assert!(each <= 1024.0, "{driver:?}: {each} bytes a connection");
-        assert_eq!(origin.books().connections_open as usize, CONNECTIONS + few.len());
+        assert_eq!(origin.counters().connections_open as usize, CONNECTIONS + few.len());
     }
 }
 

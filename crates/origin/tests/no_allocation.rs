@@ -76,7 +76,7 @@ fn nor_with_http_2_and_tls() {
 mod wire {
     use super::*;
     use weir_origin::tls;
-    use weir_wire::h2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
+    use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
     use weir_wire::tls::{ClientConfig, Scratch, ServerName, Session, TlsEvent};
 
     struct Line {

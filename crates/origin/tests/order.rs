@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Client, books_when, get, start};
+use common::{Client, counters_when, get, start};
 use weir_model::load::DriverChoice;
 use weir_origin::payload;
 
@@ -25,8 +25,8 @@ fn pipelined_answers_keep_their_order(driver: DriverChoice) {
     for size in sizes {
         assert_eq!(client.reply().body, payload(size));
     }
-    let books = books_when(&origin, |books| books.answered == 8);
-    assert_eq!(books.max_in_flight_per_connection, 8);
+    let counters = counters_when(&origin, |counters| counters.answered == 8);
+    assert_eq!(counters.max_in_flight_per_connection, 8);
 }
 
 fn a_delayed_answer_holds_up_those_behind_it(driver: DriverChoice) {
@@ -83,8 +83,8 @@ fn a_peer_that_sends_no_more_gets_its_answers(driver: DriverChoice) {
     assert_eq!(client.reply().body, payload(1));
     assert_eq!(client.reply().body, payload(300_000));
     client.expect_closed();
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.connections_reset), (2, 2, 0));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.connections_reset), (2, 2, 0));
 }
 
 fn a_thousand_pipelined_requests_unread(driver: DriverChoice) {
@@ -92,10 +92,10 @@ fn a_thousand_pipelined_requests_unread(driver: DriverChoice) {
     let mut client = Client::new(&origin);
     // 100 MB of answers: more than any socket buffer, so they wait in the origin's queue.
     client.send(get("/bytes/100000").repeat(1000));
-    books_when(&origin, |books| books.requests == 1000);
+    counters_when(&origin, |counters| counters.requests == 1000);
     for _ in 0..1000 {
         assert!(client.reply().body == payload(100_000));
     }
-    let books = books_when(&origin, |books| books.answered == 1000);
-    assert_eq!(books.body_bytes_out, 100_000_000);
+    let counters = counters_when(&origin, |counters| counters.answered == 1000);
+    assert_eq!(counters.body_bytes_out, 100_000_000);
 }

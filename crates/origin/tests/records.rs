@@ -1,16 +1,16 @@
-//! The page on records names every key of the books.
+//! The page on records names every key of the counters.
 
 use serde_json::Value;
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 
 #[test]
-fn every_key_of_the_books_is_on_the_page() {
+fn every_key_of_the_counters_is_on_the_page() {
     let page = include_str!("../../../docs/records.md");
-    let (_, page) = page.split_once("## The origin's books").expect("the chapter");
+    let (_, page) = page.split_once("## The origin's counters").expect("the chapter");
     let page = page.split("\n## ").next().unwrap_or_default();
-    let books = serde_json::to_value(Books::default()).expect("books are JSON");
+    let counters = serde_json::to_value(OriginCounters::default()).expect("counters are JSON");
     let mut unnamed = Vec::new();
-    collect(&books, &mut |key| {
+    collect(&counters, &mut |key| {
         if key != "schema" && !page.contains(&format!("`{key}`")) {
             unnamed.push(key.to_owned());
         }

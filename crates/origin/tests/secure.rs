@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use common::pipe::{Pipe, client_config, server_options};
-use common::{PATIENCE, books_when};
-use weir_model::books::Books;
+use common::{PATIENCE, counters_when};
+use weir_model::counters::OriginCounters;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload, tls};
 use weir_wire::tls::{ClientConfig, ClientOptions};
@@ -43,10 +43,10 @@ fn http_1_over_tls(driver: DriverChoice) {
         let answer = get(&mut pipe, &format!("/bytes/{size}"));
         assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(payload(size)), "{size}");
     }
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.tls.handshakes, books.tls.failed), (3, 3, 0));
-    assert_eq!(books.body_bytes_out, 128 + 11_268 + (3 << 20));
-    assert_eq!(books.connections_by_protocol["http/1.1"], 3);
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.tls.handshakes, counters.tls.failed), (3, 3, 0));
+    assert_eq!(counters.body_bytes_out, 128 + 11_268 + (3 << 20));
+    assert_eq!(counters.connections_by_protocol["http/1.1"], 3);
 }
 
 fn versions_and_suites_are_counted(driver: DriverChoice) {
@@ -62,16 +62,16 @@ fn versions_and_suites_are_counted(driver: DriverChoice) {
         let mut pipe = Pipe::secret(&origin, &config).expect("a handshake");
         assert!(get(&mut pipe, "/bytes/20000").ends_with(payload(20_000)), "{suite}");
         suites += 1;
-        let books = books_when(&origin, |books| books.tls.handshakes == suites);
-        assert_eq!(books.tls.suites[suite], 1);
-        assert!(books.tls.versions[version.as_str()] >= 1);
+        let counters = counters_when(&origin, |counters| counters.tls.handshakes == suites);
+        assert_eq!(counters.tls.suites[suite], 1);
+        assert!(counters.tls.versions[version.as_str()] >= 1);
     }
     assert!(suites >= 2);
     let only = tls::ServerOptions { versions: (tls::Version::Tls12, tls::Version::Tls12), ..server_options() };
     let old = start(driver, only);
     let mut pipe = Pipe::secret(&old, &client_config(None)).expect("a handshake");
     get(&mut pipe, "/bytes/1");
-    assert_eq!(books_when(&old, |books| books.tls.handshakes == 1).tls.versions["TLS 1.2"], 1);
+    assert_eq!(counters_when(&old, |counters| counters.tls.handshakes == 1).tls.versions["TLS 1.2"], 1);
 }
 
 fn resumption_is_counted_and_can_be_off(driver: DriverChoice) {
@@ -84,8 +84,9 @@ fn resumption_is_counted_and_can_be_off(driver: DriverChoice) {
             // Tickets come with or behind the answer.
             assert!(get(&mut pipe, "/bytes/5").ends_with(payload(5)));
         }
-        let books = books_when(&origin, |books| books.tls.handshakes == 4 && books.connections_open == 0);
-        assert_eq!(books.tls.resumed, if resumption { 3 } else { 0 });
+        let counters =
+            counters_when(&origin, |counters| counters.tls.handshakes == 4 && counters.connections_open == 0);
+        assert_eq!(counters.tls.resumed, if resumption { 3 } else { 0 });
     }
 }
 
@@ -99,8 +100,8 @@ fn a_client_without_certificate_is_refused(driver: DriverChoice) {
         Err(_) => true,
     };
     assert!(refused);
-    let books = books_when(&origin, |books| books.tls.failed == 1 && books.connections_open == 0);
-    assert_eq!((books.tls.handshakes, books.requests), (0, 0));
+    let counters = counters_when(&origin, |counters| counters.tls.failed == 1 && counters.connections_open == 0);
+    assert_eq!((counters.tls.handshakes, counters.requests), (0, 0));
 }
 
 fn what_is_not_tls_is_told_so(driver: DriverChoice) {
@@ -117,9 +118,9 @@ fn what_is_not_tls_is_told_so(driver: DriverChoice) {
         let (answer, _) = pipe.rest();
         assert!(answer.len() < 100, "{answer:?}");
     }
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.malformed, books.tls.handshakes), (0, 0, 0));
-    assert!(books.tls.failed >= 3, "{books:?}");
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.malformed, counters.tls.handshakes), (0, 0, 0));
+    assert!(counters.tls.failed >= 3, "{counters:?}");
 }
 
 fn garbage_after_the_handshake(driver: DriverChoice) {
@@ -131,8 +132,8 @@ fn garbage_after_the_handshake(driver: DriverChoice) {
         let (answer, _) = pipe.rest();
         assert!(answer.is_empty(), "{answer:?}");
     }
-    let books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.tls.handshakes, books.tls.failed, books.requests), (3, 3, 0));
+    let counters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.tls.handshakes, counters.tls.failed, counters.requests), (3, 3, 0));
 }
 
 fn a_peer_that_never_finishes_the_handshake(driver: DriverChoice) {
@@ -155,15 +156,15 @@ fn a_slow_reader_gets_everything(driver: DriverChoice) {
     let mut pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
     pipe.send(b"GET /bytes/16MiB HTTP/1.1\r\nHost: o\r\n\r\nGET /bytes/7?close=1 HTTP/1.1\r\nHost: o\r\n\r\n")
         .expect("sent");
-    books_when(&origin, |books| books.requests == 2);
+    counters_when(&origin, |counters| counters.requests == 2);
     std::thread::sleep(Duration::from_millis(100));
     // No more of it was sealed than there was room for.
-    let taken = origin.books().bytes_out;
+    let taken = origin.counters().bytes_out;
     assert!(taken < 12 << 20, "{taken}");
     let (answer, _) = pipe.rest();
     assert!(answer.ends_with(payload(7)) && answer.len() > 16 << 20);
-    let books: Books = books_when(&origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.body_bytes_out), (2, (16 << 20) + 7));
+    let counters: OriginCounters = counters_when(&origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.body_bytes_out), (2, (16 << 20) + 7));
 }
 
 fn an_end_is_said(driver: DriverChoice) {
@@ -197,10 +198,10 @@ fn a_flood_of_half_handshakes_leaves_nothing() {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.write_all(&[22, 3, 1, 0, 200, 1, 0, 0]).expect("sent");
     }
-    books_when(&origin, |books| books.connections_open == 0 && books.connections_accepted == 200);
+    counters_when(&origin, |counters| counters.connections_open == 0 && counters.connections_accepted == 200);
     let mut stream = std::net::TcpStream::connect(origin.addr()).expect("a connection");
     stream.write_all(&[0; 64]).expect("sent");
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
-    books_when(&origin, |books| books.connections_open == 0);
+    counters_when(&origin, |counters| counters.connections_open == 0);
 }

@@ -1,4 +1,4 @@
-//! HTTP/2, over TCP and over TLS: the same pages, delays, faults and books.
+//! HTTP/2, over TCP and over TLS: the same pages, delays, faults and counters.
 
 mod common;
 
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use common::pipe::{Pipe, client_config, server_options};
 use common::two::Two;
-use common::{Client, books_when, start};
+use common::{Client, counters_when, start};
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
-use weir_wire::h2::{Cause, ClientOptions, Code};
+use weir_wire::http2::{Cause, ClientOptions, Code};
 
 /// Runs each test on each driver, plain and with TLS.
 macro_rules! on_each_line {
@@ -36,7 +36,7 @@ on_each_line!(
     close_goes_away,
     cancelled_streams_are_forgotten,
     the_labs_own_are_apart,
-    books_of_many_requests,
+    counters_of_many_requests,
     a_stop_finishes_what_is_under_way,
     a_peer_that_sends_no_more,
     too_large_to_echo,
@@ -98,9 +98,9 @@ fn echo(way: &Way) {
     }
     client.ask(4, "PUT", "/bytes/7", &[], payload(100_000));
     assert_eq!(client.answer(4).body, payload(7), "a body on any path is read");
-    let books = books_when(&way.origin, |books| books.answered == 5);
-    assert_eq!(books.body_bytes_in, 1 + 5 + 20_000 + (3 << 20) + 100_000);
-    assert_eq!(books.body_bytes_out, 1 + 5 + 20_000 + (3 << 20) + 7);
+    let counters = counters_when(&way.origin, |counters| counters.answered == 5);
+    assert_eq!(counters.body_bytes_in, 1 + 5 + 20_000 + (3 << 20) + 100_000);
+    assert_eq!(counters.body_bytes_out, 1 + 5 + 20_000 + (3 << 20) + 7);
 }
 
 fn heads_and_statuses(way: &Way) {
@@ -128,8 +128,8 @@ fn large_bodies_in_small_windows(way: &Way) {
     for tag in 0..20 {
         assert!(client.answer(tag).body == payload(300_000));
     }
-    let books = books_when(&way.origin, |books| books.answered == 20);
-    assert_eq!(books.body_bytes_out, 20 * 300_000);
+    let counters = counters_when(&way.origin, |counters| counters.answered == 20);
+    assert_eq!(counters.body_bytes_out, 20 * 300_000);
 }
 
 fn many_streams_at_once_each_in_its_time(way: &Way) {
@@ -155,8 +155,8 @@ fn many_streams_at_once_each_in_its_time(way: &Way) {
         "{mean:?}, asked {asked:?}"
     );
     assert!(out_of_order > 3000, "{out_of_order}: one stream must not wait for another");
-    let books = books_when(&way.origin, |books| books.answered == 10_000);
-    assert!(books.max_in_flight_per_connection > 500, "{books:?}");
+    let counters = counters_when(&way.origin, |counters| counters.answered == 10_000);
+    assert!(counters.max_in_flight_per_connection > 500, "{counters:?}");
 }
 
 fn faults(way: &Way) {
@@ -181,10 +181,10 @@ fn faults(way: &Way) {
     client.read_to_end();
     assert_eq!(client.answers[&10].body, payload(500));
     assert!(client.answers[&10].ended.is_none() && client.went_away.is_some());
-    let books = books_when(&way.origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered), (8, 4), "{books:?}");
+    let counters = counters_when(&way.origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered), (8, 4), "{counters:?}");
     let counts = [("reset", 2), ("length", 2), ("status", 1), ("stall", 1), ("close", 1)];
-    assert_eq!(books.faults, counts.map(|(kind, n)| (kind.to_owned(), n)).into());
+    assert_eq!(counters.faults, counts.map(|(kind, n)| (kind.to_owned(), n)).into());
 }
 
 fn a_drip(way: &Way) {
@@ -196,7 +196,7 @@ fn a_drip(way: &Way) {
     assert_eq!(client.answer(1).body, payload(20_000));
     let took = start.elapsed();
     assert!((Duration::from_millis(380)..Duration::from_secs(5)).contains(&took) && quick < took, "{took:?}");
-    books_when(&way.origin, |books| books.answered == 2 && books.body_bytes_out == 20_010);
+    counters_when(&way.origin, |counters| counters.answered == 2 && counters.body_bytes_out == 20_010);
 }
 
 fn close_goes_away(way: &Way) {
@@ -204,8 +204,8 @@ fn close_goes_away(way: &Way) {
     assert_eq!(client.get("/bytes/10?close=1").body, payload(10));
     client.read_to_end();
     assert_eq!(client.went_away, Some(Code::NO_ERROR));
-    let books = books_when(&way.origin, |books| books.connections_open == 0);
-    assert_eq!((books.requests, books.answered, books.connections_reset), (1, 1, 0));
+    let counters = counters_when(&way.origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, 1, 0));
 }
 
 fn cancelled_streams_are_forgotten(way: &Way) {
@@ -215,40 +215,43 @@ fn cancelled_streams_are_forgotten(way: &Way) {
         client.cancel(tag);
     }
     assert_eq!(client.get("/bytes/9").body, payload(9));
-    let books = books_when(&way.origin, |books| books.answered == 1);
-    assert_eq!((books.requests, books.malformed), (101, 0));
+    let counters = counters_when(&way.origin, |counters| counters.answered == 1);
+    assert_eq!((counters.requests, counters.malformed), (101, 0));
     assert_eq!(client.get("/bytes/9").body, payload(9));
-    assert!(books_when(&way.origin, |books| books.answered == 2).max_in_flight_per_connection <= 101);
+    assert!(counters_when(&way.origin, |counters| counters.answered == 2).max_in_flight_per_connection <= 101);
 }
 
 fn the_labs_own_are_apart(way: &Way) {
     let mut client = way.client();
     assert_eq!(client.get("/_weir/ready").status, 204);
     assert_eq!(way.origin.connections_open(), 1);
-    let books = client.get("/_weir/books");
-    assert_eq!(books.headers["content-type"], "application/json");
-    let books: weir_model::books::Books = serde_json::from_slice(&books.body).expect("books");
-    assert_eq!((books.own_requests, books.requests, books.connections_used, books.body_bytes_out), (2, 0, 0, 0));
-    assert!(books.versions.is_empty());
-    assert_eq!((books.connections_open, way.origin.connections_open()), (1, 0), "the books were read over it");
+    let counters = client.get("/_weir/counters");
+    assert_eq!(counters.headers["content-type"], "application/json");
+    let counters: weir_model::counters::OriginCounters = serde_json::from_slice(&counters.body).expect("counters");
+    assert_eq!(
+        (counters.own_requests, counters.requests, counters.connections_used, counters.body_bytes_out),
+        (2, 0, 0, 0)
+    );
+    assert!(counters.versions.is_empty());
+    assert_eq!((counters.connections_open, way.origin.connections_open()), (1, 0), "the counters were read over it");
 }
 
-fn books_of_many_requests(way: &Way) {
+fn counters_of_many_requests(way: &Way) {
     for connection in 1..=4 {
         let mut client = way.client();
         for _ in 0..connection * 10 {
             assert_eq!(client.get("/bytes/128").body.len(), 128);
         }
     }
-    let books = books_when(&way.origin, |books| books.connections_open == 0 && books.answered == 100);
-    assert_eq!((books.requests, books.connections_used), (100, 4));
-    assert_eq!((books.versions["HTTP/2"], books.connections_by_protocol["h2"]), (100, 4));
-    assert_eq!(books.body_bytes_out, 12_800);
+    let counters = counters_when(&way.origin, |counters| counters.connections_open == 0 && counters.answered == 100);
+    assert_eq!((counters.requests, counters.connections_used), (100, 4));
+    assert_eq!((counters.versions["HTTP/2"], counters.connections_by_protocol["h2"]), (100, 4));
+    assert_eq!(counters.body_bytes_out, 12_800);
     let reached = [(1, 4), (2, 4), (4, 4), (8, 4), (16, 3), (32, 1)];
-    assert_eq!(books.connections_reaching, BTreeMap::from(reached));
-    assert_eq!((books.max_requests_per_connection, books.max_in_flight_per_connection), (40, 1));
-    assert_eq!(books.tls.handshakes, if way.tls { 4 } else { 0 });
-    assert_eq!(books.tls.versions.get("TLS 1.3").copied().unwrap_or(0), books.tls.handshakes);
+    assert_eq!(counters.connections_reaching, BTreeMap::from(reached));
+    assert_eq!((counters.max_requests_per_connection, counters.max_in_flight_per_connection), (40, 1));
+    assert_eq!(counters.tls.handshakes, if way.tls { 4 } else { 0 });
+    assert_eq!(counters.tls.versions.get("TLS 1.3").copied().unwrap_or(0), counters.tls.handshakes);
     if !way.tls {
         // The same origin speaks HTTP/1.1 on the same port.
         assert_eq!(Client::new(&way.origin).get("/bytes/5").body, payload(5));
@@ -260,13 +263,13 @@ fn a_stop_finishes_what_is_under_way(way: &Way) {
     let mut client = Two::new(Pipe::plain(&origin));
     client.ask(1, "GET", "/bytes/200000?delay=150ms", &[], b"");
     client.ask(2, "GET", "/bytes/5?fault=stall", &[], b"");
-    books_when(&origin, |books| books.requests == 2);
+    counters_when(&origin, |counters| counters.requests == 2);
     let stopping = std::thread::spawn(move || (Instant::now(), origin.stop(), Instant::now()));
     assert!(client.answer(1).body == payload(200_000));
     client.read_to_end();
     assert!(client.went_away.is_some());
-    let (begun, books, ended) = stopping.join().expect("a stop");
-    assert_eq!((books.requests, books.answered, books.connections_open), (2, 1, 0));
+    let (begun, counters, ended) = stopping.join().expect("a stop");
+    assert_eq!((counters.requests, counters.answered, counters.connections_open), (2, 1, 0));
     assert!(ended - begun < Duration::from_secs(4));
     drop(way.client());
 }
@@ -279,8 +282,8 @@ fn a_peer_that_sends_no_more(way: &Way) {
     while client.read() {}
     assert_eq!(client.answers[&1].body, payload(1000));
     assert_eq!(client.answers[&2].body, payload(1000));
-    let books = books_when(&way.origin, |books| books.connections_open == 0);
-    assert_eq!((books.answered, books.connections_reset), (2, 0));
+    let counters = counters_when(&way.origin, |counters| counters.connections_open == 0);
+    assert_eq!((counters.answered, counters.connections_reset), (2, 0));
 }
 
 fn too_large_to_echo(way: &Way) {

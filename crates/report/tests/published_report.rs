@@ -203,8 +203,8 @@ fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
 fn without_connections_there_is_no_such_story() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
-        if let Some(books) = &mut measurement.origin {
-            books.connections_used = 100;
+        if let Some(counters) = &mut measurement.origin {
+            counters.connections_used = 100;
         }
     });
     assert!(!sentences(&published).iter().any(|sentence| sentence.contains("opened a connection")));

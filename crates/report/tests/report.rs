@@ -134,10 +134,10 @@ fn a_series_is_not_its_last_window() {
 }
 
 #[test]
-fn what_products_speak_with_the_origin_comes_from_its_books() {
+fn what_products_speak_with_the_origin_comes_from_its_counters() {
     let summary = summary(&load_run(&CURVES).unwrap());
     let how = summary.sections[0].how.join(" ");
-    assert!(how.contains("with the origin, by its books, Cedar tuned speaks plain HTTP/2; "), "{how}");
+    assert!(how.contains("with the origin, by its counters, Cedar tuned speaks plain HTTP/2; "), "{how}");
     assert!(how.contains("Alder as-published-trees and Alder tuned speak plain HTTP/1.1."), "{how}");
 }
 

@@ -66,7 +66,7 @@ fn more_sensitivity_asks_for_a_plainer_knee() {
 }
 
 #[test]
-fn points_without_a_number_are_left_out_and_places_kept() {
+fn points_without_a_number_are_skipped_and_places_kept() {
     let xs = [4.0, 0.0, f64::NAN, 1.0, 2.0, 3.0, 5.0];
     let ys = [9.0, 1.0, 3.0, 1.0, 1.0, 1.0, f64::INFINITY];
     assert_eq!(knee(&xs, &ys, Bend::Up, 1.0), Some(5));

@@ -1,4 +1,4 @@
-//! The processes of one role: a keeper's descendants.
+//! The processes of one role: a supervisor's descendants.
 //!
 //! Does not know the time, or what the role does.
 
@@ -14,14 +14,14 @@ use crate::task::Gathered;
 
 /// A role's process tree: all descendants of `root`.
 ///
-/// The root is meant to be a *keeper*: a process that waits for its children and has declared itself their
-/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the keeper's accounts. The root's
+/// The root is meant to be a *supervisor*: a process that waits for its children and has declared itself their
+/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The root's
 /// own time is left out unless `include_root`; the times of children it waited for are always in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Whose tree it is.
     pub role: Role,
-    /// The keeper's process number.
+    /// The supervisor's process number.
     pub root: u32,
     /// Whether the root itself counts.
     pub include_root: bool,

@@ -62,7 +62,7 @@ enum Order {
 }
 
 impl Watch {
-    /// Begins to watch the trees of these keepers. The numbers of a tree are those of all descendants of its root.
+    /// Begins to watch the trees of these supervisors. The numbers of a tree are those of all descendants of its root.
     ///
     /// # Errors
     /// When a root does not exist or may not be read, or no thread can be made.

@@ -11,18 +11,18 @@ use weir_vitals::{Connections, Watch, Watched, Window};
 const BURN: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
 /// A shell that runs lines and answers; it ends with the test.
-struct Keeper {
+struct Supervisor {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl Keeper {
-    fn start() -> Keeper {
+impl Supervisor {
+    fn start() -> Supervisor {
         let mut child = Command::new("sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
         let output = BufReader::new(child.stdout.take().expect("is piped"));
         let input = child.stdin.take();
-        Keeper { child, input, output }
+        Supervisor { child, input, output }
     }
 
     fn watched(&self, include_root: bool) -> Watched {
@@ -54,7 +54,7 @@ fn minutes(text: &str) -> f64 {
     minutes.parse::<f64>().expect("is a number") * 60.0 + seconds.parse::<f64>().expect("is a number")
 }
 
-impl Drop for Keeper {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         // Its children are told apart by their own deadline: every one in these tests ends by itself.
         drop(self.input.take());
@@ -73,13 +73,13 @@ fn rows<'w>(window: &'w Window, who: &str) -> Vec<&'w ResourceSecond> {
 
 #[test]
 fn a_child_that_ends_in_the_window_keeps_its_cpu() {
-    let mut keeper = Keeper::start();
-    let before = keeper.times().1;
-    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    let mut supervisor = Supervisor::start();
+    let before = supervisor.times().1;
+    let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
     watch.begin_window().unwrap();
-    keeper.run(&format!("sh -c '{BURN}'; echo"), 1);
+    supervisor.run(&format!("sh -c '{BURN}'; echo"), 1);
     let window = watch.end_window().unwrap();
-    let truth = keeper.times().1 - before;
+    let truth = supervisor.times().1 - before;
     let seen = cpu_s(&window.usage[0]);
     assert!(truth > 0.05, "the child used {truth} s: too little to test with");
     assert!((seen - truth).abs() < 0.04, "seen {seen} s, the shell says {truth} s");
@@ -88,14 +88,14 @@ fn a_child_that_ends_in_the_window_keeps_its_cpu() {
 
 #[test]
 fn a_child_that_ends_after_some_rows_is_counted_once() {
-    let mut keeper = Keeper::start();
-    let before = keeper.times().1;
-    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    let mut supervisor = Supervisor::start();
+    let before = supervisor.times().1;
+    let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
     watch.begin_window().unwrap();
     // Lives over at least one whole row, and the next one begins after it ended.
-    keeper.run(&format!("sh -c '{BURN}; sleep 1.2; {BURN}'; sleep 0.9; sh -c '{BURN}'; echo"), 1);
+    supervisor.run(&format!("sh -c '{BURN}; sleep 1.2; {BURN}'; sleep 0.9; sh -c '{BURN}'; echo"), 1);
     let window = watch.end_window().unwrap();
-    let truth = keeper.times().1 - before;
+    let truth = supervisor.times().1 - before;
     let seen = cpu_s(&window.usage[0]);
     assert!((seen - truth).abs() < 0.06, "seen {seen} s, the shell says {truth} s");
     assert!(rows(&window, "proxy").len() >= 2);
@@ -104,15 +104,15 @@ fn a_child_that_ends_after_some_rows_is_counted_once() {
 
 #[test]
 fn the_root_counts_only_when_asked_for() {
-    let mut keeper = Keeper::start();
-    let without = Watch::start(vec![keeper.watched(false)]).unwrap();
-    let with = Watch::start(vec![keeper.watched(true)]).unwrap();
-    let before = keeper.times().0;
+    let mut supervisor = Supervisor::start();
+    let without = Watch::start(vec![supervisor.watched(false)]).unwrap();
+    let with = Watch::start(vec![supervisor.watched(true)]).unwrap();
+    let before = supervisor.times().0;
     without.begin_window().unwrap();
     with.begin_window().unwrap();
-    keeper.run(&format!("{BURN}; echo"), 1);
+    supervisor.run(&format!("{BURN}; echo"), 1);
     let (without, with) = (without.end_window().unwrap(), with.end_window().unwrap());
-    let truth = keeper.times().0 - before;
+    let truth = supervisor.times().0 - before;
     assert!(cpu_s(&without.usage[0]) < 0.01, "{:?}", without.usage[0]);
     assert_eq!((without.usage[0].processes_max, without.usage[0].rss_max_bytes), (0, 0));
     let seen = cpu_s(&with.usage[0]);
@@ -124,9 +124,9 @@ fn the_root_counts_only_when_asked_for() {
 
 #[test]
 fn a_tree_is_counted_whole() {
-    let mut keeper = Keeper::start();
-    keeper.run("sh -c 'sleep 8 & sleep 8 & sleep 8 & echo; wait' & ", 1);
-    let watch = Watch::start(vec![keeper.watched(false)]).unwrap();
+    let mut supervisor = Supervisor::start();
+    supervisor.run("sh -c 'sleep 8 & sleep 8 & sleep 8 & echo; wait' & ", 1);
+    let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
     watch.begin_window().unwrap();
     let usage = watch.end_window().unwrap().usage.remove(0);
     assert_eq!((usage.processes_max, usage.threads_max), (4, 4));
@@ -139,11 +139,11 @@ fn a_tree_is_counted_whole() {
 
 #[test]
 fn rows_add_up_to_the_window() {
-    let mut keeper = Keeper::start();
-    let watch = Watch::start(vec![keeper.watched(true)]).unwrap();
+    let mut supervisor = Supervisor::start();
+    let watch = Watch::start(vec![supervisor.watched(true)]).unwrap();
     let begin = Instant::now();
     watch.begin_window().unwrap();
-    keeper.run(&format!("{BURN}; sleep 1.6; {BURN}; sleep 1; echo"), 1);
+    supervisor.run(&format!("{BURN}; sleep 1.6; {BURN}; sleep 1; echo"), 1);
     let window = watch.end_window().unwrap();
     let took = begin.elapsed().as_secs_f64();
     assert!(window.length_s <= took && window.length_s > 2.0, "{} s in {took} s", window.length_s);
@@ -182,11 +182,11 @@ fn the_host_row_has_what_this_kernel_has() {
 
 #[test]
 fn a_root_that_is_not_there_is_named() {
-    let mut keeper = Keeper::start();
-    let watched = keeper.watched(false);
+    let mut supervisor = Supervisor::start();
+    let watched = supervisor.watched(false);
     let watch = Watch::start(vec![watched]).unwrap();
-    keeper.child.kill().unwrap();
-    keeper.child.wait().unwrap();
+    supervisor.child.kill().unwrap();
+    supervisor.child.wait().unwrap();
     let error = watch.begin_window().unwrap_err();
     assert_eq!(error.to_string(), format!("process {} (proxy) has ended", watched.root));
     let error = Watch::start(vec![watched]).unwrap_err();
@@ -196,12 +196,12 @@ fn a_root_that_is_not_there_is_named() {
 
 #[test]
 fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
-    let mut keeper = Keeper::start();
-    let watch = Watch::start(vec![keeper.watched(true)]).unwrap();
+    let mut supervisor = Supervisor::start();
+    let watch = Watch::start(vec![supervisor.watched(true)]).unwrap();
     watch.begin_window().unwrap();
-    keeper.run(&format!("{BURN}; sleep 1.1; echo"), 1);
-    keeper.child.kill().unwrap();
-    keeper.child.wait().unwrap();
+    supervisor.run(&format!("{BURN}; sleep 1.1; echo"), 1);
+    supervisor.child.kill().unwrap();
+    supervisor.child.wait().unwrap();
     let window = watch.end_window().unwrap();
     assert!(cpu_s(&window.usage[0]) > 0.03, "{:?}", window.usage[0]);
 }
@@ -227,10 +227,10 @@ impl Connections for Asked {
 
 #[test]
 fn who_knows_its_connections_is_asked_once_a_row() {
-    let keeper = Keeper::start();
+    let supervisor = Supervisor::start();
     let own = Watched { role: Role::Origin, root: std::process::id(), include_root: true };
     let asked: Box<dyn Connections> = Box::new(Asked::default());
-    let watch = Watch::start_asking(vec![keeper.watched(true), own], vec![(Role::Origin, asked)]).unwrap();
+    let watch = Watch::start_asking(vec![supervisor.watched(true), own], vec![(Role::Origin, asked)]).unwrap();
     watch.begin_window().unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     let window = watch.end_window().unwrap();

@@ -14,7 +14,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_wire::h2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions};
+use weir_wire::http2::{
+    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions,
+};
 
 const ROUNDS: usize = 15;
 const EXCHANGES: u32 = 100_000;
@@ -77,7 +79,7 @@ fn nginx(variant: u8) -> Frames {
     let mut out = Vec::new();
     let no_table = [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 1][..], &[0; 4]].concat();
     let request = [&[0, 0, 3, 1, 5, 0, 0, 0, 1][..], &[0x82, 0x86, 0x84]].concat();
-    let hello = [&weir_wire::h2::PREFACE[..], &no_table, &request].concat();
+    let hello = [&weir_wire::http2::PREFACE[..], &no_table, &request].concat();
     let mut input = &hello[..];
     let mut stream = None;
     while let Some(event) = server.next(&mut input, &mut out).expect("a request") {

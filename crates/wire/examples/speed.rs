@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_wire::h1::encode::{BodyFraming, Persistence, answer_head, request};
-use weir_wire::h1::{AnswerEvent, Answers, Limits, RequestEvent, Requests};
+use weir_wire::http1::encode::{BodyFraming, Persistence, answer_head, request};
+use weir_wire::http1::{AnswerEvent, Answers, Limits, RequestEvent, Requests};
 
 const ROUNDS: usize = 15;
 const MESSAGES: u32 = 200_000;

@@ -11,6 +11,6 @@
 //!
 //! This crate does not know sockets, clocks or threads.
 
-pub mod h1;
-pub mod h2;
+pub mod http1;
+pub mod http2;
 pub mod tls;

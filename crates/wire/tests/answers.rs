@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::h1::{AnswerEvent, Answers, Limits, WireError};
+use weir_wire::http1::{AnswerEvent, Answers, Limits, WireError};
 
 /// Reads `bytes` as the answers to requests of which `heads` says which were HEAD, in every way of cutting in two and
 /// byte by byte, and gives the events.
@@ -318,7 +318,7 @@ fn heads_give_their_headers_whole_or_cut() {
         let mut rest = &bytes[at..];
         let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut rest) else { panic!("no head") };
         assert_eq!(head.raw, bytes);
-        assert_eq!(weir_wire::h1::header(head.raw, "a"), Some(&b"b"[..]));
+        assert_eq!(weir_wire::http1::header(head.raw, "a"), Some(&b"b"[..]));
     }
 }
 

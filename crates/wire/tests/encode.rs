@@ -1,6 +1,6 @@
 //! What is written, byte for byte, and what is refused.
 
-use weir_wire::h1::encode::{self, BodyFraming, EncodeError, Persistence};
+use weir_wire::http1::encode::{self, BodyFraming, EncodeError, Persistence};
 
 fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<String, EncodeError> {
     let mut out = b"before ".to_vec();

@@ -4,7 +4,9 @@
 mod pipe;
 
 use pipe::{Pipe, Seen};
-use weir_wire::h2::{Body, Cause, ClientOptions, Code, EncodeError, Prepared, Refused, Request, Sent, ServerOptions};
+use weir_wire::http2::{
+    Body, Cause, ClientOptions, Code, EncodeError, Prepared, Refused, Request, Sent, ServerOptions,
+};
 
 fn get(path: &str) -> Prepared {
     let headers = [("User-Agent", "weir"), ("accept", "*/*")];

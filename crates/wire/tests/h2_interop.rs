@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use bytes::Bytes;
-use weir_wire::h2::{
+use weir_wire::http2::{
     Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions, Stream,
 };
 

@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use weir_wire::h2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions};
+use weir_wire::http2::{
+    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions,
+};
 
 /// Counts what its thread allocates, so that tests may run in parallel.
 struct Counting;

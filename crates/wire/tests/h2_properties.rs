@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use pipe::{Pipe, Seen, joined};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use weir_wire::h2::probe::Blocks;
-use weir_wire::h2::{Body, ClientOptions, Prepared, Request, ServerOptions, Stream};
+use weir_wire::http2::probe::Blocks;
+use weir_wire::http2::{Body, ClientOptions, Prepared, Request, ServerOptions, Stream};
 
 /// Bytes that bodies are cut out of.
 static TEXT: [u8; 60_000] = {
@@ -176,7 +176,7 @@ proptest! {
             let request = Request { method: "GET", scheme: "http", authority: "a", path: &path, headers: &headers };
             (Prepared::request(&request).unwrap(), own.clone(), path.clone())
         }).collect();
-        let mut client = weir_wire::h2::Client::new(&ClientOptions::default());
+        let mut client = weir_wire::http2::Client::new(&ClientOptions::default());
         let mut out = Vec::new();
         let mut decoder = loona_hpack::Decoder::new();
         client.start(&mut out);

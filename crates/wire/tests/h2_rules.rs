@@ -6,7 +6,7 @@ mod by_hand;
 mod pipe;
 
 use by_hand::*;
-use weir_wire::h2::{ClientOptions, Limits, ServerOptions, Spoken, spoken};
+use weir_wire::http2::{ClientOptions, Limits, ServerOptions, Spoken, spoken};
 
 const GET: &[(&str, &str)] = &[(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")];
 
@@ -428,17 +428,17 @@ fn what_brings_something_forward_is_no_flood() {
     // As many streams that end well as are reset.
     let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &server);
     pipe.start();
-    let answer = weir_wire::h2::Prepared::answer(200, &[], Some(30)).unwrap();
+    let answer = weir_wire::http2::Prepared::answer(200, &[], Some(30)).unwrap();
     for n in 0..20 {
         let stream = pipe.feed_server(&get(4 * n + 1)).pop().unwrap();
-        pipe.server.answer(stream, &answer, weir_wire::h2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+        pipe.server.answer(stream, &answer, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
         pipe.feed_server(&[get(4 * n + 3), frame(RST_STREAM, 0, 4 * n + 3, &[0; 4])].concat());
     }
     assert_eq!(pipe.server.open(), 0);
     // Windows by the byte, as long as each lets something go.
     pipe.feed_server(&settings(&[(4, 0)]));
     let stream = pipe.feed_server(&get(101)).pop().unwrap();
-    pipe.server.answer(stream, &answer, weir_wire::h2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+    pipe.server.answer(stream, &answer, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
     for _ in 0..30 {
         pipe.feed_server(&update(101, 1));
     }
@@ -510,7 +510,7 @@ fn goaway_tells_what_was_not_processed() {
 #[test]
 fn a_later_goaway_does_not_say_more() {
     let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
-    pipe.feed_server(&[&weir_wire::h2::PREFACE[..], &settings(&[]), &get(1)].concat());
+    pipe.feed_server(&[&weir_wire::http2::PREFACE[..], &settings(&[]), &get(1)].concat());
     pipe.server.goodbye(&mut pipe.to_client);
     pipe.server.goodbye(&mut pipe.to_client);
     pipe.feed_server(&[get(3), frame(PING, 0, 0, b"")].concat());

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::h1::{Answers, Limits, Requests};
+use weir_wire::http1::{Answers, Limits, Requests};
 
 fn answer(limits: Limits, bytes: &str) -> String {
     let new = || {

@@ -9,8 +9,8 @@ use oracle::{Seen, read};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use weir_wire::h1::encode::{self, BodyFraming, Persistence};
-use weir_wire::h1::{Answers, Framing, Limits, Requests, Version, headers};
+use weir_wire::http1::encode::{self, BodyFraming, Persistence};
+use weir_wire::http1::{Answers, Framing, Limits, Requests, Version, headers};
 
 type Headers = Vec<(String, String)>;
 

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::h1::{ConnectionHeader, Limits, RequestEvent, Requests, WireError, headers};
+use weir_wire::http1::{ConnectionHeader, Limits, RequestEvent, Requests, WireError, headers};
 
 fn read(bytes: &str) -> String {
     oracle::line_however_cut(|| Requests::new(Limits::default()), bytes)

@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn malloc_usable_size(of: *mut c_void) -> usize;
 }
 
-/// Books what was allocated: with the heap's own word of eight bytes.
+/// OriginCounters what was allocated: with the heap's own word of eight bytes.
 fn made(new: *mut c_void) -> *mut c_void {
     if !new.is_null() {
         // SAFETY: it was allocated just now.

@@ -184,7 +184,7 @@ mod tests {
  77 \n\tffff tcp_ack\n\tffff tcp_rcv_established\n\tffff net_rx_action\n\tffff tcp_sendmsg\n\tffff do_syscall_64\n\n\
  77 \n\tffff skb_copy\n\tffff tcp_sendmsg\n\tffff io_issue_sqe\n\tffff do_syscall_64\n\n\
  77 \n\tffff io_submit_sqes\n\tffff do_syscall_64\n\n\
- 77 \n\t55aa weir_wire::h1::next\n\t55aa main\n\n\
+ 77 \n\t55aa weir_wire::http1::next\n\t55aa main\n\n\
  88 \n\tffff tcp_sendmsg\n\n";
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
         for name in ["weir.1", "weir-load.1", "weir-run.1", "weir-products-install.1", "weir-man.1"] {
             assert!(names.iter().any(|n| n == name), "{name} is not among {names:?}");
         }
-        assert!(!names.iter().any(|n| n.contains("keep") || n.contains("client")), "{names:?}");
+        assert!(!names.iter().any(|n| n.contains("supervise") || n.contains("client")), "{names:?}");
         let load = std::fs::read_to_string(folder.path().join("weir-load.1")).expect("written");
         for words in [".SH \"TOPIC: TLS\"", "\\-\\-find\\-max", "weir load https://127.0.0.1:8443/"] {
             assert!(load.replace("\\-", "-").contains(&words.replace("\\-", "-")), "{words} is not in the page");

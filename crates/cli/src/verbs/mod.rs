@@ -5,7 +5,6 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod help;
-pub mod keep;
 pub mod load;
 pub mod man;
 pub mod origin;
@@ -13,6 +12,7 @@ pub mod products;
 pub mod report;
 pub mod run;
 pub mod suites;
+pub mod supervise;
 
 /// Prints a value as indented JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {

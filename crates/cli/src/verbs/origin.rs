@@ -23,7 +23,7 @@ Examples:
   curl -s http://127.0.0.1:9000/bytes/11268 | wc -c
   curl -s 'http://127.0.0.1:9000/bytes/128?delay=10ms'
   curl -s --data hello http://127.0.0.1:9000/echo
-  curl -s http://127.0.0.1:9000/_weir/books
+  curl -s http://127.0.0.1:9000/_weir/counters
 
 Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
 Any of them with ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1, ?close=1
@@ -186,16 +186,16 @@ pub fn main(args: &Args) -> Done {
         }
     }
     wait(&origin).map_err(Failure::missing)?;
-    let books = origin.stop();
+    let counters = origin.stop();
     if args.json {
-        super::print_json(&books)?;
+        super::print_json(&counters)?;
     } else {
         say!(
             "\n{} over {}: {} answered, {} malformed",
-            counted(books.requests, "request"),
-            counted(books.connections_accepted, "connection"),
-            count(books.answered),
-            count(books.malformed)
+            counted(counters.requests, "request"),
+            counted(counters.connections_accepted, "connection"),
+            count(counters.answered),
+            count(counters.malformed)
         );
     }
     Ok(Exit::Ok)

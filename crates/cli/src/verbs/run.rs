@@ -18,7 +18,7 @@ use weir_lab::run::{Outcome, Run, Setup};
 use weir_lab::stop::Stop;
 use weir_lab::tls::RunTls;
 use weir_model::condition::Condition;
-use weir_model::record::{LeftOut, Role};
+use weir_model::record::{Role, Skipped};
 use weir_model::suite::Scale;
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
@@ -82,7 +82,7 @@ pub struct Args {
     /// Go on with the run in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
-    /// A product that is the origin instead of weir's own, such as a benchmark was published with. It keeps no books.
+    /// A product that is the origin instead of weir's own, such as a benchmark was published with. It has no counters.
     #[arg(long, value_name = "PRODUCT")]
     origin: Option<String>,
     /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
@@ -170,7 +170,7 @@ pub fn main(args: &Args) -> Done {
     if !args.quiet && args.resume.is_none() {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
         setup.scaled.iter().for_each(|line| remark!("  {line}"));
-        LeftOut::sentences(&setup.left_out).iter().for_each(|line| remark!("  {line}"));
+        Skipped::sentences(&setup.skipped).iter().for_each(|line| remark!("  {line}"));
         tell_machine(&setup);
     }
     let stop = Stop::new();
@@ -211,14 +211,14 @@ fn setup(args: &Args, chosen: Chosen, placement: Placement, folder: &Path) -> Re
             (chosen, installed)
         }
     };
-    let Chosen { suite, scaled, left_out, products, .. } = chosen;
+    let Chosen { suite, scaled, skipped, products, .. } = chosen;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
     preflight::disk(parent).map_err(Failure::missing)?;
     Ok(Setup {
         tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
         suite,
         scaled,
-        left_out,
+        skipped,
         products,
         installed,
         placement,

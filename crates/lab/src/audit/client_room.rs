@@ -30,8 +30,8 @@ fn shared_full(e: &Evidence<'_>) -> Option<String> {
     let shared = e.placement.client.iter().filter(|cpu| e.placement.origin.contains(cpu)).count();
     let cpus: std::collections::BTreeSet<_> = e.placement.client.iter().chain(&e.placement.origin).collect();
     // What the client spends awake and waiting, it yields to whoever wants the CPU: that is room.
-    let vigil = if e.load.window_s > 0.0 { e.load.vigil_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
-    let client_busy = (client.cores_busy - vigil).max(0.0);
+    let busy_poll = if e.load.window_s > 0.0 { e.load.busy_poll_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
+    let client_busy = (client.cores_busy - busy_poll).max(0.0);
     let used = client_busy + origin.cores_busy;
     if shared == 0 || used < FULL * cpus.len() as f64 {
         return None;
@@ -65,9 +65,9 @@ mod tests {
         trial.usage[0].cores_busy = 0.5;
         trial.usage[2].cores_busy = 0.45;
         assert!(trial.check(super::check).is_some());
-        trial.load.vigil_us = 200_000;
+        trial.load.busy_poll_us = 200_000;
         assert_eq!(trial.check(super::check), None, "a client that only waits leaves the CPU to the origin");
-        trial.load.vigil_us = 0;
+        trial.load.busy_poll_us = 0;
         trial.placement.origin = vec![2];
         assert_eq!(trial.check(super::check), None, "each has a CPU of its own");
     }

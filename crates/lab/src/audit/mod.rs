@@ -1,4 +1,4 @@
-//! The audit: do the client's books, the origin's and the kernel's agree, and was there room to measure?
+//! The audit: do the client's counters, the origin's and the kernel's agree, and was there room to measure?
 //!
 //! Each check is one small file with what it sees, its threshold and where that comes from, and the remedy. A check
 //! is silent or yields one finding; its tests show both. The worst finding decides the verdict.
@@ -15,7 +15,7 @@ mod drift;
 mod errors;
 mod lag;
 mod never_steady;
-mod no_books;
+mod no_counters;
 mod offered;
 mod origin_bytes;
 mod origin_connections;
@@ -28,7 +28,7 @@ mod upstream;
 #[cfg(test)]
 mod wording;
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, SearchResult};
 use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
@@ -43,7 +43,7 @@ pub struct Evidence<'a> {
     /// The client's account.
     pub load: &'a LoadResult,
     /// The origin's account of the same load; `None` when a product is the origin, which keeps none.
-    pub origin: Option<&'a Books>,
+    pub origin: Option<&'a OriginCounters>,
     /// What the roles used during the window.
     pub usage: &'a [RoleUsage],
     /// Per second, roles and host.
@@ -116,7 +116,7 @@ type Check = fn(&Evidence<'_>) -> Option<Finding>;
 const CHECKS: [Check; 19] = [
     cut_short::check,
     count::check,
-    no_books::check,
+    no_counters::check,
     answers::check,
     origin_requests::check,
     origin_bytes::check,
@@ -185,7 +185,7 @@ pub(crate) mod fixture {
 
     pub struct Trial {
         pub load: LoadResult,
-        pub origin: Books,
+        pub origin: OriginCounters,
         pub usage: Vec<RoleUsage>,
         pub series: Vec<ResourceSecond>,
         pub placement: Placement,
@@ -194,7 +194,7 @@ pub(crate) mod fixture {
         pub coming_to_level: bool,
         pub search: Option<SearchResult>,
         pub proxied: bool,
-        pub keeps_books: bool,
+        pub has_counters: bool,
         pub caches: bool,
         pub by_product: bool,
         pub protocol: Protocol,
@@ -206,7 +206,7 @@ pub(crate) mod fixture {
         pub fn check(&self, check: Check) -> Option<Finding> {
             check(&Evidence {
                 load: &self.load,
-                origin: self.keeps_books.then_some(&self.origin),
+                origin: self.has_counters.then_some(&self.origin),
                 usage: &self.usage,
                 series: &self.series,
                 placement: &self.placement,
@@ -268,12 +268,12 @@ pub(crate) mod fixture {
                 thread_busy: vec![0.3],
                 ..crate::fixture::load_result(10_000.0)
             },
-            origin: Books {
+            origin: OriginCounters {
                 connections_accepted: 64,
                 requests: 10_000,
                 answered: 10_000,
                 body_bytes_out: 1_280_000,
-                ..Books::default()
+                ..OriginCounters::default()
             },
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
@@ -283,7 +283,7 @@ pub(crate) mod fixture {
             coming_to_level: false,
             search: None,
             proxied: true,
-            keeps_books: true,
+            has_counters: true,
             caches: false,
             by_product: false,
             protocol: Protocol::Http11,

@@ -21,7 +21,7 @@ fn every_finding_says_what_was_reviewed() {
     let faults: [(&str, Spoil); 34] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
-        ("another origin", |t| t.keeps_books = false),
+        ("another origin", |t| t.has_counters = false),
         ("a cache", |t| t.origin.requests = 12),
         ("a cache, and requests without an answer", |t| {
             t.origin.requests = 12;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::record::{Role, RoleUsage};
 
 use super::rig::{Loaded, Rig};
@@ -271,7 +271,7 @@ pub struct TestRig {
     /// In place of the origin's.
     pub origin_door: Option<Door>,
     pub stop: Stop,
-    /// Requests that the books say reached the origin since they were read last.
+    /// Requests that the counters say reached the origin since they were read last.
     pub asked: u64,
     /// What happens to the product when the origin goes or comes (true).
     pub on_origin: Option<Box<dyn Fn(bool)>>,
@@ -284,7 +284,7 @@ pub struct TestRig {
     /// Added to the memory at every look.
     pub grows: u64,
     pub load: Option<Loaded>,
-    books: Books,
+    counters: OriginCounters,
 }
 
 impl TestRig {
@@ -315,7 +315,7 @@ impl TestRig {
             usage,
             grows: 0,
             load: None,
-            books: Books::default(),
+            counters: OriginCounters::default(),
         }
     }
 
@@ -344,10 +344,10 @@ impl Rig for TestRig {
     }
 
     /// As if the product had one connection to the origin for each that it has to the client.
-    fn books(&mut self) -> Result<Books, String> {
-        self.books.requests += self.asked;
-        self.books.connections_accepted = self.product.connections();
-        Ok(self.books.clone())
+    fn counters(&mut self) -> Result<OriginCounters, String> {
+        self.counters.requests += self.asked;
+        self.counters.connections_accepted = self.product.connections();
+        Ok(self.counters.clone())
     }
 
     fn origin_goes(&mut self) {
@@ -408,7 +408,7 @@ impl Rig for TestRig {
 
 /// A product that speaks HTTP/2 and asks the origin one request after the other; it serves one connection.
 pub fn serial_two(origin: SocketAddr) -> SocketAddr {
-    use weir_wire::h2::{Body, Server, ServerEvent, ServerOptions};
+    use weir_wire::http2::{Body, Server, ServerEvent, ServerOptions};
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("bound");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::record::RoleUsage;
 
 use super::talk::Door;
@@ -25,7 +25,7 @@ pub trait Rig {
     ///
     /// # Errors
     /// Why they cannot be read.
-    fn books(&mut self) -> Result<Books, String>;
+    fn counters(&mut self) -> Result<OriginCounters, String>;
 
     /// Ends the origin: its connections are closed, and its port refuses new ones.
     fn origin_goes(&mut self);

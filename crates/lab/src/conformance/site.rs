@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadSpec, Shape, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
@@ -220,13 +220,13 @@ impl Rig for Site<'_> {
         Door::plain(self.origin_addr, self.stop.clone())
     }
 
-    fn books(&mut self) -> Result<Books, String> {
+    fn counters(&mut self) -> Result<OriginCounters, String> {
         let http = Http::new(self.origin_addr, PATIENCE);
         let deadline = Instant::now() + Duration::from_secs(1);
         loop {
-            let books = http.books()?;
-            if books.answered >= books.requests || Instant::now() > deadline {
-                return Ok(books);
+            let counters = http.counters()?;
+            if counters.answered >= counters.requests || Instant::now() > deadline {
+                return Ok(counters);
             }
             pause(&self.stop, Duration::from_millis(10));
         }
@@ -276,7 +276,7 @@ impl Rig for Site<'_> {
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.running.as_ref().map(|running| crate::keeper::descendants(running.root())).unwrap_or_default()
+        self.running.as_ref().map(|running| crate::supervisor::descendants(running.root())).unwrap_or_default()
     }
 
     fn look(&mut self) -> Result<RoleUsage, String> {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weir_model::suite::Request;
-use weir_wire::h1::{AnswerEvent, Answers, Version, WireError, encode, headers};
+use weir_wire::http1::{AnswerEvent, Answers, Version, WireError, encode, headers};
 
 use super::line::Line;
 use super::{Answer, Fault, headers_but, host_of, owned};

@@ -47,8 +47,8 @@ fn every_protocol_gets_the_same_answers_over_one_connection() {
             }
             assert_eq!(answer.tls.is_some(), protocol.is_tls(), "{protocol:?}");
         }
-        let books = http.books().expect("books");
-        assert_eq!((books.connections_accepted, books.requests), (1, 5), "{protocol:?}");
+        let counters = http.counters().expect("counters");
+        assert_eq!((counters.connections_accepted, counters.requests), (1, 5), "{protocol:?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_connection_that_ended_meanwhile_is_made_again() {
         for _ in 0..3 {
             assert_eq!(http.get("/bytes/1?close=1").expect("answered").status, 200, "{protocol:?}");
         }
-        assert_eq!(http.books().expect("books").connections_accepted, 4, "{protocol:?}");
+        assert_eq!(http.counters().expect("counters").connections_accepted, 4, "{protocol:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weir_model::suite::Request;
-use weir_wire::h2::{self, Body, Client, ClientEvent, ClientOptions, Prepared};
+use weir_wire::http2::{self, Body, Client, ClientEvent, ClientOptions, Prepared};
 
 use super::line::Line;
 use super::{Answer, Fault, headers_but, host_of, owned};
@@ -94,7 +94,7 @@ fn flush(line: &mut Line, out: &mut Vec<u8>) -> Result<(), Fault> {
 }
 
 fn prepared(request: &Request, whom: &Whom<'_>) -> Result<Prepared, Fault> {
-    let head = h2::Request {
+    let head = http2::Request {
         method: &request.method,
         scheme: whom.scheme,
         authority: host_of(request).unwrap_or(whom.authority),
@@ -104,6 +104,6 @@ fn prepared(request: &Request, whom: &Whom<'_>) -> Result<Prepared, Fault> {
     Prepared::request(&head).map_err(|e| Fault::Broken(format!("the request cannot be sent: {e}")))
 }
 
-fn broken(error: h2::H2Error) -> Fault {
+fn broken(error: http2::H2Error) -> Fault {
     Fault::Broken(format!("what came is not HTTP/2: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Child processes that end: run to completion with bounded time and output, and nothing on their stdin.
 //!
 //! Two manners: [`ask`] collects a little output (version commands), [`work`] passes on every line and keeps the last.
-//! What forks much (compilers) runs below a keeper instead, see `build::run`.
+//! What forks much (compilers) runs below a supervisor instead, see `build::run`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};

@@ -88,7 +88,7 @@ pub enum Found<T = Installed> {
 pub struct Workshop<'a> {
     /// weir's own folder, where products go.
     pub home: &'a Home,
-    /// weir's own program, which also is the keeper below which builds run (see [`crate::keeper`]).
+    /// weir's own program, which also is the supervisor below which builds run (see [`crate::supervisor`]).
     pub weir: &'a Path,
     /// Looked at several times a second; when set, what runs is ended and nothing half-done stays.
     pub stop: &'a Stop,

@@ -159,8 +159,8 @@ fn with_usage(row: Row, m: &Measurement) -> Row {
     let answers = m.load.as_ref().map(|l| l.rate * l.window_s).filter(|n| *n > 0.0);
     let usage = |role| m.usage.iter().find(|u| u.role == role);
     let per_request = |role| Some((usage(role)?.cpu_user_us + usage(role)?.cpu_system_us) as f64 / answers?);
-    let vigil = m.load.as_ref().map_or(0, |l| l.vigil_us) as f64;
-    let client = || Some((per_request(Role::Client)? - vigil / answers?).max(0.0));
+    let busy_poll = m.load.as_ref().map_or(0, |l| l.busy_poll_us) as f64;
+    let client = || Some((per_request(Role::Client)? - busy_poll / answers?).max(0.0));
     Row {
         client_cpu_us_per_request: client(),
         proxy_cpu_us_per_request: per_request(Role::Proxy),

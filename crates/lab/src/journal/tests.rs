@@ -224,7 +224,7 @@ fn rows_look_as_reviewed() {
 
 /// Every number another, so that a cell in the wrong column shows.
 fn full() -> Measurement {
-    use weir_model::books::Books;
+    use weir_model::counters::OriginCounters;
     use weir_model::load::{Counts, ErrorKind, Quantiles, TlsResult};
     use weir_model::record::{Finding, Role, RoleUsage, Severity, Verdict};
     use weir_model::suite::Protocol;
@@ -277,7 +277,7 @@ fn full() -> Measurement {
         verdict: Verdict::Suspect,
         protocol: Protocol::H2,
         load: Some(load),
-        origin: Some(Books { requests: 3_001, connections_accepted: 65, ..Books::default() }),
+        origin: Some(OriginCounters { requests: 3_001, connections_accepted: 65, ..OriginCounters::default() }),
         usage: vec![
             usage(Role::Client, 9_000, 0.25),
             usage(Role::Proxy, 19_000, 0.75),

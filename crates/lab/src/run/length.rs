@@ -9,7 +9,7 @@ use weir_model::suite::{Load, Suite};
 
 use crate::plan::Planned;
 
-/// What a trial takes beside its load and its product's start: origin and client start, books are read.
+/// What a trial takes beside its load and its product's start: origin and client start, counters are read.
 const STARTED: Duration = Duration::from_millis(500);
 
 /// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.

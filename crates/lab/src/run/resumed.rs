@@ -33,7 +33,7 @@ pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> 
     let environment: Environment = journal
         .read_json("environment.json")?
         .ok_or_else(|| JournalError::Broken { path: dir.join("environment.json"), why: "it is missing".to_owned() })?;
-    setup.left_out.clone_from(&environment.left_out);
+    setup.skipped.clone_from(&environment.skipped);
     let planned = same_suite(journal, setup)?;
     same_programs(dir, &environment, setup)?;
     setup.placement = recorded_placement(dir, &environment, &allowed_cpus())?;
@@ -55,7 +55,7 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
         std::fs::read(&path).map_err(|error| JournalError::Io { path, error })
     };
     let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
-    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.left_out) {
+    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.skipped) {
         return Ok(planned);
     }
     Err(changed(

@@ -48,7 +48,7 @@ use series::{Scene, Yield};
 /// What all trials of a run share.
 #[derive(Debug)]
 pub struct Bench {
-    /// weir's own binary: client, origin and keeper are it, started again.
+    /// weir's own binary: client, origin and supervisor are it, started again.
     pub weir: PathBuf,
     /// CPUs of the roles.
     pub placement: Placement,

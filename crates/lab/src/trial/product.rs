@@ -13,9 +13,9 @@ use super::failure::Failure;
 use super::scratch;
 use super::{Bench, Order};
 use crate::http::{Http, Speech};
-use crate::keeper::{self, Kept, descendants};
 use crate::render::{self, Rendered, Vars};
 use crate::stop::Stop;
+use crate::supervisor::{self, Kept, descendants};
 use crate::tail::last_lines;
 use crate::verify;
 
@@ -137,7 +137,7 @@ pub fn launch(bench: &Bench, product: &Product, place: Place<'_>, stop: &Stop) -
     }
     let kept = Kept::start(
         &bench.weir,
-        &keeper::Order {
+        &supervisor::Order {
             argv: rendered.command.clone(),
             env: environment(&rendered.env),
             dir: folder.clone(),
@@ -199,13 +199,13 @@ impl Running {
 
     /// Fails when the listening socket is not this process's.
     pub fn verify_listener(&self) -> Result<(), Failure> {
-        verify::listener_belongs_to(self.addr, &descendants(self.kept.keeper_pid()))
+        verify::listener_belongs_to(self.addr, &descendants(self.kept.supervisor_pid()))
             .map_err(|e| Failure::at("verify", e, self.evidence(), "end the other process, or try again"))
     }
 
-    /// The keeper's pid, root of the product's process tree.
+    /// The supervisor's pid, root of the product's process tree.
     pub fn root(&self) -> u32 {
-        self.kept.keeper_pid()
+        self.kept.supervisor_pid()
     }
 
     /// Where to look, and the last lines of the output.
@@ -241,7 +241,7 @@ impl Running {
     }
 }
 
-/// Runs the product's own configuration check, under a keeper like the product itself: it is ended when it takes too
+/// Runs the product's own configuration check, under a supervisor like the product itself: it is ended when it takes too
 /// long, when somebody asks to stop, and when weir goes.
 fn run_check(
     bench: &Bench,
@@ -260,7 +260,7 @@ fn run_check(
             "correct the product's templates; they are in the trial's folder as rendered",
         )
     };
-    let order = keeper::Order {
+    let order = supervisor::Order {
         argv: argv.to_vec(),
         env: environment(&rendered.env),
         dir: folder.to_owned(),

@@ -1,12 +1,12 @@
 //! The highest open rate that meets an objective, found by the client's process: many loads, of which the trials of full
-//! length are measured as any load is, with vitals and the origin's books around them.
+//! length are measured as any load is, with vitals and the origin's counters around them.
 //!
 //! Does not know how a search goes about it; the client does.
 
 use std::time::Duration;
 
 use weir_model::Condition;
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{Probe, ProbeKind, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 use weir_model::record::TrialError;
 use weir_model::suite::Load;
@@ -44,15 +44,15 @@ pub struct Sought {
     /// What was done and found. Its confirming trial is taken out where it confirms the rate.
     pub result: SearchResult,
     /// The confirming trial; why there is none.
-    pub confirmed: Result<(Measured, Option<Books>), TrialError>,
+    pub confirmed: Result<(Measured, Option<OriginCounters>), TrialError>,
 }
 
 /// A trial of full length, as seen from here.
 #[derive(Debug, Default)]
 struct Confirming {
-    before: Option<Books>,
+    before: Option<OriginCounters>,
     window: Option<Window>,
-    books: Option<Books>,
+    counters: Option<OriginCounters>,
 }
 
 /// Follows a search to its end.
@@ -90,20 +90,20 @@ fn told(word: &ClientWord, tell: &mut dyn FnMut(Step<'_>)) {
     }
 }
 
-/// Completes a trial of full length that is over with its difference of the books.
+/// Completes a trial of full length that is over with its difference of the counters.
 fn closed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
     let Some(confirming) = confirming else { return Ok(None) };
     let after = quiet(work.origin)?;
-    let books = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
-    Ok(Some(Confirming { books, ..confirming }))
+    let counters = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
+    Ok(Some(Confirming { counters, ..confirming }))
 }
 
 fn sought(mut result: SearchResult, last: Option<Confirming>) -> Sought {
     let right = result.confirmed
         && result.confirmation.as_ref().is_some_and(|load| result.rate.is_some() && load.offered_rate == result.rate);
-    let window = last.and_then(|last| Some((last.window?, last.books)));
+    let window = last.and_then(|last| Some((last.window?, last.counters)));
     let confirmed = match (right.then(|| result.confirmation.take()).flatten(), window) {
-        (Some(load), Some((window, books))) => Ok((Measured { load: *load, window }, books)),
+        (Some(load), Some((window, counters))) => Ok((Measured { load: *load, window }, counters)),
         _ => Err(unmet(&result)),
     };
     Sought { result, confirmed }
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn a_confirmed_rate_is_the_trials_load() {
         let sought = sought(result(SearchEnd::Found, Some(9_000.0), true), seen_last());
-        let (measured, books) = sought.confirmed.expect("confirmed");
-        assert_eq!((measured.load.offered_rate, books), (Some(9_000.0), None));
+        let (measured, counters) = sought.confirmed.expect("confirmed");
+        assert_eq!((measured.load.offered_rate, counters), (Some(9_000.0), None));
         assert!(sought.result.confirmation.is_none(), "it is the trial's load, and not kept twice");
     }
 

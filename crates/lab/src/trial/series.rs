@@ -1,13 +1,13 @@
 //! The points of a trial, measured one after another against the same product and the same origin.
 //!
-//! Each has a client of its own, its own difference of the origin's books, and its own audit.
+//! Each has a client of its own, its own difference of the origin's counters, and its own audit.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use weir_model::Condition;
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::SearchResult;
 use weir_model::product::{Product, is_levelled};
 use weir_model::record::{Point, Warmup};
@@ -79,14 +79,14 @@ pub fn carry_out(
         if let Some(part) = part(scene.order.load, &point) {
             tell(Step::Part(part));
         }
-        let (mut measured, books) = match &scene.order.load.kind {
+        let (mut measured, counters) = match &scene.order.load.kind {
             LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, yielded)?,
             _ => scene.one(&point, stop, tell)?,
         };
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(scene.order.folder);
         write_files(&folder, &measured.window)?;
-        let point = scene.audited(&point, measured, books, yielded.search.as_ref());
+        let point = scene.audited(&point, measured, counters, yielded.search.as_ref());
         yielded.points.push(point);
     }
     Ok(())
@@ -104,7 +104,7 @@ impl Scene<'_> {
         let order = ClientOrder::from(spec);
         let work = Work::start(self.bench, &order, &folder, longest, &mut self.origin, &mut self.running, stop)?;
         let warmup = warm::up(work, tell)?;
-        // What is left of it must not be in the books of what is measured.
+        // What is left of it must not be in the counters of what is measured.
         quiet(&self.origin)?;
         Ok(warmup)
     }
@@ -115,10 +115,10 @@ impl Scene<'_> {
         point: &PointOrder,
         stop: &Stop,
         tell: &mut dyn FnMut(Step<'_>),
-    ) -> Result<(Measured, Option<Books>), Failure> {
+    ) -> Result<(Measured, Option<OriginCounters>), Failure> {
         let folder = made(point.folder(self.order.folder))?;
         let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
-        let before = self.origin.books()?;
+        let before = self.origin.counters()?;
         let most = longest(&spec);
         tell(Step::Stage("connecting"));
         let order = ClientOrder::from(spec);
@@ -137,7 +137,7 @@ impl Scene<'_> {
         stop: &Stop,
         tell: &mut dyn FnMut(Step<'_>),
         yielded: &mut Yield,
-    ) -> Result<(Measured, Option<Books>), Failure> {
+    ) -> Result<(Measured, Option<OriginCounters>), Failure> {
         let folder = self.order.folder;
         let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
         let search = search::order(self.order.load, objective);
@@ -154,14 +154,14 @@ impl Scene<'_> {
         &self,
         point: &PointOrder,
         measured: Measured,
-        books: Option<Books>,
+        counters: Option<OriginCounters>,
         search: Option<&SearchResult>,
     ) -> Point {
         let Measured { load, window } = measured;
         let load_order = self.order.load;
         let findings = audit::audit(&Evidence {
             load: &load,
-            origin: books.as_ref(),
+            origin: counters.as_ref(),
             usage: &window.usage,
             series: &window.series,
             placement: &self.bench.placement,
@@ -185,7 +185,7 @@ impl Scene<'_> {
             offered_rate: load.offered_rate,
             connections: point.connections,
             load,
-            origin: books,
+            origin: counters,
             usage: window.usage,
             findings,
         }
@@ -205,22 +205,22 @@ fn made(folder: PathBuf) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The books when everything that reached the origin is answered, or after a second.
-pub fn settled(origin: &Serving) -> Result<Option<Books>, Failure> {
+/// The counters when everything that reached the origin is answered, or after a second.
+pub fn settled(origin: &Serving) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     loop {
-        let books = origin.books()?;
-        let settled = books.as_ref().is_none_or(|books| books.answered >= books.requests);
+        let counters = origin.counters()?;
+        let settled = counters.as_ref().is_none_or(|counters| counters.answered >= counters.requests);
         if settled || Instant::now() >= deadline {
-            return Ok(books);
+            return Ok(counters);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The books when, besides, nothing more comes: a product may still hold requests that the client has given up, and the
-/// next point's books must not have them.
-pub fn quiet(origin: &Serving) -> Result<Option<Books>, Failure> {
+/// The counters when, besides, nothing more comes: a product may still hold requests that the client has given up, and the
+/// next point's counters must not have them.
+pub fn quiet(origin: &Serving) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + QUIET_WITHIN;
     let mut last = settled(origin)?;
     loop {

@@ -1,12 +1,12 @@
 //! The origin's part of a trial: weir's own, or a product that serves the same bytes from files.
 //!
 //! Published benchmarks had a web server behind the proxy; with one of weir's products in that place they can be
-//! carried out as published. Such an origin keeps no books, so that the audit can check less, and says so.
+//! carried out as published. Such an origin has no counters, so that the audit can check less, and says so.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
 use weir_model::suite::{Protocol, Workload};
@@ -166,14 +166,14 @@ impl Serving {
     }
 
     /// Its accounts as they are now; `None` of one that keeps none.
-    pub fn books(&self) -> Result<Option<Books>, Failure> {
+    pub fn counters(&self) -> Result<Option<OriginCounters>, Failure> {
         let Kind::Own(own) = &self.kind else {
             return Ok(None);
         };
-        self.http.books().map(Some).map_err(|e| {
+        self.http.counters().map(Some).map_err(|e| {
             Failure::at(
                 "settle",
-                format!("the origin's books cannot be read: {e}"),
+                format!("the origin's counters cannot be read: {e}"),
                 own.last_words(),
                 "see origin.log in the trial's folder",
             )

@@ -6,8 +6,8 @@ use weir_model::product::{Reload, Signal};
 
 use super::Bench;
 use super::product::Running;
-use crate::keeper::{Ended, Kept, Order};
 use crate::stop::Stop;
+use crate::supervisor::{Ended, Kept, Order};
 use crate::tail::last_lines;
 
 /// How long a command that makes a product reload may take.
@@ -47,7 +47,7 @@ impl Running {
         }
     }
 
-    /// Runs a command of the product's own, in its folder and environment, under a keeper as the product is.
+    /// Runs a command of the product's own, in its folder and environment, under a supervisor as the product is.
     fn beside(&self, bench: &Bench, argv: Vec<String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();

@@ -27,7 +27,7 @@ pub struct Work<'a> {
     output: PathBuf,
     most: Duration,
     deadline: Instant,
-    /// The origin, whose books may be read meanwhile.
+    /// The origin, whose counters may be read meanwhile.
     pub origin: &'a mut Serving,
     running: &'a mut Option<Running>,
     stop: &'a Stop,

@@ -114,7 +114,7 @@ fn a_client_that_is_full_is_named() {
 }
 
 #[test]
-fn what_a_closed_load_cannot_have_is_left_out() {
+fn what_a_closed_load_cannot_have_is_skipped() {
     let mut spec = order();
     spec.max_connections = Some(128);
     spec.think = Some(weir_model::load::Spread::Constant { s: 1.0 });

@@ -111,12 +111,12 @@ fn what_is_spent_awake_and_waiting_is_told_apart_from_work() {
         spec.driver = driver;
         let open = load(&spec).unwrap();
         let cpu_us = open.cpu_us.0 + open.cpu_us.1;
-        assert!(open.vigil_us > 0, "{open:?}");
-        assert!(open.vigil_us <= cpu_us, "{} of {cpu_us} us", open.vigil_us);
-        let work = (cpu_us - open.vigil_us) as f64 / 1e6 / open.window_s;
+        assert!(open.busy_poll_us > 0, "{open:?}");
+        assert!(open.busy_poll_us <= cpu_us, "{} of {cpu_us} us", open.busy_poll_us);
+        let work = (cpu_us - open.busy_poll_us) as f64 / 1e6 / open.window_s;
         assert!((open.thread_busy[0] - work).abs() < 0.01, "{:?}, {work}", open.thread_busy);
         spec.shape = Shape::Closed;
-        assert_eq!(load(&spec).unwrap().vigil_us, 0, "nothing falls due in a closed load");
+        assert_eq!(load(&spec).unwrap().busy_poll_us, 0, "nothing falls due in a closed load");
     });
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use weir_wire::h2::{Body, Code, Server, ServerEvent, ServerOptions, Stream};
+use weir_wire::http2::{Body, Code, Server, ServerEvent, ServerOptions, Stream};
 
 /// What a test wants to happen to a request.
 #[derive(Debug, Clone, Copy)]

@@ -12,7 +12,7 @@ use std::io;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::h1::{Answers, Limits};
+use weir_wire::http1::{Answers, Limits};
 
 use super::seat::{Does, State};
 use super::{Pace, SeatId, Worker};
@@ -275,7 +275,7 @@ impl Worker {
         if kind == ErrorKind::Tls
             && let Some(secure) = &mut self.secure
         {
-            secure.books.failed += 1;
+            secure.counters.failed += 1;
         }
         if let Some(conn) = self.pool.seat(id).conn.take() {
             io.abort(conn);

@@ -91,12 +91,12 @@ impl Worker {
 
     /// Says what it knows, before connections are closed: with very many that takes a while, and nothing of it is measured.
     pub(super) fn report(&mut self) {
-        let (cpu_us, vigil_us, busy) = match self.cpu {
+        let (cpu_us, busy_poll_us, busy) = match self.cpu {
             [Some((from, start, awake)), Some((to, end, awake_after))] if end > start => {
                 let used = to.since(from);
-                let vigil_us = ((awake_after - awake) / 1_000).min(used.total_us());
-                let busy = (used.total_us() - vigil_us) as f64 * 1e3 / (end - start) as f64;
-                ((used.user_us, used.system_us), vigil_us, busy)
+                let busy_poll_us = ((awake_after - awake) / 1_000).min(used.total_us());
+                let busy = (used.total_us() - busy_poll_us) as f64 * 1e3 / (end - start) as f64;
+                ((used.user_us, used.system_us), busy_poll_us, busy)
             }
             _ => ((0, 0), 0, 0.0),
         };
@@ -107,9 +107,9 @@ impl Worker {
             connect: self.connect_times.clone(),
             used: self.used,
             least_lanes: self.least_lanes,
-            tls: self.secure.as_ref().map(|secure| secure.books.clone()),
+            tls: self.secure.as_ref().map(|secure| secure.counters.clone()),
             cpu_us,
-            vigil_us,
+            busy_poll_us,
             busy,
         };
         // The calling thread listens until all workers are done; if it is gone, nobody wants to know.

@@ -12,8 +12,9 @@
 //! - [`patience`]: who has waited too long.
 //! - [`think`]: think times.
 //! - [`ending`]: what is given up, closed and said at the end.
-//! - [`vigil`]: being awake when a request falls due.
+//! - [`busy_poll`]: being awake when a request falls due.
 
+mod busy_poll;
 mod connect;
 mod ending;
 mod exchange;
@@ -24,7 +25,6 @@ mod secure;
 mod think;
 mod timeline;
 mod two;
-mod vigil;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,12 +46,12 @@ use crate::plan::{Plan, Share};
 use crate::recorder::{Histo, Phase, Slab, histo};
 use crate::shared::{Message, Ready, Shared};
 use crate::tally::Tally;
+use busy_poll::BusyPoll;
 use patience::Patience;
 use seat::{Pool, State};
 use secure::Secure;
-pub(crate) use secure::TlsBooks;
+pub(crate) use secure::TlsCounters;
 use two::NOBODY;
-use vigil::Vigil;
 
 /// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
 const SWEEP: u64 = 10 * MILLI;
@@ -148,8 +148,8 @@ pub(crate) struct Worker {
     before: Tally,
     inside: Tally,
     connect_times: Histo,
-    vigil: Vigil,
-    /// At the window's start and its end: CPU, when, and what of the CPU was spent on vigils.
+    busy_poll: BusyPoll,
+    /// At the window's start and its end: CPU, when, and what of the CPU was spent on busy-polling.
     cpu: [Option<(CpuTime, u64, u64)>; 2],
     connect_failure: Option<(ErrorKind, String)>,
     /// Every failure to connect so far was of a kind that trying again does not mend.
@@ -223,7 +223,7 @@ impl Worker {
             before,
             inside,
             connect_times: histo(),
-            vigil: Vigil::default(),
+            busy_poll: BusyPoll::default(),
             cpu: [None; 2],
             connect_failure: None,
             hopeless: true,
@@ -363,7 +363,7 @@ impl Handler for Worker {
         if self.pool.seats[id as usize].conn != Some(conn) {
             return;
         }
-        self.vigil.disturb();
+        self.busy_poll.disturb();
         let now = self.clock.now();
         if now >= self.edge {
             self.turn_pages(now);

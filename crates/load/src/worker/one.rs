@@ -2,7 +2,7 @@
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::h1::{AnswerEvent, Framing, WireError, headers};
+use weir_wire::http1::{AnswerEvent, Framing, WireError, headers};
 
 use super::{LaneId, SeatId, Worker};
 use crate::prepared::Said;

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use weir_model::load::ErrorKind;
 use weir_net::Conn;
-use weir_wire::h1::{Answers, Limits};
-use weir_wire::h2::Client;
+use weir_wire::http1::{Answers, Limits};
+use weir_wire::http2::Client;
 use weir_wire::tls::Session;
 
 use super::{LaneId, SeatId};

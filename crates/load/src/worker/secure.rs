@@ -21,12 +21,12 @@ pub(super) struct Secure {
     scratch: Scratch,
     /// Bytes for the wire, for as long as it takes to send them.
     sealed: Vec<u8>,
-    pub books: TlsBooks,
+    pub counters: TlsCounters,
 }
 
 /// What TLS came to on one thread.
 #[derive(Debug, Clone)]
-pub(crate) struct TlsBooks {
+pub(crate) struct TlsCounters {
     pub handshakes: u64,
     pub resumed: u64,
     pub failed: u64,
@@ -41,7 +41,7 @@ impl Secure {
     /// `None`: TLS is not spoken.
     pub(super) fn new(plan: &Plan) -> Option<Box<Secure>> {
         let tls = plan.tls.as_ref()?;
-        let books = TlsBooks {
+        let counters = TlsCounters {
             handshakes: 0,
             resumed: 0,
             failed: 0,
@@ -54,7 +54,7 @@ impl Secure {
             configs: plan.targets.iter().map(|_| tls.config.for_thread()).collect(),
             scratch: Scratch::new(),
             sealed: Vec::new(),
-            books,
+            counters,
         }))
     }
 }
@@ -144,14 +144,14 @@ impl Worker {
             self.shaking_failed(io, id, ErrorKind::Tls, detail, now);
             return;
         }
-        let books = &mut secure.books;
-        books.times.saturating_record(now.saturating_sub(seat.since));
-        books.handshakes += 1;
-        books.resumed += u64::from(agreed.resumed);
-        *books.versions.entry(agreed.version.as_str()).or_default() += 1;
-        *books.suites.entry(agreed.suite).or_default() += 1;
+        let counters = &mut secure.counters;
+        counters.times.saturating_record(now.saturating_sub(seat.since));
+        counters.handshakes += 1;
+        counters.resumed += u64::from(agreed.resumed);
+        *counters.versions.entry(agreed.version.as_str()).or_default() += 1;
+        *counters.suites.entry(agreed.suite).or_default() += 1;
         if let Some(group) = agreed.group {
-            *books.groups.entry(group).or_default() += 1;
+            *counters.groups.entry(group).or_default() += 1;
         }
         if !self.begin_two(io, id) {
             self.on_ready(io, id, now);

@@ -200,7 +200,7 @@ impl Worker {
     }
 
     fn read_cpu(&mut self, was: Phase, phase: Phase) {
-        let reading = || Some((CpuTime::of_this_thread(), self.clock.now(), self.vigil.spent()));
+        let reading = || Some((CpuTime::of_this_thread(), self.clock.now(), self.busy_poll.spent()));
         if phase == Phase::Window {
             self.cpu[0] = reading();
         } else if was == Phase::Window {

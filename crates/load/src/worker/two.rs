@@ -4,7 +4,7 @@
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::h2::{Body, Cause, Client, ClientEvent, Refused};
+use weir_wire::http2::{Body, Cause, Client, ClientEvent, Refused};
 
 use super::seat::{Does, State};
 use super::{LaneId, SeatId, Worker};

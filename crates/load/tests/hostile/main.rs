@@ -1,4 +1,4 @@
-//! Servers that mean harm: the client neither crashes nor hangs nor keeps what they send, its books balance, and no connection
+//! Servers that mean harm: the client neither crashes nor hangs nor keeps what they send, its counters balance, and no connection
 //! outlives the load. One case is one way to misbehave. (In a program of its own: floods take the CPU from tests beside them.)
 
 mod http1;
@@ -132,7 +132,7 @@ fn suffer_one(case: &Case, shape: Shape, change: impl FnOnce(&mut LoadSpec)) {
     change(&mut spec);
     let name = format!("{} ({:?}, {:?})", case.name, spec.shape, spec.driver);
     let begun = Instant::now();
-    // Balances the books, too.
+    // Balances the counters, too.
     let outcome = load(&spec);
     assert!(begun.elapsed() < LONGEST, "{name}: it took {:?}", begun.elapsed());
     match outcome {

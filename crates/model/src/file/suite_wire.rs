@@ -76,7 +76,7 @@ pub(super) struct Head {
     /// Seed of the random order within blocks. Left out, one is drawn and recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
-    /// A product that is the origin, instead of weir's own. It keeps no books, so that the audit can check less.
+    /// A product that is the origin, instead of weir's own. It has no counters, so that the audit can check less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// What runs, in this order: `name`, or `name:profile`.

@@ -10,7 +10,7 @@ fn overhead(_: &Entry) -> Duration {
 }
 
 fn budget(time: Duration) -> Budget<'static> {
-    Budget { time, overhead: &overhead, left_out: &[], keep_blocks: false }
+    Budget { time, overhead: &overhead, skipped: &[], keep_blocks: false }
 }
 
 fn seconds(s: u64) -> Duration {

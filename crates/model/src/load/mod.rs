@@ -145,8 +145,8 @@ pub struct LoadResult {
     pub cpu_us: (u64, u64),
     /// Of `cpu_us`, spent awake and waiting for due times, so as not to be late (open loads only): microseconds.
     /// `thread_busy` does not count it. Records from before it was told apart have none.
-    #[serde(default)]
-    pub vigil_us: u64,
+    #[serde(default, alias = "vigil_us")]
+    pub busy_poll_us: u64,
     /// True when the user or the lab cut the load short.
     pub cut_short: bool,
 }

@@ -1,7 +1,7 @@
 //! Where frames go: into one buffer, and with it to the connection's line; bodies without a copy where the line makes
 //! none.
 
-use weir_wire::h2::Output;
+use weir_wire::http2::Output;
 
 use crate::line::Line;
 

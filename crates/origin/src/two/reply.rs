@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_wire::h2::{Body, Code, EncodeError, Output, Prepared, Refused, RequestHead, Sent, Server, Stream};
+use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, Refused, RequestHead, Sent, Server, Stream};
 
 use super::out::Out;
 use super::{Pending, Phase, State, Two};
@@ -92,7 +92,7 @@ impl Request {
                 write_head(&mut given, head);
                 given
             }
-            Source::Fixed | Source::Books => Given::default(),
+            Source::Fixed | Source::Counters => Given::default(),
         };
         let too_large = resolved.source == Source::Echo && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
@@ -130,11 +130,11 @@ impl Request {
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
             return server.answer(self.stream, resolved.two_usual(), body, out);
         }
-        let books;
+        let counters;
         let (content_type, body) = match resolved.source {
-            Source::Books => {
-                books = desk.books_page();
-                (resolved.content_type, books.as_slice())
+            Source::Counters => {
+                counters = desk.counters_page();
+                (resolved.content_type, counters.as_slice())
             }
             _ => (self.given.content_type().unwrap_or(resolved.content_type), self.given.body()),
         };
@@ -159,7 +159,7 @@ impl Request {
                 resolve::Body::Copied(bytes) => Bytes::Own(bytes.to_vec()),
                 resolve::Body::Static(bytes) => Bytes::Static(bytes),
             },
-            Source::Books => Bytes::Own(desk.books_page()),
+            Source::Counters => Bytes::Own(desk.counters_page()),
             Source::Echo | Source::Headers => Bytes::Own(self.given.body().to_vec()),
         };
         let length = body.len() as u64;

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_net::Address;
 
 use super::*;
-use crate::books::Ledger;
+use crate::counters::AllCounters;
 use crate::flow::{HIGH_WATER, MAX_WAITING};
 use crate::options::Manner;
 use crate::payload;
@@ -65,7 +65,7 @@ impl Io for Fake {
 /// A worker with one accepted connection.
 struct Rig {
     worker: Worker,
-    ledger: Arc<Ledger>,
+    all_counters: Arc<AllCounters>,
     io: Fake,
     conn: Conn,
 }
@@ -76,9 +76,9 @@ impl Rig {
     }
 
     fn with(holds: bool, manner: Manner) -> Rig {
-        let ledger = Arc::new(Ledger::new(1));
-        let worker = Worker::new(Desk::new(Arc::clone(&ledger), 0, manner), None);
-        let mut rig = Rig { worker, ledger, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
+        let all_counters = Arc::new(AllCounters::new(1));
+        let worker = Worker::new(Desk::new(Arc::clone(&all_counters), 0, manner), None);
+        let mut rig = Rig { worker, all_counters, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
         rig.event(Event::Accepted);
         rig
     }
@@ -99,8 +99,8 @@ impl Rig {
         }
     }
 
-    fn books(&self) -> Books {
-        self.ledger.books()
+    fn counters(&self) -> OriginCounters {
+        self.all_counters.counters()
     }
 }
 
@@ -113,15 +113,15 @@ fn an_answer_counts_when_its_last_byte_is_taken() {
     let mut rig = Rig::new(true);
     rig.data(get("/bytes/1000"));
     let all = rig.io.out.len();
-    assert_eq!((rig.books().requests, rig.books().answered), (1, 0));
-    assert_eq!(rig.books().bytes_out, 0);
+    assert_eq!((rig.counters().requests, rig.counters().answered), (1, 0));
+    assert_eq!(rig.counters().bytes_out, 0);
     rig.io.unsent = 1;
     rig.data("GET /");
-    let books = rig.books();
-    assert_eq!((books.answered, books.bytes_out, books.body_bytes_out), (0, all as u64 - 1, 999));
+    let counters = rig.counters();
+    assert_eq!((counters.answered, counters.bytes_out, counters.body_bytes_out), (0, all as u64 - 1, 999));
     rig.sent();
-    let books = rig.books();
-    assert_eq!((books.answered, books.bytes_out, books.body_bytes_out), (1, all as u64, 1000));
+    let counters = rig.counters();
+    assert_eq!((counters.answered, counters.bytes_out, counters.body_bytes_out), (1, all as u64, 1000));
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn what_the_kernel_did_not_take_before_a_failure_is_not_counted() {
         let mut rig = Rig::new(true);
         rig.data(get("/bytes/1000"));
         rig.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent });
-        let books = rig.books();
-        assert_eq!((books.requests, books.answered, books.connections_reset), (1, u64::from(unsent == 0), 1));
-        assert_eq!(books.body_bytes_out, 1000 - unsent as u64);
-        assert_eq!(books.connections_open, 0);
+        let counters = rig.counters();
+        assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, u64::from(unsent == 0), 1));
+        assert_eq!(counters.body_bytes_out, 1000 - unsent as u64);
+        assert_eq!(counters.connections_open, 0);
     }
     let mut rig = Rig::new(false);
     rig.event(Event::Failed { error: io::ErrorKind::TimedOut.into(), unsent: 0 });
-    assert_eq!(rig.books().connections_reset, 0);
+    assert_eq!(rig.counters().connections_reset, 0);
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn requests_one_after_the_other_are_one_in_flight_even_if_sent_is_told_late() {
     let mut rig = Rig::new(false);
     for n in 0..5 {
         rig.data(get("/bytes/10"));
-        assert_eq!(rig.books().answered, n);
+        assert_eq!(rig.counters().answered, n);
     }
-    assert_eq!(rig.books().max_in_flight_per_connection, 1);
+    assert_eq!(rig.counters().max_in_flight_per_connection, 1);
     rig.sent();
-    assert_eq!(rig.books().answered, 5);
+    assert_eq!(rig.counters().answered, 5);
 }
 
 /// A frame of HTTP/2.
@@ -183,16 +183,16 @@ fn word_of_before_more_was_written_is_not_the_last() {
     rig.data(get("/bytes/10"));
     rig.data(get("/bytes/10"));
     late_word(&mut rig);
-    assert_eq!(rig.books().answered, 0);
+    assert_eq!(rig.counters().answered, 0);
     rig.sent();
-    assert_eq!(rig.books().answered, 2);
+    assert_eq!(rig.counters().answered, 2);
 
     let mut rig = Rig::new(true);
     rig.data([begin_two(), get_two(1, "/bytes/10"), get_two(3, "/bytes/10")].concat());
     late_word(&mut rig);
-    assert_eq!(rig.books().answered, 0);
+    assert_eq!(rig.counters().answered, 0);
     rig.sent();
-    assert_eq!(rig.books().answered, 2);
+    assert_eq!(rig.counters().answered, 2);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_waits_for_room_goes_on_after_word_of_before_more_was_written() {
     for _ in 0..3 {
         rig.sent();
     }
-    assert_eq!(rig.books().answered, 3);
+    assert_eq!(rig.counters().answered, 3);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_peer_that_does_not_read_holds_up_its_answers() {
     for answers in 1..=3 {
         assert_eq!(rig.io.out.len(), answers * one);
         rig.sent();
-        assert_eq!(rig.books().answered, answers as u64);
+        assert_eq!(rig.counters().answered, answers as u64);
     }
 }
 
@@ -228,8 +228,8 @@ fn too_many_waiting_answers_are_refused_in_their_turn() {
     for _ in 0..MAX_WAITING + 10 {
         rig.data(get("/bytes/1"));
     }
-    let books = rig.books();
-    assert_eq!((books.malformed, books.requests), (1, MAX_WAITING as u64 + 1));
+    let counters = rig.counters();
+    assert_eq!((counters.malformed, counters.requests), (1, MAX_WAITING as u64 + 1));
     assert!(rig.io.out.is_empty() && !rig.io.closed);
     rig.event(Event::Eof);
     assert!(!rig.io.closed, "what is complete is still answered");
@@ -239,7 +239,7 @@ fn too_many_waiting_answers_are_refused_in_their_turn() {
         rig.data(format!("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: {}\r\n\r\n", body.len()));
         rig.data(&body);
     }
-    assert_eq!((rig.books().malformed, rig.books().requests), (1, 3));
+    assert_eq!((rig.counters().malformed, rig.counters().requests), (1, 3));
 }
 
 #[test]
@@ -257,13 +257,13 @@ fn a_slot_used_again_starts_anew() {
     std::thread::sleep(Duration::from_millis(60));
     rig.worker.on_time(&mut rig.io);
     assert_eq!(rig.io.out.len(), after);
-    let books = rig.books();
-    assert_eq!((books.requests, books.answered, books.connections_accepted), (2, 1, 2));
-    assert_eq!((books.connections_used, books.connections_open), (2, 1));
-    assert_eq!(books.bytes_in, (get("/delay/50ms").len() + "GET /bytes/1 HT".len() + get("/bytes/1").len()) as u64);
+    let counters = rig.counters();
+    assert_eq!((counters.requests, counters.answered, counters.connections_accepted), (2, 1, 2));
+    assert_eq!((counters.connections_used, counters.connections_open), (2, 1));
+    assert_eq!(counters.bytes_in, (get("/delay/50ms").len() + "GET /bytes/1 HT".len() + get("/bytes/1").len()) as u64);
     // And events of the former connection reach nobody.
     rig.worker.on_event(&mut rig.io, Conn::new(3, 1), Event::Data(b"nonsense\r\n\r\n"));
-    assert_eq!(rig.books(), books);
+    assert_eq!(rig.counters(), counters);
 }
 
 #[test]
@@ -294,11 +294,11 @@ fn the_mixture_comes_to_this() {
     let mut rig = Rig::new(false);
     rig.data(mixture());
     rig.sent();
-    let books = rig.books();
-    assert_eq!((books.requests, books.answered, books.malformed, books.own_requests), (9, 8, 1, 1));
-    assert_eq!(books.body_bytes_in, 11 + 13 + 4);
-    assert_eq!(books.bytes_in, (mixture().len() - get("/_weir/ready").len()) as u64);
-    assert_eq!((books.versions["HTTP/1.0"], books.versions["HTTP/1.1"]), (1, 8));
+    let counters = rig.counters();
+    assert_eq!((counters.requests, counters.answered, counters.malformed, counters.own_requests), (9, 8, 1, 1));
+    assert_eq!(counters.body_bytes_in, 11 + 13 + 4);
+    assert_eq!(counters.bytes_in, (mixture().len() - get("/_weir/ready").len()) as u64);
+    assert_eq!((counters.versions["HTTP/1.0"], counters.versions["HTTP/1.1"]), (1, 8));
     assert!(rig.io.out.windows(20_000).any(|bytes| bytes == payload(20_000)));
 }
 
@@ -306,7 +306,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn however_the_bytes_come_the_answers_and_the_books_are_the_same(
+    fn however_the_bytes_come_the_answers_and_the_counters_are_the_same(
         mut cuts in proptest::collection::vec(0usize..1000, 0..12),
         holds: bool,
     ) {
@@ -323,7 +323,7 @@ proptest! {
         }
         pieces.sent();
         prop_assert_eq!(String::from_utf8_lossy(&pieces.io.out), String::from_utf8_lossy(&whole.io.out));
-        let (mut whole, mut pieces) = (whole.books(), pieces.books());
+        let (mut whole, mut pieces) = (whole.counters(), pieces.counters());
         // The one thing that does depend on when the bytes come.
         whole.max_in_flight_per_connection = 0;
         pieces.max_in_flight_per_connection = 0;
@@ -337,7 +337,7 @@ proptest! {
             rig.data(piece);
         }
         rig.event(Event::Eof);
-        prop_assert!(rig.books().malformed <= 1);
+        prop_assert!(rig.counters().malformed <= 1);
     }
 }
 
@@ -370,7 +370,7 @@ impl Io for Clocked {
 #[test]
 fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
     const N: u32 = 10_000;
-    let mut worker = Worker::new(Desk::new(Arc::new(Ledger::new(1)), 0, Manner::default()), None);
+    let mut worker = Worker::new(Desk::new(Arc::new(AllCounters::new(1)), 0, Manner::default()), None);
     let mut io = Clocked::default();
     let request = get("/bytes/128?delay=exp:200ms");
     let mut asked = Vec::new();

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::DriverChoice;
 use weir_origin::{Manner, Options, Origin};
 
@@ -39,15 +39,15 @@ pub fn start_in(driver: DriverChoice, manner: Manner) -> Origin {
     Origin::start(Options { driver, manner, ..Options::default() }).expect("an origin on a free port")
 }
 
-/// Waits until the books are as wanted, and says what they are if they do not get there.
-pub fn books_when(origin: &Origin, wanted: impl Fn(&Books) -> bool) -> Books {
+/// Waits until the counters are as wanted, and says what they are if they do not get there.
+pub fn counters_when(origin: &Origin, wanted: impl Fn(&OriginCounters) -> bool) -> OriginCounters {
     let end = Instant::now() + PATIENCE;
     loop {
-        let books = origin.books();
-        if wanted(&books) {
-            return books;
+        let counters = origin.counters();
+        if wanted(&counters) {
+            return counters;
         }
-        assert!(Instant::now() < end, "the books did not get there: {books:#?}");
+        assert!(Instant::now() < end, "the counters did not get there: {counters:#?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use weir_wire::h2::{Body, Cause, Client, ClientEvent, ClientOptions, Code, Prepared, Request};
+use weir_wire::http2::{Body, Cause, Client, ClientEvent, ClientOptions, Code, Prepared, Request};
 
 use super::pipe::Pipe;
 

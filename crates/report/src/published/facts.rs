@@ -57,7 +57,7 @@ pub(super) struct OwnFacts {
     pub rate: f64,
     /// Requests a second that were due; `None` in a closed load.
     pub offered: Option<f64>,
-    /// Connections to the origin that carried a request, for each request that reached it; `None` without books.
+    /// Connections to the origin that carried a request, for each request that reached it; `None` without counters.
     pub connections_per_request: Option<f64>,
     /// The same connections for each that the client had; a product that keeps them needs about one. `None` likewise.
     pub connections_per_client: Option<f64>,
@@ -174,8 +174,8 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
         rate: middle(&|moment| Some(moment.load.rate))?,
         offered: middle(&|moment| moment.load.offered_rate),
         connections_per_request: middle(&|moment| {
-            let books = moment.origin?;
-            (books.requests > 0).then(|| books.connections_used as f64 / books.requests as f64)
+            let counters = moment.origin?;
+            (counters.requests > 0).then(|| counters.connections_used as f64 / counters.requests as f64)
         }),
         connections_per_client: middle(&|moment| {
             let most = moment.load.most_open;

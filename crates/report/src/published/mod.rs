@@ -154,7 +154,7 @@ fn comparison(ours: &Ours<'_>, source: &Source, scaled: &str) -> Vec<Item> {
     };
     items.push(Item::Sentences(agree::agreement(ours, &all)));
     let origin = story::origin(ours, source, &all);
-    sentences(&mut items, "What the origin saw here, from its own books:", origin);
+    sentences(&mut items, "What the origin saw here, from its own counters:", origin);
     let mut document = story::document(ours, source, &all);
     document.extend(agree::missing(&all));
     sentences(&mut items, "What to know of the published figures:", document);

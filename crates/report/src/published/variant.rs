@@ -1,6 +1,6 @@
 //! What a published figure's `variant` says, and which part of a measurement it belongs to.
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::LoadResult;
 use weir_model::record::{Measurement, Point, RoleUsage};
 
@@ -28,7 +28,7 @@ pub(crate) enum Variant {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment<'a> {
     pub load: &'a LoadResult,
-    pub origin: Option<&'a Books>,
+    pub origin: Option<&'a OriginCounters>,
     pub usage: &'a [RoleUsage],
 }
 

@@ -92,7 +92,7 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     for row in summary.overall.iter().flat_map(|overall| &overall.rows).filter(|row| !row.missing.is_empty()) {
         remarks.push(format!("{} is not ranked: it has no number that counts in {}.", row.label, some(&row.missing)));
     }
-    remarks.extend(summary.left_out.iter().map(|sentence| format!("{sentence}.")));
+    remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
     let suspects: usize = summary
         .sections

@@ -17,7 +17,7 @@ mod section;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_model::record::{CaseId, LeftOut, Severity, Verdict};
+use weir_model::record::{CaseId, Severity, Skipped, Verdict};
 use weir_model::suite::{Entry, Protocol, Series};
 use weir_stats::Estimate;
 
@@ -70,7 +70,7 @@ pub struct Summary {
     /// Workload x load, in the suite's order; only those with a trial.
     pub sections: Vec<Section>,
     /// What was left out before anything was started, and why, one sentence each.
-    pub left_out: Vec<String>,
+    pub skipped: Vec<String>,
     /// What the checks noticed, worst first.
     pub findings: Vec<Found>,
     /// Trials that failed.
@@ -131,7 +131,7 @@ pub struct Section {
     /// How those of a picture were, in fewer.
     #[serde(skip)]
     pub how_drawn: Vec<String>,
-    /// What products spoke with the origin, by its books; empty when it kept none.
+    /// What products spoke with the origin, by its counters; empty when it kept none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub origin_spoke: String,
     /// The direct path: apart, not ranked.
@@ -327,7 +327,7 @@ pub fn summary(run: &Run) -> Summary {
     }
     let plan = &run.plan;
     let runs =
-        |case: &&CaseId| !left_out(run).iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
+        |case: &&CaseId| !skipped(run).iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
     let cases = plan.cases.as_ref().map(|cases| cases.iter().filter(runs).count());
     let title = if plan.title.is_empty() { run.name.clone() } else { plan.title.clone() };
     let mut summary = Summary {
@@ -344,7 +344,7 @@ pub fn summary(run: &Run) -> Summary {
         shown: plan.shown.clone(),
         sections,
         findings: findings(run),
-        left_out: LeftOut::sentences(left_out(run)),
+        skipped: Skipped::sentences(skipped(run)),
         errors: errors(run),
         broken: run.broken.clone(),
     };
@@ -363,8 +363,8 @@ fn series_name<S: serde::Serializer>(series: &Series, serializer: S) -> Result<S
 }
 
 /// What the run says that it left out.
-fn left_out(run: &Run) -> &[LeftOut] {
-    run.environment.as_ref().map(|environment| environment.left_out.as_slice()).unwrap_or_default()
+fn skipped(run: &Run) -> &[Skipped] {
+    run.environment.as_ref().map(|environment| environment.skipped.as_slice()).unwrap_or_default()
 }
 
 /// Equal findings of many trials become one row: a reader wants to know what is wrong, and then where.

@@ -1,11 +1,11 @@
-//! What products spoke with the origin, by the origin's own books.
+//! What products spoke with the origin, by the origin's own counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::join;
 use crate::run::{BASELINE, Run, Trial};
 
-/// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has books.
+/// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has counters.
 pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
     // What was spoken, and by whom.
     let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
                 .map(|(way, labels)| format!("{} {way}", names(labels, everybody.len())))
                 .collect();
             let rest = ways.get(&most).map(|labels| names(labels, everybody.len())).unwrap_or_default();
-            format!("with the origin, by its books, {}; {rest} {most}", join(&refs(&others)))
+            format!("with the origin, by its counters, {}; {rest} {most}", join(&refs(&others)))
         }
     }
 }
@@ -50,10 +50,10 @@ fn refs(words: &[String]) -> Vec<&str> {
 /// `plain HTTP/1.1`, `HTTP/2 over TLS`: one for each version that a thousandth of the requests came in, since a probe of a
 /// product's own is no way of speaking.
 fn of_trial(trial: &Trial) -> Vec<String> {
-    let Some(books) = &trial.measurement.origin else { return Vec::new() };
-    let secret = books.tls.handshakes > 0 || !books.tls.versions.is_empty();
-    let all: u64 = books.versions.values().sum();
-    let spoken = books.versions.iter().filter(|(_, n)| **n * 1_000 >= all);
+    let Some(counters) = &trial.measurement.origin else { return Vec::new() };
+    let secret = counters.tls.handshakes > 0 || !counters.tls.versions.is_empty();
+    let all: u64 = counters.versions.values().sum();
+    let spoken = counters.versions.iter().filter(|(_, n)| **n * 1_000 >= all);
     let way = |version: &String| if secret { format!("{version} over TLS") } else { format!("plain {version}") };
     spoken.map(|(version, _)| way(version)).collect()
 }

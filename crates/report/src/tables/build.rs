@@ -177,7 +177,7 @@ fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
     let scaled = if environment.scaled.is_empty() { "nothing".to_string() } else { environment.scaled.join("; ") };
     facts.push(("Scaled", scaled));
     if let Some(origin) = &environment.origin {
-        facts.push(("Origin", format!("{origin}, instead of weir's own: it keeps no books")));
+        facts.push(("Origin", format!("{origin}, instead of weir's own: it has no counters")));
     }
     let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
     for (role, cpus) in &environment.placement {

@@ -22,8 +22,8 @@ pub fn draw(table: &Table) -> String {
     }
     let mut notes = table.notes.clone();
     if kept.len() < table.columns.len() {
-        let left_out = (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.as_str());
-        notes.push(format!("Not shown here: {}.", left_out.collect::<Vec<_>>().join(", ")));
+        let skipped = (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.as_str());
+        notes.push(format!("Not shown here: {}.", skipped.collect::<Vec<_>>().join(", ")));
     }
     if !notes.is_empty() {
         let _ = writeln!(text, "\n{}", escape(&notes.join(" ")));

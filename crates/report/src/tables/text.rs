@@ -56,9 +56,9 @@ fn finish(table: &Table, mut grid: Grid, kept: &[usize], width: usize, colour: b
     let mut text = format!("{bold}{}{plain}\n", one_line(&table.title));
     text.push_str(&grid.trim_fmt());
     text.push('\n');
-    let left_out: Vec<String> =
+    let skipped: Vec<String> =
         (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.clone()).collect();
-    let narrow = (!left_out.is_empty()).then(|| format!("Not shown at this width: {}.", left_out.join(", ")));
+    let narrow = (!skipped.is_empty()).then(|| format!("Not shown at this width: {}.", skipped.join(", ")));
     for note in table.notes.iter().chain(narrow.iter()) {
         for line in wrap(&one_line(note), width.max(20) - 2) {
             text.push_str("  ");

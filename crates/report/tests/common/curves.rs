@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_model::books::Books;
 use weir_model::condition::Condition;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 use weir_model::record::{Measurement, Point, Role, Warmup};
 use weir_model::suite::{Arrivals, Entry, Load, LoadKind, Protocol, RateBase, RateSpec, Series, Suite, Tls, Workload};
@@ -103,7 +103,7 @@ fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64
     let mood = 1.0 + (block - 2.0) * 0.005;
     let direct = measurement.case.product == "direct";
     if !direct {
-        measurement.origin = Some(books(&measurement.case.product));
+        measurement.origin = Some(counters(&measurement.case.product));
     }
     if load.steady.is_some() && !direct {
         let steady = measurement.case.product != "cedar" || block < 2.0;
@@ -165,9 +165,13 @@ fn point(of: &Measurement, nature: &Nature, offered: Option<f64>, connections: u
 }
 
 /// One product speaks HTTP/2 with the origin, the other HTTP/1.1.
-fn books(product: &str) -> Books {
+fn counters(product: &str) -> OriginCounters {
     let version = if product == "cedar" { "HTTP/2" } else { "HTTP/1.1" };
-    Books { requests: 10_000, versions: BTreeMap::from([(version.to_string(), 10_000)]), ..Books::default() }
+    OriginCounters {
+        requests: 10_000,
+        versions: BTreeMap::from([(version.to_string(), 10_000)]),
+        ..OriginCounters::default()
+    }
 }
 
 fn search(conditions: &[Condition], rate: f64, block: f64) -> SearchResult {

@@ -143,7 +143,7 @@ fn environment() -> Environment {
             .into(),
         products: PRODUCTS.iter().map(facts).collect(),
         seed: 7,
-        left_out: Vec::new(),
+        skipped: Vec::new(),
         scaled: vec!["windows of 8 s instead of 60 s".to_string()],
         doctor: vec![Finding {
             check: "governor".to_string(),

@@ -240,7 +240,7 @@ fn measurement(
             series: seconds.series.clone(),
             thread_busy: vec![0.4, 0.4],
             cpu_us: (1, 1),
-            vigil_us: 0,
+            busy_poll_us: 0,
             cut_short: false,
             ..LoadResult::default()
         }),

@@ -177,7 +177,7 @@ fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
 
 /// A trial that had not the machine to itself says nothing of a product, and too few others say nothing either.
 #[test]
-fn trials_beside_something_else_are_left_out() {
+fn trials_beside_something_else_are_skipped() {
     let quiet = Made { noise: QUIET, blocks: 6, ..Made::default() };
     let (before, mut after) = (quiet.side(1), quiet.side(2));
     let spoil = |after: &mut Side, from: u32| {

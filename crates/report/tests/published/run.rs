@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use weir_model::books::Books;
+use weir_model::counters::OriginCounters;
 use weir_model::load::ErrorKind;
 use weir_model::record::{Environment, Measurement, Point, ProductFacts};
 use weir_model::suite::{Entry, Load, LoadKind, Series, Suite, Workload};
@@ -101,12 +101,12 @@ fn nature(runner: &Runner) -> Nature {
 fn complete(measurement: &mut Measurement, runner: &Runner) {
     let requests = (runner.rate * 8.0) as u64;
     let connections = (requests as f64 * runner.connections) as u64;
-    measurement.origin = Some(Books {
+    measurement.origin = Some(OriginCounters {
         requests,
         answered: requests,
         connections_accepted: connections + 1,
         connections_used: connections,
-        ..Books::default()
+        ..OriginCounters::default()
     });
     let load = measurement.load.as_mut().unwrap();
     load.window.bytes_in = requests * 350;

@@ -6,7 +6,7 @@ use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMi
 
 use super::{alert, check};
 
-/// What kind of failure it was, for books that count by kind.
+/// What kind of failure it was, for counters that count by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsErrorKind {

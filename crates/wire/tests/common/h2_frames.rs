@@ -1,7 +1,7 @@
 //! Frames by hand, for tests of what peers must not do.
 #![allow(dead_code, reason = "shared by several tests")]
 
-use weir_wire::h2::{ClientOptions, PREFACE, Prepared, Request, ServerOptions};
+use weir_wire::http2::{ClientOptions, PREFACE, Prepared, Request, ServerOptions};
 
 use super::pipe::{Pipe, Seen, joined};
 
@@ -67,7 +67,7 @@ pub fn client_sees(options: &ClientOptions, requests: &[&str], frames: &[Vec<u8>
             for (tag, method) in requests.iter().enumerate() {
                 let request = Request { method, scheme: "http", authority: "a", path: "/", headers: &[] };
                 let request = Prepared::request(&request).unwrap();
-                pipe.client.request(tag as u32, &request, weir_wire::h2::Body::None, &mut pipe.to_server).unwrap();
+                pipe.client.request(tag as u32, &request, weir_wire::http2::Body::None, &mut pipe.to_server).unwrap();
             }
             pipe.to_server.clear();
             pipe.take();
@@ -145,8 +145,8 @@ pub fn frames(mut bytes: &[u8]) -> Vec<String> {
         out.push(match kind {
             SETTINGS if flags == ACK => "settings ack".to_owned(),
             PING if flags == ACK => format!("ping ack {}", payload.escape_ascii()),
-            RST_STREAM => format!("reset {stream} {}", weir_wire::h2::Code(number(0))),
-            GOAWAY => format!("goaway {} {}", number(0), weir_wire::h2::Code(number(4))),
+            RST_STREAM => format!("reset {stream} {}", weir_wire::http2::Code(number(0))),
+            GOAWAY => format!("goaway {} {}", number(0), weir_wire::http2::Code(number(4))),
             WINDOW_UPDATE => format!("window {stream} {}", number(0)),
             HEADERS => format!("headers {stream} flags {flags:x}"),
             DATA => format!("data {stream} {length} flags {flags:x}"),

@@ -9,8 +9,8 @@
 
 use std::collections::HashMap;
 
-use weir_wire::h2::probe::Blocks;
-use weir_wire::h2::{
+use weir_wire::http2::probe::Blocks;
+use weir_wire::http2::{
     Body, Client, ClientEvent, ClientOptions, H2Error, Limits, PREFACE, Prepared, Request, Server, ServerEvent,
     ServerOptions,
 };
@@ -223,7 +223,7 @@ fn judge_server_event(
     shown: &mut Shown,
     open: &mut HashMap<u32, Progress>,
     event: &ServerEvent<'_>,
-) -> Option<weir_wire::h2::Stream> {
+) -> Option<weir_wire::http2::Stream> {
     let mut ended = None;
     match event {
         ServerEvent::Request { stream, head } => {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use weir_wire::h2::{
+use weir_wire::http2::{
     Cause, Client, ClientEvent, ClientOptions, Code, H2Error, Headers, Server, ServerEvent, ServerOptions, Stream,
 };
 
@@ -15,7 +15,7 @@ pub enum Seen {
     RequestData(Vec<u8>),
     RequestEnd,
     RequestReset(Cause),
-    Malformed(weir_wire::h2::Fault),
+    Malformed(weir_wire::http2::Fault),
     Sent,
     Interim(u32, u16),
     Head(u32, String),

@@ -10,8 +10,8 @@
 
 use std::fmt;
 
-use weir_wire::h1::encode::{self, BodyFraming, Persistence};
-use weir_wire::h1::{AnswerEvent, Answers, Framing, Limits, RequestEvent, Requests, Version, WireError, headers};
+use weir_wire::http1::encode::{self, BodyFraming, Persistence};
+use weir_wire::http1::{AnswerEvent, Answers, Framing, Limits, RequestEvent, Requests, Version, WireError, headers};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -70,7 +70,7 @@ fn a_changed_record_does_not_open() {
 }
 
 #[test]
-fn records_cannot_be_repeated_or_left_out() {
+fn records_cannot_be_repeated_or_skipped() {
     for version in [Version::Tls12, Version::Tls13] {
         let config = client(|o| o.versions = (version, version));
         let mut pair = Pair::joined(&config, &server(|_| ()));

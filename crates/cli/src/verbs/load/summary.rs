@@ -186,7 +186,7 @@ fn client(result: &LoadResult) -> String {
         0 => String::new(),
         n => {
             // What it spends awake and waiting for due times is not the price of a request.
-            let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.vigil_us);
+            let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.busy_poll_us);
             format!(", {} of CPU a request", time(work as f64 / n as f64))
         }
     };

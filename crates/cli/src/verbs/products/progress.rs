@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_control_characters_are_left_out() {
+    fn colours_and_control_characters_are_skipped() {
         assert_eq!(plain("\u{1b}[32m   Compiling\u{1b}[0m x\u{7}"), "   Compiling x");
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
 use weir_lab::install::{self, Installed};
-use weir_lab::left_out;
+use weir_lab::skipped;
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::LeftOut;
+use weir_model::record::Skipped;
 use weir_model::suite::Suite;
 
 use super::chosen::Chosen;
@@ -20,18 +20,18 @@ use crate::verbs::products::{self, Attempt};
 ///
 /// # Errors
 /// When an entry's product does not exist.
-pub fn keep_what_is_here(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<LeftOut>, Failure> {
-    let mut left_out = Vec::new();
+pub fn keep_what_is_here(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<Skipped>, Failure> {
+    let mut skipped = Vec::new();
     let mut names: Vec<String> = suite.entries.iter().map(|entry| entry.product.clone()).collect();
     names.dedup();
     for name in names {
         let product = catalogue.product(&name, "--products").map_err(Failure::input)?;
         if let Some(why) = why_not_here(product, home) {
             suite.entries.retain(|entry| entry.product != name);
-            left_out.push(absent(name, why));
+            skipped.push(absent(name, why));
         }
     }
-    Ok(left_out)
+    Ok(skipped)
 }
 
 /// Installs what is missing, one product at a time. What cannot be got after all is left out.
@@ -45,19 +45,19 @@ pub fn install(mut chosen: Chosen, home: &Home, yes: bool) -> Result<(Chosen, BT
             return Err(Failure::missing(format!("--origin: {name} cannot be got: {why}")));
         }
         chosen.suite.entries.retain(|entry| entry.product != name);
-        chosen.left_out.retain(|one| one.product != name);
-        chosen.left_out.push(absent(name, format!("could not be got: {why}")));
+        chosen.skipped.retain(|one| one.product != name);
+        chosen.skipped.push(absent(name, format!("could not be got: {why}")));
     }
-    left_out::something_is_left(&chosen.suite, &chosen.left_out).map_err(Failure::input)?;
+    skipped::something_is_left(&chosen.suite, &chosen.skipped).map_err(Failure::input)?;
     Ok((chosen, here))
 }
 
-fn absent(product: String, why: String) -> LeftOut {
-    LeftOut { product, profile: String::new(), workload: None, why }
+fn absent(product: String, why: String) -> Skipped {
+    Skipped { product, profile: String::new(), workload: None, why }
 }
 
 /// Products of the catalogue that have no entry in the suite, because they have none of the profiles asked for.
-pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<LeftOut> {
+pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<Skipped> {
     let has_entry = |product: &Product| suite.entries.iter().any(|entry| entry.product == product.name);
     let missing = catalogue.products().values().filter(|product| !has_entry(product));
     missing.map(|product| absent(product.name.clone(), "has none of the profiles asked for".to_owned())).collect()

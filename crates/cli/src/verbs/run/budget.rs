@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_model::fit::{Budget, TooLong};
 use weir_model::product::Product;
-use weir_model::record::LeftOut;
+use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite};
 use weir_model::units::HumanDuration;
 
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 pub fn fitted(
     wish: &Wish<'_>,
     suite: Suite,
-    left_out: &[LeftOut],
+    skipped: &[Skipped],
     products: &BTreeMap<String, Product>,
 ) -> Result<(Suite, Option<String>), Failure> {
     let time = match (wish.budget, wish.scale) {
@@ -47,7 +47,7 @@ pub fn fitted(
         (None, _) => return Ok((suite, None)),
     };
     let overhead = overheads(products);
-    let budget = Budget { time, overhead: &overhead, left_out, keep_blocks: wish.blocks.is_some() };
+    let budget = Budget { time, overhead: &overhead, skipped, keep_blocks: wish.blocks.is_some() };
     match suite.fitted(&budget) {
         Ok(fitted) => Ok((fitted, None)),
         Err(too_long) if wish.budget.is_some() => Err(refused(time, &too_long, wish.blocks)),

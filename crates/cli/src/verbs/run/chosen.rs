@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use weir_lab::catalogue::Catalogue;
 use weir_lab::home::Home;
-use weir_lab::left_out;
 use weir_lab::run::overhead;
+use weir_lab::skipped;
 use weir_model::condition::Condition;
 use weir_model::filter::FilterKey;
 use weir_model::product::Product;
-use weir_model::record::{Environment, LeftOut};
+use weir_model::record::{Environment, Skipped};
 use weir_model::select::ALL;
 use weir_model::suite::{Entry, Scale, Suite};
 
@@ -53,7 +53,7 @@ pub struct Chosen {
     /// What the scale and the budget changed, in words.
     pub scaled: Vec<String>,
     /// What is left out, and why.
-    pub left_out: Vec<LeftOut>,
+    pub skipped: Vec<Skipped>,
     /// The suite's products, and the one that is its origin.
     pub products: BTreeMap<String, Product>,
     /// Nobody named the products, so that one which cannot be got is left out and no error.
@@ -68,29 +68,29 @@ impl Chosen {
     pub fn of(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Chosen, Failure> {
         let selected = selected(wish, catalogue)?;
         let (mut suite, _) = selected.at_scale(wish.scale);
-        let mut left_out = Vec::new();
+        let mut skipped = Vec::new();
         let all = wish.select.products.iter().flatten().any(|name| name == ALL);
         let lenient = all || (wish.select.products.is_none() && !wish.strict);
         if lenient {
-            left_out = absent(wish, all, &mut suite, catalogue)?;
-            if !left_out.is_empty() && !has_a_product(&suite, catalogue) {
+            skipped = absent(wish, all, &mut suite, catalogue)?;
+            if !skipped.is_empty() && !has_a_product(&suite, catalogue) {
                 return Err(Failure::missing(format!(
                     "there is no product to measure\n  {}",
-                    LeftOut::sentences(&left_out).join("\n  ")
+                    Skipped::sentences(&skipped).join("\n  ")
                 )));
             }
         }
         let products = products_of(&suite, catalogue)?;
-        left_out.extend(left_out::unspoken(&suite, &products));
-        left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
+        skipped.extend(skipped::unspoken(&suite, &products));
+        skipped::something_is_left(&suite, &skipped).map_err(Failure::input)?;
         let (suite, mut notes) = suite.on_cores(wish.cores);
-        left_out::something_is_left(&suite, &left_out).map_err(Failure::input)?;
-        let (suite, too_long) = budget::fitted(wish, suite, &left_out, &products)?;
+        skipped::something_is_left(&suite, &skipped).map_err(Failure::input)?;
+        let (suite, too_long) = budget::fitted(wish, suite, &skipped, &products)?;
         notes.extend(too_long);
         notes.extend(brought(wish, &suite, catalogue));
-        let before = without(&selected, &left_out);
+        let before = without(&selected, &skipped);
         let scaled = suite.changed_from(&before).into_iter().chain(notes).collect();
-        Ok(Chosen { suite, scaled, left_out, products, lenient })
+        Ok(Chosen { suite, scaled, skipped, products, lenient })
     }
 
     /// A run that goes on, as it was recorded.
@@ -99,13 +99,13 @@ impl Chosen {
     /// What is wrong with the folder.
     pub fn recorded(folder: &Path, catalogue: &Catalogue) -> Result<Chosen, Failure> {
         let suite = recorded_suite(folder, catalogue)?;
-        let (products, left_out) = (products_of(&suite, catalogue)?, recorded_left_out(folder));
-        Ok(Chosen { suite, scaled: Vec::new(), left_out, products, lenient: false })
+        let (products, skipped) = (products_of(&suite, catalogue)?, recorded_skipped(folder));
+        Ok(Chosen { suite, scaled: Vec::new(), skipped, products, lenient: false })
     }
 
     /// How long it takes.
     pub fn takes(&self) -> Duration {
-        self.suite.takes(&self.left_out, &overheads(&self.products))
+        self.suite.takes(&self.skipped, &overheads(&self.products))
     }
 }
 
@@ -140,17 +140,17 @@ fn selected(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Suite, Failure> {
 }
 
 /// What is not here and cannot be got, taken out of the suite.
-fn absent(wish: &Wish<'_>, all: bool, suite: &mut Suite, catalogue: &Catalogue) -> Result<Vec<LeftOut>, Failure> {
+fn absent(wish: &Wish<'_>, all: bool, suite: &mut Suite, catalogue: &Catalogue) -> Result<Vec<Skipped>, Failure> {
     let home = Home::from_env().map_err(Failure::missing)?;
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     // What a filter takes away is no product that is missing.
     let by_filter = |key| matches!(key, FilterKey::Product | FilterKey::Profile);
     let filters = wish.select.filters().map_err(Failure::input)?;
     if all && !filters.iter().any(|filter| by_filter(filter.key)) {
-        left_out = all::without_profile(suite, catalogue);
+        skipped = all::without_profile(suite, catalogue);
     }
-    left_out.extend(all::keep_what_is_here(suite, catalogue, &home)?);
-    Ok(left_out)
+    skipped.extend(all::keep_what_is_here(suite, catalogue, &home)?);
+    Ok(skipped)
 }
 
 /// What stays that nobody named, and why.
@@ -170,9 +170,9 @@ fn has_a_product(suite: &Suite, catalogue: &Catalogue) -> bool {
 }
 
 /// The suite without products that are left out altogether: the scale did not take them, and is not said to have.
-fn without(suite: &Suite, left_out: &[LeftOut]) -> Suite {
+fn without(suite: &Suite, skipped: &[Skipped]) -> Suite {
     let mut suite = suite.clone();
-    let gone = |product: &str| left_out.iter().any(|one| one.product == product && one.profile.is_empty());
+    let gone = |product: &str| skipped.iter().any(|one| one.product == product && one.profile.is_empty());
     suite.entries.retain(|entry| !gone(&entry.product));
     suite
 }
@@ -211,7 +211,7 @@ fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure
 }
 
 /// What the run was begun without. A folder that does not say is refused when the run goes on, with its own message.
-fn recorded_left_out(folder: &Path) -> Vec<LeftOut> {
+fn recorded_skipped(folder: &Path) -> Vec<Skipped> {
     let bytes = std::fs::read(folder.join("environment.json")).unwrap_or_default();
-    serde_json::from_slice::<Environment>(&bytes).map(|environment| environment.left_out).unwrap_or_default()
+    serde_json::from_slice::<Environment>(&bytes).map(|environment| environment.skipped).unwrap_or_default()
 }

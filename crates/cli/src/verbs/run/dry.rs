@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use weir_lab::plan::{Planned, plan};
-use weir_model::record::{CaseId, LeftOut};
+use weir_model::record::{CaseId, Skipped};
 use weir_model::suite::{Entry, Load};
 
 use super::chosen::{Chosen, overheads};
@@ -19,7 +19,7 @@ struct Dry<'a> {
     title: &'a str,
     seed: u64,
     seconds: f64,
-    left_out: &'a [LeftOut],
+    skipped: &'a [Skipped],
     trials: Vec<Trial>,
 }
 
@@ -35,20 +35,20 @@ struct Trial {
 /// # Errors
 /// When standard output cannot be written.
 pub fn show(chosen: &Chosen, resume: Option<&Path>, json: bool) -> Done {
-    let Chosen { suite, scaled, left_out, .. } = chosen;
+    let Chosen { suite, scaled, skipped, .. } = chosen;
     let drawn = suite.seed.is_none();
     let seed = suite.seed.unwrap_or_else(draw);
     let finished = |planned: &Planned| {
         resume.is_some_and(|run| run.join("trials").join(planned.folder()).join("measurement.json").is_file())
     };
-    let planned = plan(suite, seed, left_out);
+    let planned = plan(suite, seed, skipped);
     let trials: Vec<Trial> = planned
         .into_iter()
         .filter(|p| !finished(p))
         .map(|planned| Trial { seconds: length(chosen, &planned.case).as_secs_f64(), planned })
         .collect();
     let seconds = trials.iter().map(|t| t.seconds).sum();
-    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, left_out, trials };
+    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials };
     if json {
         super::super::print_json(&dry)?;
     } else {
@@ -62,7 +62,7 @@ fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
     for line in scaled {
         say!("  {line}");
     }
-    for line in LeftOut::sentences(dry.left_out) {
+    for line in Skipped::sentences(dry.skipped) {
         say!("  {line}");
     }
     let total = minutes(Duration::try_from_secs_f64(dry.seconds).unwrap_or(Duration::MAX));

@@ -45,7 +45,7 @@ fn listed(catalogue: &Catalogue, name: &str) -> Result<Listed, Failure> {
     let suite = catalogue.suite(name).map_err(Failure::input)?;
     let (scaled, _) = suite.at_scale(Scale::Fit);
     let overhead = overheads(catalogue.products());
-    let budget = Budget { time: budget::USUAL, overhead: &overhead, left_out: &[], keep_blocks: false };
+    let budget = Budget { time: budget::USUAL, overhead: &overhead, skipped: &[], keep_blocks: false };
     let fitted = scaled.fitted(&budget).unwrap_or_else(|too_long| too_long.smallest);
     Ok(Listed {
         name: name.to_owned(),

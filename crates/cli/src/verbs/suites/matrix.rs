@@ -1,7 +1,7 @@
 //! Which workloads run under which loads, with how many products.
 
 use serde::Serialize;
-use weir_model::record::LeftOut;
+use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite};
 
 use crate::words::columns;
@@ -15,11 +15,11 @@ pub struct Cell {
 }
 
 /// Every cell, empty ones too.
-pub fn cells(suite: &Suite, left_out: &[LeftOut]) -> Vec<Cell> {
+pub fn cells(suite: &Suite, skipped: &[Skipped]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for workload in &suite.workloads {
         for load in &suite.loads {
-            let cases = suite.cases(load, left_out);
+            let cases = suite.cases(load, skipped);
             let mine = cases.into_iter().filter(|(one, _)| one.name == workload.name);
             cells.push(Cell {
                 workload: workload.name.clone(),
@@ -32,8 +32,8 @@ pub fn cells(suite: &Suite, left_out: &[LeftOut]) -> Vec<Cell> {
 }
 
 /// A line a workload and a column a load, which has a number: names of loads are too long to stand side by side.
-pub fn lines(suite: &Suite, left_out: &[LeftOut]) -> Vec<String> {
-    let cells = cells(suite, left_out);
+pub fn lines(suite: &Suite, skipped: &[Skipped]) -> Vec<String> {
+    let cells = cells(suite, skipped);
     let numbers = (1..=suite.loads.len()).map(|number| format!("{number:>2}"));
     let head: Vec<String> = std::iter::once(String::new()).chain(numbers).collect();
     let row = |row: &[Cell]| -> Vec<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_lab::catalogue::Catalogue;
 use weir_lab::placement::{Placement, allowed_cpus};
-use weir_model::record::LeftOut;
+use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite, Tls};
 
 use super::load_words::describe;
@@ -30,7 +30,7 @@ struct Shown<'a> {
     seconds: u64,
     matrix: Vec<Cell>,
     scales: Vec<Scaled>,
-    left_out: &'a [LeftOut],
+    skipped: &'a [Skipped],
     toml: String,
 }
 
@@ -64,17 +64,17 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
     };
     let suite = part(catalogue, name, select)?;
     let mut scales = Vec::new();
-    let mut left_out: Vec<LeftOut> = Vec::new();
+    let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
         let chosen = Chosen::of(&wish(scale), catalogue)?;
-        for one in &chosen.left_out {
-            if !left_out.contains(one) {
-                left_out.push(one.clone());
+        for one in &chosen.skipped {
+            if !skipped.contains(one) {
+                skipped.push(one.clone());
             }
         }
         scales.push(Scaled {
             scale: scale.as_str(),
-            trials: chosen.suite.trials(&chosen.left_out),
+            trials: chosen.suite.trials(&chosen.skipped),
             seconds: chosen.takes().as_secs_f64().round() as u64,
             scaled: chosen.scaled,
         });
@@ -88,13 +88,13 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
             blocks: suite.blocks,
             trials: fit.map_or(0, |fit| fit.trials),
             seconds: fit.map_or(0, |fit| fit.seconds),
-            matrix: matrix::cells(&suite, &left_out),
-            left_out: &left_out,
+            matrix: matrix::cells(&suite, &skipped),
+            skipped: &skipped,
             toml: suite.to_toml(),
             scales,
         })?;
     } else {
-        tell(&suite, &scales, &left_out)?;
+        tell(&suite, &scales, &skipped)?;
     }
     Ok(Exit::Ok)
 }
@@ -107,7 +107,7 @@ fn part(catalogue: &Catalogue, name: &str, select: &Select) -> Result<Suite, Fai
         .map_err(Failure::input)
 }
 
-fn tell(suite: &Suite, scales: &[Scaled], left_out: &[LeftOut]) -> Result<(), Failure> {
+fn tell(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
     say!("{}", wrapped(&format!("{}: {}", suite.name, suite.title), WIDTH, 0));
     say!("{}\n", wrapped(&suite.question, WIDTH, 0));
     say!("products");
@@ -133,7 +133,7 @@ fn tell(suite: &Suite, scales: &[Scaled], left_out: &[LeftOut]) -> Result<(), Fa
         aligned(&format!("{:>2} {:<name_width$}", number + 1, load.name), name_width + 3, &describe(load))?;
     }
     say!("products that each workload runs with, by load");
-    for line in matrix::lines(suite, left_out) {
+    for line in matrix::lines(suite, skipped) {
         say!("  {line}");
     }
     for scale in scales {
@@ -143,9 +143,9 @@ fn tell(suite: &Suite, scales: &[Scaled], left_out: &[LeftOut]) -> Result<(), Fa
             say!("{}", hanging("    ", line, WIDTH));
         }
     }
-    if !left_out.is_empty() {
+    if !skipped.is_empty() {
         say!("left out here");
-        for sentence in LeftOut::sentences(left_out) {
+        for sentence in Skipped::sentences(skipped) {
             say!("{}", hanging("  ", sentence.trim_start_matches("left out: "), WIDTH));
         }
     }

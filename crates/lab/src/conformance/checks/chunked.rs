@@ -1,8 +1,8 @@
 //! Chunked bodies, both ways: do they come through, and are they still chunked on the other side?
 
 use weir_model::suite::Protocol;
-use weir_wire::h1::Framing;
-use weir_wire::h1::encode::{LAST_CHUNK, chunk};
+use weir_wire::http1::Framing;
+use weir_wire::http1::encode::{LAST_CHUNK, chunk};
 
 use super::post::pattern;
 use super::reference;

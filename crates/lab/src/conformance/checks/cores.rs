@@ -18,7 +18,7 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// One worker uses one core, and what the kernel books a little late.
+/// One worker uses one core, and what the kernel counters a little late.
 const ONE: f64 = 1.1;
 
 fn run(rig: &mut dyn Rig) -> Cell {

@@ -26,16 +26,16 @@ fn run(rig: &mut dyn Rig) -> Cell {
             Ok(right) => right,
             Err(cell) => return cell,
         };
-        let before = match rig.books() {
-            Ok(books) => books,
+        let before = match rig.counters() {
+            Ok(counters) => counters,
             Err(why) => return Cell::unknown(why),
         };
         let heard = match rig.product().get(&target) {
             Err(trouble) => return Cell::trouble(&trouble).with(format!("at {status}")),
             Ok(heard) => heard,
         };
-        let asked = match rig.books() {
-            Ok(books) => books.since(&before).requests,
+        let asked = match rig.counters() {
+            Ok(counters) => counters.since(&before).requests,
             Err(why) => return Cell::unknown(why),
         };
         if heard.status != status {

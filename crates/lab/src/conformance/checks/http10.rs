@@ -1,7 +1,7 @@
 //! A client that speaks HTTP/1.0: with and without `Host`, with keep-alive, and of an answer that the origin sends in chunks.
 
 use weir_model::suite::Protocol;
-use weir_wire::h1::Framing;
+use weir_wire::http1::Framing;
 
 use super::reference;
 use crate::conformance::cell::Cell;

@@ -25,8 +25,8 @@ const CONNECTIONS: u64 = 10;
 const EACH: u64 = 100;
 
 fn run(rig: &mut dyn Rig) -> Cell {
-    let before = match rig.books() {
-        Ok(books) => books,
+    let before = match rig.counters() {
+        Ok(counters) => counters,
         Err(why) => return Cell::unknown(why),
     };
     let door = rig.product();
@@ -35,8 +35,8 @@ fn run(rig: &mut dyn Rig) -> Cell {
         let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(door, nth))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let after = match rig.books() {
-        Ok(books) => books.since(&before),
+    let after = match rig.counters() {
+        Ok(counters) => counters.since(&before),
         Err(why) => return Cell::unknown(why),
     };
     let right: u64 = clients.iter().map(|client| client.right).sum();

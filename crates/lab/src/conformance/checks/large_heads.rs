@@ -116,7 +116,7 @@ mod tests {
             for line in [1024, usize::MAX] {
                 let head = request(&door, kib * 1024, line);
                 assert_eq!(head.len(), kib * 1024);
-                let headers = weir_wire::h1::headers(&head).count();
+                let headers = weir_wire::http1::headers(&head).count();
                 assert!(if line == 1024 { headers > kib && headers < 100 } else { headers == 2 }, "{kib} {headers}");
                 assert!(head.split(|b| *b == b'\n').all(|one| one.len() < line), "{kib}");
             }

@@ -27,8 +27,8 @@ fn run(rig: &mut dyn Rig) -> Cell {
 
 fn after(rig: &mut dyn Rig, target: &str, delay: Duration, patience: Duration) -> Cell {
     let door = rig.product();
-    let before = match rig.books() {
-        Ok(books) => books,
+    let before = match rig.counters() {
+        Ok(counters) => counters,
         Err(why) => return Cell::unknown(why),
     };
     let heard = match door.ask(&door.request("GET", target, &[]), false, patience) {
@@ -42,7 +42,7 @@ fn after(rig: &mut dyn Rig, target: &str, delay: Duration, patience: Duration) -
     if heard.took < delay {
         return Cell::odd("yes, too soon").with(format!("the answer came after {}", about(heard.took)));
     }
-    match rig.books().map(|books| books.since(&before).requests) {
+    match rig.counters().map(|counters| counters.since(&before).requests) {
         Ok(0 | 1) | Err(_) => Cell::yes(),
         Ok(n) => Cell::odd("yes, retries").with(format!("the origin was asked {n} times")),
     }

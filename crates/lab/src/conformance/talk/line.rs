@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_wire::h1::{AnswerEvent, AnswerHead, Answers, Framing, Limits, Version, WireError, headers};
+use weir_wire::http1::{AnswerEvent, AnswerHead, Answers, Framing, Limits, Version, WireError, headers};
 use weir_wire::tls::Agreed;
 
 use super::{Heard, Pipe, Trouble};

@@ -13,7 +13,7 @@ mod two;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_wire::h1::{Framing, Version};
+use weir_wire::http1::{Framing, Version};
 use weir_wire::tls::{ClientConfig, ServerName};
 
 use crate::http::TLS_NAME;

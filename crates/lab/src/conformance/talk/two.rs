@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use weir_wire::h1::{Framing, Version};
-use weir_wire::h2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
+use weir_wire::http1::{Framing, Version};
+use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
 use weir_wire::tls::Agreed;
 
 use super::{Door, Heard, PATIENCE, Pipe, Trouble};

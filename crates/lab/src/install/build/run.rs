@@ -1,4 +1,4 @@
-//! A build's command below weir's keeper: however weir ends, no compiler goes on (see [`crate::keeper`]).
+//! A build's command below weir's supervisor: however weir ends, no compiler goes on (see [`crate::supervisor`]).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::super::{InstallError, Progress, Watch, Workshop, child, lookup};
 use super::Job;
-use crate::keeper::{Ended, Kept, Order};
+use crate::supervisor::{Ended, Kept, Order};
 use crate::tail::last_lines;
 
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
@@ -89,7 +89,7 @@ fn room(path: &Path) -> Option<u64> {
     fs.f_bavail.checked_mul(fs.f_frsize)
 }
 
-/// The program by its path: weir looks in more folders than the keeper's `exec` does.
+/// The program by its path: weir looks in more folders than the supervisor's `exec` does.
 fn argv(job: &Job) -> Vec<String> {
     let mut argv = job.command.clone();
     let path = argv.first().and_then(|program| lookup::on_path(program));

@@ -1,4 +1,4 @@
-//! How often a product opened a connection to the origin, from the origin's books: what opens one for each request pays for
+//! How often a product opened a connection to the origin, from the origin's counters: what opens one for each request pays for
 //! it in CPU, in the origin's too, and runs out of ports.
 
 use super::super::facts::{OwnFacts, Pair, Side};
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn without_books_nothing_is_said() {
+    fn without_counters_nothing_is_said() {
         let mut pair = sample::silent();
         assert_eq!(origin(&pair), SILENT);
         pair.behind.ours.connections_per_request = None;

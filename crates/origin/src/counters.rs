@@ -1,6 +1,6 @@
 //! The accounts of what reached the origin, kept while it runs.
 //!
-//! Each worker writes its own [`Counters`]; any thread may add all of them up into a [`Books`]. A counter has one
+//! Each worker writes its own [`WorkerCounters`]; any thread may add all of them up into a [`OriginCounters`]. A counter has one
 //! writer, so adding is a load and a store and not a locked instruction, and each worker's counters have cache
 //! lines of their own. The two numbers that are about all workers at once (connections open, and the most that
 //! were) are shared and locked: they change once a connection, not once a request.
@@ -30,18 +30,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use weir_model::books::{BOOKS_SCHEMA, Books, TlsBooks};
-use weir_wire::h1::{ConnectionHeader, Version};
+use weir_model::counters::{COUNTERS_SCHEMA, OriginCounters, TlsCounters};
+use weir_wire::http1::{ConnectionHeader, Version};
 
 use crate::fault::{self, FaultKind};
 
-/// Names of [`Counters::versions`], in their order.
+/// Names of [`WorkerCounters::versions`], in their order.
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
-/// Names of [`Counters::protocols`], in the order of [`Protocol`].
+/// Names of [`WorkerCounters::protocols`], in the order of [`Protocol`].
 const PROTOCOLS: [&str; 2] = ["http/1.1", "h2"];
 /// Powers of two that are told apart: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
-/// Names of [`Counters::connection_headers`], in their order.
+/// Names of [`WorkerCounters::connection_headers`], in their order.
 const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"];
 
 /// A number with one writer and any number of readers.
@@ -68,12 +68,12 @@ impl Counter {
     }
 }
 
-/// One worker's counters; the names are those of [`Books`]. Aligned so that no two workers' share a line, nor a
+/// One worker's counters; the names are those of [`OriginCounters`]. Aligned so that no two workers' share a line, nor a
 /// pair of lines that is fetched together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-#[allow(missing_docs)] // see Books
-pub(crate) struct Counters {
+#[allow(missing_docs)] // see OriginCounters
+pub(crate) struct WorkerCounters {
     pub(crate) requests: Counter,
     pub(crate) answered: Counter,
     pub(crate) bytes_in: Counter,
@@ -113,7 +113,7 @@ impl Default for Powers {
     }
 }
 
-impl Counters {
+impl WorkerCounters {
     /// Counts a request that is not the lab's own: the so-many-th of its connection, from 1.
     #[inline]
     pub(crate) fn request(&self, number: u64, protocol: Protocol) {
@@ -165,21 +165,21 @@ impl Counters {
 
 /// All workers' counters.
 #[derive(Debug)]
-pub(crate) struct Ledger {
-    workers: Box<[Counters]>,
+pub(crate) struct AllCounters {
+    workers: Box<[WorkerCounters]>,
     open: AtomicU64,
     max_open: AtomicU64,
-    /// Of those open, the ones over which these books were read.
+    /// Of those open, the ones over which these counters were read.
     readers: AtomicU64,
     /// Locked once a handshake.
-    tls: Mutex<TlsBooks>,
+    tls: Mutex<TlsCounters>,
 }
 
-impl Ledger {
-    /// Empty books for so many workers.
-    pub(crate) fn new(workers: usize) -> Ledger {
-        Ledger {
-            workers: (0..workers).map(|_| Counters::default()).collect(),
+impl AllCounters {
+    /// Empty counters for so many workers.
+    pub(crate) fn new(workers: usize) -> AllCounters {
+        AllCounters {
+            workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
             open: AtomicU64::new(0),
             max_open: AtomicU64::new(0),
             readers: AtomicU64::new(0),
@@ -188,7 +188,7 @@ impl Ledger {
     }
 
     /// The counters of one worker, which alone may write them.
-    pub(crate) fn worker(&self, index: usize) -> &Counters {
+    pub(crate) fn worker(&self, index: usize) -> &WorkerCounters {
         &self.workers[index]
     }
 
@@ -199,12 +199,12 @@ impl Ledger {
         self.max_open.fetch_max(open, Ordering::Relaxed);
     }
 
-    /// For the first time the books are read over a connection.
+    /// For the first time the counters are read over a connection.
     pub(crate) fn has_reader(&self) {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker has one connection less; whether the books were read over it.
+    /// A worker has one connection less; whether the counters were read over it.
     pub(crate) fn closed(&self, reader: bool) {
         if reader {
             self.readers.fetch_sub(1, Ordering::Relaxed);
@@ -213,7 +213,7 @@ impl Ledger {
     }
 
     /// Changes the accounts of TLS.
-    pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsBooks)) {
+    pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsCounters)) {
         change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -222,21 +222,22 @@ impl Ledger {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The same without those over which the books were read.
+    /// The same without those over which the counters were read.
     pub(crate) fn open_to_others(&self) -> u64 {
         let readers = self.readers.load(Ordering::Relaxed);
         self.open().saturating_sub(readers)
     }
 
     /// Adds everything up.
-    pub(crate) fn books(&self) -> Books {
-        let sum = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();
-        let max = |field: fn(&Counters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).max();
+    pub(crate) fn counters(&self) -> OriginCounters {
+        let sum =
+            |field: fn(&WorkerCounters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();
+        let max = |field: fn(&WorkerCounters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).max();
         // Later things first, so that no effect is seen without its cause.
         let answered = sum(|w| &w.answered);
         let connections_used = sum(|w| &w.connections_used);
-        Books {
-            schema: BOOKS_SCHEMA,
+        OriginCounters {
+            schema: COUNTERS_SCHEMA,
             answered,
             connections_used,
             connections_reset: sum(|w| &w.connections_reset),
@@ -267,7 +268,7 @@ impl Ledger {
     }
 
     /// Sums by name, without those that are 0.
-    fn by_name(&self, names: &[&str], field: fn(&Counters) -> &[Counter]) -> BTreeMap<String, u64> {
+    fn by_name(&self, names: &[&str], field: fn(&WorkerCounters) -> &[Counter]) -> BTreeMap<String, u64> {
         let sum = |k: usize| self.workers.iter().map(|worker| field(worker)[k].get()).sum::<u64>();
         let counted = names.iter().enumerate().map(|(k, name)| ((*name).to_owned(), sum(k)));
         counted.filter(|(_, n)| *n > 0).collect()
@@ -280,66 +281,69 @@ mod tests {
 
     #[test]
     fn workers_add_up() {
-        let ledger = Ledger::new(2);
+        let all_counters = AllCounters::new(2);
         for (worker, number, version, header) in [
             (0, 1, Version::Http11, ConnectionHeader::None),
             (0, 2, Version::Http11, ConnectionHeader::Close),
             (1, 1, Version::Http10, ConnectionHeader::None),
         ] {
-            ledger.worker(worker).request(number, Protocol::One);
-            ledger.worker(worker).request_one(version, header);
+            all_counters.worker(worker).request(number, Protocol::One);
+            all_counters.worker(worker).request_one(version, header);
         }
-        ledger.worker(0).max_in_flight.raise(3);
-        ledger.worker(1).max_in_flight.raise(2);
-        ledger.worker(1).bytes_in.add(5);
-        let books = ledger.books();
-        assert_eq!((books.schema, books.requests, books.bytes_in), (BOOKS_SCHEMA, 3, 5));
-        assert_eq!(books.max_in_flight_per_connection, 3);
-        assert_eq!(books.connections_reaching, BTreeMap::from([(1, 2), (2, 1)]));
-        assert_eq!((books.connections_used, books.connections_by_protocol["http/1.1"]), (2, 2));
-        assert_eq!((books.max_requests_per_connection, books.least_requests_per_connection()), (2, 1));
-        assert_eq!(books.versions, BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)]));
-        assert_eq!(books.connection_headers, BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)]));
+        all_counters.worker(0).max_in_flight.raise(3);
+        all_counters.worker(1).max_in_flight.raise(2);
+        all_counters.worker(1).bytes_in.add(5);
+        let counters = all_counters.counters();
+        assert_eq!((counters.schema, counters.requests, counters.bytes_in), (COUNTERS_SCHEMA, 3, 5));
+        assert_eq!(counters.max_in_flight_per_connection, 3);
+        assert_eq!(counters.connections_reaching, BTreeMap::from([(1, 2), (2, 1)]));
+        assert_eq!((counters.connections_used, counters.connections_by_protocol["http/1.1"]), (2, 2));
+        assert_eq!((counters.max_requests_per_connection, counters.least_requests_per_connection()), (2, 1));
+        assert_eq!(counters.versions, BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)]));
+        assert_eq!(counters.connection_headers, BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)]));
     }
 
     #[test]
     fn the_most_open_is_over_all_workers() {
-        let ledger = Ledger::new(2);
-        ledger.opened(0);
-        ledger.opened(1);
-        ledger.closed(false);
-        ledger.opened(1);
-        let books = ledger.books();
-        assert_eq!((books.connections_accepted, books.connections_open, books.max_connections_open), (3, 2, 2));
+        let all_counters = AllCounters::new(2);
+        all_counters.opened(0);
+        all_counters.opened(1);
+        all_counters.closed(false);
+        all_counters.opened(1);
+        let counters = all_counters.counters();
+        assert_eq!(
+            (counters.connections_accepted, counters.connections_open, counters.max_connections_open),
+            (3, 2, 2)
+        );
     }
 
     #[test]
     fn connections_of_readers_are_told_apart() {
-        let ledger = Ledger::new(1);
-        (0..3).for_each(|_| ledger.opened(0));
-        ledger.has_reader();
-        assert_eq!((ledger.open(), ledger.open_to_others()), (3, 2));
-        ledger.closed(false);
-        assert_eq!((ledger.open(), ledger.open_to_others()), (2, 1));
-        ledger.closed(true);
-        assert_eq!((ledger.open(), ledger.open_to_others()), (1, 1));
+        let all_counters = AllCounters::new(1);
+        (0..3).for_each(|_| all_counters.opened(0));
+        all_counters.has_reader();
+        assert_eq!((all_counters.open(), all_counters.open_to_others()), (3, 2));
+        all_counters.closed(false);
+        assert_eq!((all_counters.open(), all_counters.open_to_others()), (2, 1));
+        all_counters.closed(true);
+        assert_eq!((all_counters.open(), all_counters.open_to_others()), (1, 1));
     }
 
     #[test]
     fn no_snapshot_has_more_answers_than_requests() {
-        let ledger = Ledger::new(1);
+        let all_counters = AllCounters::new(1);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for _ in 0..200_000 {
-                    ledger.worker(0).requests.add(1);
-                    ledger.worker(0).answered.add(1);
+                    all_counters.worker(0).requests.add(1);
+                    all_counters.worker(0).answered.add(1);
                 }
             });
             while !writer.is_finished() {
-                let books = ledger.books();
-                assert!(books.answered <= books.requests, "{books:?}");
+                let counters = all_counters.counters();
+                assert!(counters.answered <= counters.requests, "{counters:?}");
             }
         });
-        assert_eq!((ledger.books().answered, ledger.books().requests), (200_000, 200_000));
+        assert_eq!((all_counters.counters().answered, all_counters.counters().requests), (200_000, 200_000));
     }
 }

@@ -1,9 +1,9 @@
-//! A product's process, under a keeper that cannot leave anything behind.
+//! A product's process, under a supervisor that cannot leave anything behind.
 //!
 //! Products fork: killing a master leaves its workers. So each product runs below a small process of weir's own, the
-//! keeper (`weir keep`, hidden), which is the *subreaper* of everything the product starts: orphans become its
-//! children. The keeper holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the keeper
-//! kills every descendant and goes. Should the keeper itself be killed, the kernel kills the product
+//! supervisor (`weir supervise`, hidden), which is the *subreaper* of everything the product starts: orphans become its
+//! children. The supervisor holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the supervisor
+//! kills every descendant and goes. Should the supervisor itself be killed, the kernel kills the product
 //! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. `inside` says what is left when
 //! both are killed at once.
 //!
@@ -29,16 +29,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::tail::last_lines;
 
-pub use inside::keep;
+pub use inside::supervise;
 pub use tree::descendants;
 
-/// How long a keeper may take to say that it has started the program, on a machine that is very busy.
+/// How long a supervisor may take to say that it has started the program, on a machine that is very busy.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a keeper may take to kill everything and go.
+/// How long a supervisor may take to kill everything and go.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What the keeper is to start. Travels as one line of JSON on its standard input.
+/// What the supervisor is to start. Travels as one line of JSON on its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     /// Argument vector; the first is the program.
@@ -78,7 +78,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// What the keeper says, one line of JSON each.
+/// What the supervisor says, one line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Word {
@@ -87,10 +87,10 @@ enum Word {
     Ended(Ended),
 }
 
-/// A process under a keeper. Dropping it kills the process and all its descendants.
+/// A process under a supervisor. Dropping it kills the process and all its descendants.
 #[derive(Debug)]
 pub struct Kept {
-    keeper: Child,
+    supervisor: Child,
     control: Option<ChildStdin>,
     words: Receiver<Word>,
     pid: u32,
@@ -100,9 +100,9 @@ pub struct Kept {
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The keeper itself.
-    #[error("weir's own keeper process did not start: {0}")]
-    Keeper(std::io::Error),
+    /// The supervisor itself.
+    #[error("weir's own supervisor process did not start: {0}")]
+    Supervisor(std::io::Error),
     /// The program.
     #[error("{program} did not start: {why}")]
     Program {
@@ -116,33 +116,33 @@ pub enum StartError {
 impl Kept {
     /// Starts a process.
     ///
-    /// `weir` is this program's own binary, which also is the keeper's.
+    /// `weir` is this program's own binary, which also is the supervisor's.
     ///
     /// # Errors
     /// When it cannot be executed; a process that starts and then ends at once is not an error here, see
     /// [`Kept::ended`].
     pub fn start(weir: &Path, order: &Order) -> Result<Kept, StartError> {
-        adopt::become_subreaper().map_err(StartError::Keeper)?;
-        let line = serde_json::to_string(order).map_err(|e| StartError::Keeper(e.into()))?;
-        let mut keeper = Command::new(weir)
-            .arg("keep")
+        adopt::become_subreaper().map_err(StartError::Supervisor)?;
+        let line = serde_json::to_string(order).map_err(|e| StartError::Supervisor(e.into()))?;
+        let mut supervisor = Command::new(weir)
+            .arg("supervise")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(append_to(&order.output).map_err(StartError::Keeper)?)
+            .stderr(append_to(&order.output).map_err(StartError::Supervisor)?)
             .process_group(0)
             .spawn()
-            .map_err(StartError::Keeper)?;
-        let control = keeper.stdin.take();
-        let words = listen(keeper.stdout.take());
-        // From here on drop ends the keeper, whatever goes wrong.
-        let mut kept = Kept { keeper, control, words, pid: 0, ended: None };
+            .map_err(StartError::Supervisor)?;
+        let control = supervisor.stdin.take();
+        let words = listen(supervisor.stdout.take());
+        // From here on drop ends the supervisor, whatever goes wrong.
+        let mut kept = Kept { supervisor, control, words, pid: 0, ended: None };
         if let Some(control) = kept.control.as_mut() {
-            writeln!(control, "{line}").map_err(StartError::Keeper)?;
+            writeln!(control, "{line}").map_err(StartError::Supervisor)?;
         }
         let silent = |what: String| {
             let last = last_lines(&order.output, 5);
             let words = if last.is_empty() { String::new() } else { format!("; its last words:\n{last}") };
-            StartError::Keeper(std::io::Error::other(format!("{what}{words}")))
+            StartError::Supervisor(std::io::Error::other(format!("{what}{words}")))
         };
         match kept.words.recv_timeout(STARTS_WITHIN) {
             Ok(Word::Started(pid)) => {
@@ -165,9 +165,9 @@ impl Kept {
         self.pid
     }
 
-    /// Pid of the keeper: root of the process tree, not part of the product.
-    pub fn keeper_pid(&self) -> u32 {
-        self.keeper.id()
+    /// Pid of the supervisor: root of the process tree, not part of the product.
+    pub fn supervisor_pid(&self) -> u32 {
+        self.supervisor.id()
     }
 
     /// How it ended, if it has; does not wait.
@@ -180,11 +180,11 @@ impl Kept {
         if self.ended.is_none() {
             match self.words.recv_timeout(within) {
                 Ok(Word::Ended(ended)) => self.ended = Some(ended),
-                // The keeper is gone without a word: somebody killed it, and the kernel then killed the product.
+                // The supervisor is gone without a word: somebody killed it, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its pipe closes a moment before it is gone, and only then are its children ours.
-                    let _ = self.keeper.kill();
-                    let _ = self.keeper.wait();
+                    let _ = self.supervisor.kill();
+                    let _ = self.supervisor.wait();
                     adopt::end_orphans(self.pid);
                     self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
                 }
@@ -194,10 +194,10 @@ impl Kept {
         self.ended
     }
 
-    /// Sends it a signal. By way of the keeper, which alone knows that the pid still means this process.
+    /// Sends it a signal. By way of the supervisor, which alone knows that the pid still means this process.
     ///
     /// # Errors
-    /// When the keeper is gone, and the process with it.
+    /// When the supervisor is gone, and the process with it.
     pub fn signal(&mut self, signal: rustix::process::Signal) -> std::io::Result<()> {
         match self.control.as_mut() {
             Some(control) => writeln!(control, "signal {}", signal.as_raw()),
@@ -209,7 +209,7 @@ impl Kept {
     pub fn stop(mut self, grace: Duration) -> Ended {
         if self.ended().is_none() {
             if let Some(control) = self.control.as_mut() {
-                // A keeper that is gone cannot be told; wait() below finds out.
+                // A supervisor that is gone cannot be told; wait() below finds out.
                 let _ = writeln!(control, "{}", grace.as_millis());
             }
             self.wait(grace + Duration::from_secs(5));
@@ -220,21 +220,21 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // Closing the pipe tells the keeper to kill what is left; it then ends by itself, within a second or so.
+        // Closing the pipe tells the supervisor to kill what is left; it then ends by itself, within a second or so.
         self.control = None;
         let deadline = Instant::now() + GOES_WITHIN;
-        while matches!(self.keeper.try_wait(), Ok(None)) {
+        while matches!(self.supervisor.try_wait(), Ok(None)) {
             if Instant::now() > deadline {
                 // It waits for a process that cannot be killed (stuck in the kernel), or was stopped itself.
-                let _ = self.keeper.kill();
-                let _ = self.keeper.wait();
+                let _ = self.supervisor.kill();
+                let _ = self.supervisor.wait();
                 adopt::end_orphans(self.pid);
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         if self.pid != 0 {
-            // Nobody may have asked since the keeper was lost: its orphans are found here.
+            // Nobody may have asked since the supervisor was lost: its orphans are found here.
             self.wait(Duration::from_secs(1));
         }
     }

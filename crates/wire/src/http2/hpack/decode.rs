@@ -7,10 +7,10 @@ use super::table::Table;
 
 /// A block that cannot be decoded. The decoder is out of step with its peer and of no more use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::h2) struct Garbled;
+pub(in crate::http2) struct Garbled;
 
 /// Is told each header of a block.
-pub(in crate::h2) trait Reader {
+pub(in crate::http2) trait Reader {
     /// A header. `at`: where its value begins in [`Fields`], if fields are kept.
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
 }
@@ -18,7 +18,7 @@ pub(in crate::h2) trait Reader {
 /// Reads a block. Headers go to `reader` and, as long as that has room, to `fields` if it keeps them.
 ///
 /// True: the block left the table as it was, so that the same bytes will mean the same again until a block changes it.
-pub(in crate::h2) fn decode(
+pub(in crate::http2) fn decode(
     table: &mut Table,
     block: &[u8],
     fields: &mut Fields,

@@ -20,9 +20,9 @@ use crate::cpu::thread_cpu_ns;
 /// How long before a due time a worker stays awake: nanoseconds. As long as most wake-ups take.
 const VIGIL: u64 = 50_000;
 
-/// What vigils cost so far.
+/// What busy-polling cost so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Vigil {
+pub(super) struct BusyPoll {
     /// The look under way found something: it was work.
     disturbed: bool,
     /// CPU time of the thread when the last look that found nothing was over; `None` after work or sleep.
@@ -30,7 +30,7 @@ pub(super) struct Vigil {
     spent: u64,
 }
 
-impl Vigil {
+impl BusyPoll {
     /// Something came.
     pub(super) fn disturb(&mut self) {
         self.disturbed = true;
@@ -58,17 +58,17 @@ impl Worker {
         let asleep_until = due.saturating_sub(VIGIL).min(self.next_look());
         let now = self.clock.now();
         if asleep_until > now {
-            self.vigil.idle_since = None;
+            self.busy_poll.idle_since = None;
             return driver.turn(self, Some(self.clock.instant(asleep_until)));
         }
-        self.vigil.disturbed = false;
+        self.busy_poll.disturbed = false;
         driver.turn(self, Some(self.clock.instant(now)))?;
-        if self.vigil.disturbed || self.clock.now() >= due {
-            self.vigil.idle_since = None;
+        if self.busy_poll.disturbed || self.clock.now() >= due {
+            self.busy_poll.idle_since = None;
             return Ok(());
         }
         std::thread::yield_now();
-        self.vigil.found_nothing();
+        self.busy_poll.found_nothing();
         Ok(())
     }
 }

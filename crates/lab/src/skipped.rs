@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use weir_model::InputError;
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::LeftOut;
+use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Protocol, Suite, Workload};
 
 /// Every entry and workload of the suite that do not go together.
-pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<LeftOut> {
-    let mut left_out = Vec::new();
+pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
+    let mut skipped = Vec::new();
     for workload in &suite.workloads {
         for entry in &suite.entries {
             let Some(product) = products.get(&entry.product) else { continue };
-            left_out.extend(why_not(suite, product, entry, workload).map(|why| LeftOut {
+            skipped.extend(why_not(suite, product, entry, workload).map(|why| Skipped {
                 product: entry.product.clone(),
                 profile: entry.profile.clone(),
                 workload: Some(workload.name.clone()),
@@ -24,7 +24,7 @@ pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Left
             }));
         }
     }
-    left_out
+    skipped
 }
 
 fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload) -> Option<String> {
@@ -45,15 +45,15 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
 ///
 /// # Errors
 /// When every case is left out, with why.
-pub fn something_is_left(suite: &Suite, left_out: &[LeftOut]) -> Result<(), InputError> {
+pub fn something_is_left(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputError> {
     let covered = |entry: &Entry, workload: &Workload| {
-        left_out.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
+        skipped.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
     };
     let cases = suite.workloads.iter().flat_map(|workload| suite.entries.iter().map(move |entry| (entry, workload)));
     if cases.into_iter().any(|(entry, workload)| !covered(entry, workload)) {
         return Ok(());
     }
-    let why = LeftOut::sentences(left_out);
+    let why = Skipped::sentences(skipped);
     Err(InputError {
         source: format!("suite {}", suite.name),
         line: None,
@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_product_or_its_profile_does_not_speak_is_left_out() {
-        let left_out = unspoken(&suite(), &products());
+    fn what_a_product_or_its_profile_does_not_speak_is_skipped() {
+        let skipped = unspoken(&suite(), &products());
         assert_eq!(
-            LeftOut::sentences(&left_out),
+            Skipped::sentences(&skipped),
             ["p1 (tuned) does not speak h2: left out of w1", "p2 (tuned) does not speak h2: left out of w1"]
         );
-        assert_eq!(something_is_left(&suite(), &left_out), Ok(()));
+        assert_eq!(something_is_left(&suite(), &skipped), Ok(()));
     }
 
     #[test]
     fn behind_nobody_an_origin_that_is_a_product_speaks_what_it_speaks() {
         let suite = Suite { origin: Some("nginx".into()), ..suite() };
-        let left_out = unspoken(&suite, &products());
+        let skipped = unspoken(&suite, &products());
         assert_eq!(
-            LeftOut::sentences(&left_out)[0],
+            Skipped::sentences(&skipped)[0],
             "p0 (tuned) cannot speak h2, for the origin is nginx, which speaks http/1.1: left out of w1"
         );
     }

@@ -1,7 +1,7 @@
 //! HTTP/2, client and server half (RFC 9113), with its own header compression (HPACK, RFC 7541).
 //!
 //! [`Client`] makes requests and reads answers, [`Server`] reads requests and gives answers. Both are pulled like
-//! [`crate::h1`]: give [`Client::next`] or [`Server::next`] a slice until it yields `None`, then the next slice. What
+//! [`crate::http1`]: give [`Client::next`] or [`Server::next`] a slice until it yields `None`, then the next slice. What
 //! they have to send they append to an [`Output`]; flow control is theirs, so bodies that the peer has no window for
 //! wait inside and leave when it has.
 //!
@@ -63,7 +63,7 @@ impl Default for Limits {
 pub enum Spoken {
     /// The bytes so far begin both; ask again with more.
     Undecided,
-    /// HTTP/1: for [`crate::h1::Requests`].
+    /// HTTP/1: for [`crate::http1::Requests`].
     One,
     /// HTTP/2 by prior knowledge: for [`Server`].
     Two,

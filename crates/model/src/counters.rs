@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A snapshot of the origin's books, as `GET /_weir/books` answers it. Counters only grow while the origin
+/// A snapshot of the origin's counters, as `GET /_weir/counters` answers it. Counters only grow while the origin
 /// lives; subtract two snapshots for a window. Requests to `/_weir/…` and their connections' bytes are the
 /// lab's own and are counted apart, in `own_requests`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Books {
+pub struct OriginCounters {
     /// Version of this shape.
     pub schema: u32,
     /// Connections accepted.
@@ -59,12 +59,12 @@ pub struct Books {
     pub max_requests_per_connection: u64,
     /// What was agreed with those that spoke TLS.
     #[serde(default)]
-    pub tls: TlsBooks,
+    pub tls: TlsCounters,
 }
 
 /// The origin's accounts of TLS handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TlsBooks {
+pub struct TlsCounters {
     /// Handshakes completed.
     pub handshakes: u64,
     /// Of these, those that resumed an earlier session.
@@ -77,14 +77,14 @@ pub struct TlsBooks {
     pub suites: BTreeMap<String, u64>,
 }
 
-/// Version of [`Books`].
-pub const BOOKS_SCHEMA: u32 = 1;
+/// Version of [`OriginCounters`].
+pub const COUNTERS_SCHEMA: u32 = 1;
 
-impl Books {
+impl OriginCounters {
     /// What happened since an earlier snapshot of the same origin. Counters are subtracted; `connections_open` and
     /// the maxima, which are no counters, stay as they are now.
-    pub fn since(&self, earlier: &Books) -> Books {
-        Books {
+    pub fn since(&self, earlier: &OriginCounters) -> OriginCounters {
+        OriginCounters {
             schema: self.schema,
             connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
             connections_open: self.connections_open,
@@ -106,7 +106,7 @@ impl Books {
             connections_by_protocol: counts(&self.connections_by_protocol, &earlier.connections_by_protocol),
             connections_reaching: counts(&self.connections_reaching, &earlier.connections_reaching),
             max_requests_per_connection: self.max_requests_per_connection,
-            tls: TlsBooks {
+            tls: TlsCounters {
                 handshakes: self.tls.handshakes.saturating_sub(earlier.tls.handshakes),
                 resumed: self.tls.resumed.saturating_sub(earlier.tls.resumed),
                 failed: self.tls.failed.saturating_sub(earlier.tls.failed),
@@ -121,7 +121,7 @@ impl Books {
         if self.connections_used == 0 { 0.0 } else { self.requests as f64 / self.connections_used as f64 }
     }
 
-    /// A power of two that every used connection has reached; 0 where none was used. For whole books only, not for a
+    /// A power of two that every used connection has reached; 0 where none was used. For whole counters only, not for a
     /// difference, in which a connection that was used before counts nowhere.
     pub fn least_requests_per_connection(&self) -> u64 {
         let all = self.connections_reaching.iter().filter(|(_, reached)| **reached == self.connections_used);
@@ -141,22 +141,23 @@ mod tests {
 
     #[test]
     fn spreads_of_requests() {
-        let books = Books {
+        let counters = OriginCounters {
             requests: 12,
             connections_used: 3,
             connections_reaching: BTreeMap::from([(1, 3), (2, 3), (4, 2)]),
-            ..Books::default()
+            ..OriginCounters::default()
         };
-        assert_eq!((books.mean_requests_per_connection(), books.least_requests_per_connection()), (4.0, 2));
-        assert_eq!(Books::default().mean_requests_per_connection(), 0.0);
-        let text = serde_json::to_string(&books).unwrap();
+        assert_eq!((counters.mean_requests_per_connection(), counters.least_requests_per_connection()), (4.0, 2));
+        assert_eq!(OriginCounters::default().mean_requests_per_connection(), 0.0);
+        let text = serde_json::to_string(&counters).unwrap();
         assert!(text.contains(r#""connections_reaching":{"1":3,"2":3,"4":2}"#), "{text}");
-        assert_eq!(serde_json::from_str::<Books>(&text).unwrap(), books);
+        assert_eq!(serde_json::from_str::<OriginCounters>(&text).unwrap(), counters);
     }
 
     #[test]
     fn a_difference_is_by_key() {
-        let at = |n| Books { connections_reaching: BTreeMap::from([(1, n), (2, 5)]), ..Books::default() };
+        let at =
+            |n| OriginCounters { connections_reaching: BTreeMap::from([(1, n), (2, 5)]), ..OriginCounters::default() };
         assert_eq!(at(9).since(&at(4)).connections_reaching, BTreeMap::from([(1, 5)]));
     }
 }

@@ -7,25 +7,25 @@ pub(super) const HEAD: usize = 9;
 
 /// Frame types.
 pub(super) mod kind {
-    pub(in crate::h2) const DATA: u8 = 0;
-    pub(in crate::h2) const HEADERS: u8 = 1;
-    pub(in crate::h2) const PRIORITY: u8 = 2;
-    pub(in crate::h2) const RST_STREAM: u8 = 3;
-    pub(in crate::h2) const SETTINGS: u8 = 4;
-    pub(in crate::h2) const PUSH_PROMISE: u8 = 5;
-    pub(in crate::h2) const PING: u8 = 6;
-    pub(in crate::h2) const GOAWAY: u8 = 7;
-    pub(in crate::h2) const WINDOW_UPDATE: u8 = 8;
-    pub(in crate::h2) const CONTINUATION: u8 = 9;
+    pub(in crate::http2) const DATA: u8 = 0;
+    pub(in crate::http2) const HEADERS: u8 = 1;
+    pub(in crate::http2) const PRIORITY: u8 = 2;
+    pub(in crate::http2) const RST_STREAM: u8 = 3;
+    pub(in crate::http2) const SETTINGS: u8 = 4;
+    pub(in crate::http2) const PUSH_PROMISE: u8 = 5;
+    pub(in crate::http2) const PING: u8 = 6;
+    pub(in crate::http2) const GOAWAY: u8 = 7;
+    pub(in crate::http2) const WINDOW_UPDATE: u8 = 8;
+    pub(in crate::http2) const CONTINUATION: u8 = 9;
 }
 
 /// Frame flags.
 pub(super) mod flag {
-    pub(in crate::h2) const ACK: u8 = 1;
-    pub(in crate::h2) const END_STREAM: u8 = 1;
-    pub(in crate::h2) const END_HEADERS: u8 = 4;
-    pub(in crate::h2) const PADDED: u8 = 8;
-    pub(in crate::h2) const PRIORITY: u8 = 0x20;
+    pub(in crate::http2) const ACK: u8 = 1;
+    pub(in crate::http2) const END_STREAM: u8 = 1;
+    pub(in crate::http2) const END_HEADERS: u8 = 4;
+    pub(in crate::http2) const PADDED: u8 = 8;
+    pub(in crate::http2) const PRIORITY: u8 = 0x20;
 }
 
 /// What stands before a payload.

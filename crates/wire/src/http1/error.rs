@@ -1,6 +1,6 @@
 //! What a peer can do wrong, one kind for each way.
 //!
-//! The kinds are small and `Copy`, so that a connection can remember the one it failed with and books can count by
+//! The kinds are small and `Copy`, so that a connection can remember the one it failed with and counters can count by
 //! kind. They do not carry positions or bytes.
 
 /// What a peer did wrong. Sections are of RFC 9112 unless another is named.

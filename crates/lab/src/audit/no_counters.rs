@@ -1,4 +1,4 @@
-//! An origin that keeps no books: a product is the origin, as in benchmarks that others published.
+//! An origin that has no counters: a product is the origin, as in benchmarks that others published.
 //!
 //! Says what then goes unchecked: whether requests were answered from a cache, retried or multiplied, whether bodies were
 //! changed, and whether connections to the origin were kept. No threshold.
@@ -12,9 +12,9 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     finding(
-        "no-books",
+        "no-counters",
         Severity::Note,
-        "the origin keeps no books: caches, retries and lost keep-alive between proxy and origin would not be seen"
+        "the origin has no counters: caches, retries and lost keep-alive between proxy and origin would not be seen"
             .to_owned(),
         "run it with weir's own origin too, without `--origin`",
     )
@@ -25,12 +25,12 @@ mod tests {
     use crate::audit::fixture::good;
 
     #[test]
-    fn an_origin_without_books_is_said() {
+    fn an_origin_without_counters_is_said() {
         let mut trial = good();
         assert_eq!(trial.check(super::check), None);
-        trial.keeps_books = false;
+        trial.has_counters = false;
         assert!(trial.check(super::check).is_some());
         trial.origin.requests = 12;
-        assert_eq!(trial.all().len(), 1, "nothing is made of books that are not there");
+        assert_eq!(trial.all().len(), 1, "nothing is made of counters that are not there");
     }
 }

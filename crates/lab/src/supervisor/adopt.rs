@@ -1,4 +1,4 @@
-//! Orphans: who gets them, and how weir ends those of a keeper that somebody killed.
+//! Orphans: who gets them, and how weir ends those of a supervisor that somebody killed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ pub fn become_subreaper() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Kills the descendants of this process that are not weir itself (roles and keepers are), until none is left, and
-/// reaps them. `main` is the lost keeper's product: the kernel has killed it, and it may wait to be reaped.
+/// Kills the descendants of this process that are not weir itself (roles and supervisors are), until none is left, and
+/// reaps them. `main` is the lost supervisor's product: the kernel has killed it, and it may wait to be reaped.
 ///
-/// Called when a keeper was lost: what it kept has become this process's own. A product in another trial is not
+/// Called when a supervisor was lost: what it kept has become this process's own. A product in another trial is not
 /// among them, because trials run one at a time.
 pub fn end_orphans(main: u32) {
     let own = exe_of(std::process::id());

@@ -1,4 +1,4 @@
-//! Keepers with real processes: whatever way something ends, nothing of it stays behind.
+//! Supervisors with real processes: whatever way something ends, nothing of it stays behind.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_lab::keeper::{Ended, Kept, Order, StartError};
+use weir_lab::supervisor::{Ended, Kept, Order, StartError};
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The example `keep`. Built here, because `cargo test --test keeper` alone does not build examples.
-fn keeper() -> PathBuf {
+/// The example `keep`. Built here, because `cargo test --test supervisor` alone does not build examples.
+fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
         // <target>/<profile>/deps/<this test>
@@ -22,14 +22,14 @@ fn keeper() -> PathBuf {
         let profile = this.ancestors().nth(2).expect("a profile's folder");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "--quiet", "--example", "keep", "--manifest-path"])
+            .args(["build", "--quiet", "--example", "supervise", "--manifest-path"])
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         cargo.arg("--target-dir").arg(profile.parent().expect("the target folder"));
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
         assert!(cargo.status().expect("cargo runs").success(), "{cargo:?}");
-        profile.join("examples/keep")
+        profile.join("examples/supervise")
     };
     BUILT.get_or_init(build).clone()
 }
@@ -54,7 +54,7 @@ impl Scratch {
     }
 
     fn start(&self, script: &str) -> Kept {
-        Kept::start(&keeper(), &self.order(script)).expect("bash starts")
+        Kept::start(&supervisor(), &self.order(script)).expect("bash starts")
     }
 
     fn output(&self) -> String {
@@ -104,11 +104,11 @@ fn exited(code: i32) -> Ended {
 fn a_daemon_is_gone_after_stop() {
     let scratch = Scratch::new();
     let kept = scratch.start(DAEMON);
-    let (keeper, pids) = (kept.keeper_pid(), scratch.pids(3));
+    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
     let ended = kept.stop(LONG);
     assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
     assert_eq!(ended.left_over, 2, "the child and the daemon");
-    assert!(pids.iter().chain([&keeper]).all(|pid| gone(*pid)), "{pids:?}");
+    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_program_stands_as_far_behind_others_as_ordered() {
     for nice in [0, 3] {
         let scratch = Scratch::new();
         let order = Order { nice, ..scratch.order("nice; nice; exec sleep 300") };
-        let kept = Kept::start(&keeper(), &order).expect("bash starts");
+        let kept = Kept::start(&supervisor(), &order).expect("bash starts");
         let expected = (own + i32::from(nice)).min(19).to_string();
         assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
         kept.stop(LONG);
@@ -129,28 +129,28 @@ fn a_program_stands_as_far_behind_others_as_ordered() {
 fn a_daemon_is_gone_after_drop() {
     let scratch = Scratch::new();
     let kept = scratch.start(DAEMON);
-    let (keeper, pids) = (kept.keeper_pid(), scratch.pids(3));
+    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
     drop(kept);
-    assert!(pids.iter().chain([&keeper]).all(|pid| gone(*pid)), "{pids:?}");
+    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
 
 /// Many processes that die while the others are still being killed: the main one's end must not get lost, or the
-/// keeper would wait for it for ever.
+/// supervisor would wait for it for ever.
 #[test]
 fn many_processes_are_gone_after_drop() {
     for _ in 0..10 {
         let scratch = Scratch::new();
         let kept = scratch.start("for i in $(seq 60); do sleep 300 & done; echo ready; wait");
         scratch.lines(1);
-        let keeper = kept.keeper_pid();
+        let supervisor = kept.supervisor_pid();
         let begun = Instant::now();
         drop(kept);
-        assert!(gone(keeper));
-        assert!(begun.elapsed() < Duration::from_secs(8), "the keeper went by itself: {:?}", begun.elapsed());
+        assert!(gone(supervisor));
+        assert!(begun.elapsed() < Duration::from_secs(8), "the supervisor went by itself: {:?}", begun.elapsed());
     }
 }
 
-/// Another process that keeps something, because the test cannot kill itself, nor lose a keeper without taking the
+/// Another process that keeps something, because the test cannot kill itself, nor lose a supervisor without taking the
 /// other tests' processes for orphans.
 struct Holder {
     child: Child,
@@ -159,7 +159,7 @@ struct Holder {
 
 impl Holder {
     fn new(order: &Order) -> Holder {
-        let mut child = Command::new(keeper())
+        let mut child = Command::new(supervisor())
             .arg("hold")
             .arg(serde_json::to_string(order).expect("JSON"))
             .stdin(Stdio::piped())
@@ -185,39 +185,39 @@ impl Drop for Holder {
 }
 
 #[test]
-fn a_daemon_is_gone_after_its_keepers_parent_was_killed() {
+fn a_daemon_is_gone_after_its_supervisors_parent_was_killed() {
     let scratch = Scratch::new();
     let mut holder = Holder::new(&scratch.order(DAEMON));
-    let keeper: u32 = holder.line().parse().expect("a pid");
+    let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(3);
     assert!(!pids.iter().any(|pid| gone(*pid)));
     kill(holder.child.id());
     until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
-    // The keeper itself may fall to this test, which is a subreaper when another test has kept something.
-    until("the keeper has ended", || gone(keeper) || is_zombie(keeper));
+    // The supervisor itself may fall to this test, which is a subreaper when another test has kept something.
+    until("the supervisor has ended", || gone(supervisor) || is_zombie(supervisor));
 }
 
 #[test]
-fn a_daemon_is_gone_after_its_keeper_was_killed() {
+fn a_daemon_is_gone_after_its_supervisor_was_killed() {
     let scratch = Scratch::new();
     let mut holder = Holder::new(&scratch.order(DAEMON));
-    let keeper: u32 = holder.line().parse().expect("a pid");
+    let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(3);
-    kill(keeper);
+    kill(supervisor);
     assert_eq!(holder.line(), "signal 9");
     assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
 }
 
 /// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
-/// must be reaped when they come to the keeper's parent.
+/// must be reaped when they come to the supervisor's parent.
 #[test]
 fn children_that_die_before_a_slow_main_process_are_reaped() {
     let scratch = Scratch::new();
     let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
     let mut holder = Holder::new(&scratch.order(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
-    let keeper: u32 = holder.line().parse().expect("a pid");
+    let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(2);
-    kill(keeper);
+    kill(supervisor);
     assert_eq!(holder.line(), "signal 9");
     assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
 }
@@ -266,7 +266,7 @@ fn output_is_appended_and_the_environment_is_as_ordered() {
     let mut order = scratch.order("");
     order.argv = ["/usr/bin/env".into()].to_vec();
     order.env = BTreeMap::from([("B".into(), "two words".into()), ("A".into(), "1".into())]);
-    let ended = Kept::start(&keeper(), &order).expect("env starts").wait(LONG);
+    let ended = Kept::start(&supervisor(), &order).expect("env starts").wait(LONG);
     assert_eq!(ended, Some(exited(0)));
     assert_eq!(scratch.output(), "before\nA=1\nB=two words\n");
     let errors = scratch.start("echo oops >&2; pwd").wait(LONG);
@@ -282,14 +282,14 @@ fn cpus_and_signals_are_as_ordered() {
     let scratch = Scratch::new();
     let mut order = scratch.order("grep -E '^(Cpus_allowed_list|SigBlk)' /proc/$$/status");
     order.cpus = vec![last];
-    Kept::start(&keeper(), &order).expect("bash starts").wait(LONG).expect("ended");
+    Kept::start(&supervisor(), &order).expect("bash starts").wait(LONG).expect("ended");
     let field = |name: &str| {
         let output = scratch.output();
         let line = output.lines().find(|line| line.starts_with(name)).expect("a field").to_owned();
         line.split_whitespace().nth(1).expect("a value").to_owned()
     };
     assert_eq!(field("Cpus_allowed_list"), last.to_string());
-    assert_eq!(u64::from_str_radix(&field("SigBlk"), 16), Ok(0), "the keeper's blocked SIGCHLD is not inherited");
+    assert_eq!(u64::from_str_radix(&field("SigBlk"), 16), Ok(0), "the supervisor's blocked SIGCHLD is not inherited");
 }
 
 #[test]
@@ -297,17 +297,17 @@ fn what_cannot_be_started_says_why() {
     let scratch = Scratch::new();
     let mut order = scratch.order("");
     order.argv = vec!["/no/such/program".into()];
-    match Kept::start(&keeper(), &order) {
+    match Kept::start(&supervisor(), &order) {
         Err(error @ StartError::Program { .. }) => {
             assert!(error.to_string().starts_with("/no/such/program did not start: No such file"), "{error}");
         }
         other => panic!("{other:?}"),
     }
     order.argv.clear();
-    assert!(matches!(Kept::start(&keeper(), &order), Err(StartError::Program { .. })));
+    assert!(matches!(Kept::start(&supervisor(), &order), Err(StartError::Program { .. })));
     match Kept::start(Path::new("/bin/false"), &scratch.order("true")) {
-        Err(StartError::Keeper(error)) => assert_ne!(error.to_string(), ""),
-        other => panic!("no keeper: {other:?}"),
+        Err(StartError::Supervisor(error)) => assert_ne!(error.to_string(), ""),
+        other => panic!("no supervisor: {other:?}"),
     }
 }
 
@@ -319,7 +319,7 @@ fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
     let script = "trap '' HUP; exec \"$0\" hold \"$1\"";
     let mut holder = Command::new("bash")
         .args(["-c", script])
-        .arg(keeper())
+        .arg(supervisor())
         .arg(serde_json::to_string(&order).expect("JSON"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -327,7 +327,7 @@ fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
         .expect("bash starts");
     let said = BufReader::new(holder.stdout.take().expect("piped"));
     let mut holder = Holder { child: holder, said };
-    let _keeper = holder.line();
+    let _supervisor = holder.line();
     scratch.lines(1);
     let main = std::fs::read_dir("/proc").expect("/proc").flatten().find_map(|entry| {
         let command = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
@@ -350,10 +350,10 @@ fn a_signal_reaches_the_process_and_no_other() {
          echo ready; while :; do sleep 0.1; done",
     );
     scratch.lines(2);
-    kept.signal(Signal::HUP).expect("the keeper listens");
+    kept.signal(Signal::HUP).expect("the supervisor listens");
     until("the first signal", || scratch.output().contains("reloaded"));
     assert_eq!(kept.ended(), None);
-    kept.signal(Signal::QUIT).expect("the keeper listens");
+    kept.signal(Signal::QUIT).expect("the supervisor listens");
     let ended = kept.wait(LONG).expect("it ended");
     assert_eq!((ended.code, ended.forced), (Some(7), false));
     let output = scratch.output();

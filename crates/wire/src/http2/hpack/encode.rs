@@ -12,7 +12,7 @@ use super::{TABLE_SIZE, huffman, statics};
 
 /// A header encoded ahead.
 #[derive(Debug)]
-pub(in crate::h2) struct Field {
+pub(in crate::http2) struct Field {
     name: Box<str>,
     value: Box<str>,
     /// Index of it in the static table, or 0.
@@ -24,7 +24,7 @@ pub(in crate::h2) struct Field {
 }
 
 impl Field {
-    pub(in crate::h2) fn new(name: &str, value: &str) -> Field {
+    pub(in crate::http2) fn new(name: &str, value: &str) -> Field {
         let (whole, named) = statics::find(name, value);
         let mut literal = Vec::new();
         if named == 0 {
@@ -64,7 +64,7 @@ struct Ready {
 
 /// The encoder of one connection.
 #[derive(Debug)]
-pub(in crate::h2) struct Encoder {
+pub(in crate::http2) struct Encoder {
     /// What the peer's table holds, the oldest first.
     pub(super) entries: Vec<Arc<Field>>,
     pub(super) size: u32,
@@ -78,7 +78,7 @@ pub(in crate::h2) struct Encoder {
 }
 
 impl Encoder {
-    pub(in crate::h2) fn new() -> Encoder {
+    pub(in crate::http2) fn new() -> Encoder {
         Encoder {
             entries: Vec::new(),
             size: 0,
@@ -91,7 +91,7 @@ impl Encoder {
     }
 
     /// The peer's SETTINGS_HEADER_TABLE_SIZE.
-    pub(in crate::h2) fn set_peer_limit(&mut self, limit: u32) {
+    pub(in crate::http2) fn set_peer_limit(&mut self, limit: u32) {
         let limit = limit.min(TABLE_SIZE);
         if limit == self.limit {
             return;
@@ -108,7 +108,7 @@ impl Encoder {
     /// Appends the fixed part of a prepared head; what comes between its pseudo-headers and its headers (a path that
     /// changes) is appended by `between`.
     #[inline]
-    pub(in crate::h2) fn head(&mut self, head: &Prepared, out: &mut Vec<u8>, between: impl FnOnce(&mut Vec<u8>)) {
+    pub(in crate::http2) fn head(&mut self, head: &Prepared, out: &mut Vec<u8>, between: impl FnOnce(&mut Vec<u8>)) {
         let ready = &self.ready;
         if ready.of == head.number() && ready.epoch == self.epoch {
             let (split, length) = (usize::from(ready.split), usize::from(ready.length));
@@ -135,7 +135,7 @@ impl Encoder {
     }
 
     /// Tells the peer of a new limit, as a block must when it begins. For blocks not made by [`Encoder::head`].
-    pub(in crate::h2) fn begin(&mut self, out: &mut Vec<u8>) {
+    pub(in crate::http2) fn begin(&mut self, out: &mut Vec<u8>) {
         if !self.changed {
             return;
         }
@@ -214,13 +214,13 @@ fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends a string literal as it is.
 #[inline]
-pub(in crate::h2) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+pub(in crate::http2) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     put_integer(out, 0x00, 7, text.len());
     out.extend_from_slice(text);
 }
 
 /// Appends the beginning of a literal header that is not to enter the table: its name. [`put_text`] ends it.
-pub(in crate::h2) fn put_name(out: &mut Vec<u8>, name: &str) {
+pub(in crate::http2) fn put_name(out: &mut Vec<u8>, name: &str) {
     match statics::find(name, "").1 {
         0 => {
             out.push(0);
@@ -232,20 +232,20 @@ pub(in crate::h2) fn put_name(out: &mut Vec<u8>, name: &str) {
 
 /// Appends the beginning of a literal `:path` header.
 #[inline]
-pub(in crate::h2) fn put_path_name(out: &mut Vec<u8>) {
+pub(in crate::http2) fn put_path_name(out: &mut Vec<u8>) {
     // Index 4 of the static table, in a prefix of 4 bits.
     out.push(0x04);
 }
 
 /// Appends a literal `content-length` header.
-pub(in crate::h2) fn put_content_length(out: &mut Vec<u8>, length: u64) {
+pub(in crate::http2) fn put_content_length(out: &mut Vec<u8>, length: u64) {
     // Index 28 of the static table, in a prefix of 4 bits.
     out.extend_from_slice(&[0x0f, 28 - 15]);
     put_digits(out, length);
 }
 
 /// Appends a number as a string literal.
-pub(in crate::h2) fn put_digits(out: &mut Vec<u8>, mut number: u64) {
+pub(in crate::http2) fn put_digits(out: &mut Vec<u8>, mut number: u64) {
     // 2^64 has 20 digits.
     let mut digits = [0; 20];
     let mut first = digits.len();

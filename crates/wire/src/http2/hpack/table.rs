@@ -21,7 +21,7 @@ struct Entry {
 
 /// The table.
 #[derive(Debug)]
-pub(in crate::h2) struct Table {
+pub(in crate::http2) struct Table {
     bytes: Vec<u8>,
     /// The newest first.
     entries: VecDeque<Entry>,
@@ -33,7 +33,7 @@ pub(in crate::h2) struct Table {
 }
 
 impl Table {
-    pub(in crate::h2) fn new(most: u32) -> Table {
+    pub(in crate::http2) fn new(most: u32) -> Table {
         Table { bytes: Vec::new(), entries: VecDeque::new(), size: 0, limit: most, most }
     }
 

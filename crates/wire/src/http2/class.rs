@@ -3,7 +3,7 @@
 //! A class is found once, when a header is decoded or enters the table, and is then only looked at.
 
 use super::Fault;
-use crate::h1::chars::{check_text, is_token_byte};
+use crate::http1::chars::{check_text, is_token_byte};
 
 /// What kind of header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,11 +19,11 @@ pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// Bits of [`Conn::todo`]: events that need no input.
 pub(super) mod todo {
     /// A DATA frame, or the end of a stream, is under way.
-    pub(in crate::h2) const PAYLOAD: u8 = 1;
+    pub(in crate::http2) const PAYLOAD: u8 = 1;
     /// Streams that GOAWAY left out are to be told.
-    pub(in crate::h2) const GONE: u8 = 2;
+    pub(in crate::http2) const GONE: u8 = 2;
     /// Bodies that waited have left.
-    pub(in crate::h2) const FINISHED: u8 = 4;
+    pub(in crate::http2) const FINISHED: u8 = 4;
 }
 
 /// What a half wants of its peer.

@@ -1,24 +1,24 @@
-//! The keeper alone, as `weir keep` runs it, for the tests of this crate; and `hold`, a parent that can be killed.
+//! The supervisor alone, as `weir supervise` runs it, for the tests of this crate; and `hold`, a parent that can be killed.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_lab::keeper::{Kept, keep};
+use weir_lab::supervisor::{Kept, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
-        Some("keep") => keep().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
+        Some("supervise") => supervise().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
         Some("hold") => hold(Path::new(&arguments[0]), &arguments[2]),
         _ => ExitCode::from(2),
     }
 }
 
-/// Starts what the order (JSON) says, writes the keeper's pid to standard output, and waits until it has ended.
+/// Starts what the order (JSON) says, writes the supervisor's pid to standard output, and waits until it has ended.
 fn hold(me: &Path, order: &str) -> ExitCode {
     let order = serde_json::from_str(order).expect("an order");
     let mut kept = Kept::start(me, &order).expect("started");
-    println!("{}", kept.keeper_pid());
+    println!("{}", kept.supervisor_pid());
     while kept.wait(std::time::Duration::from_millis(100)).is_none() {}
     println!("{}", kept.ended().expect("it has ended"));
     // Everything is gone now, without waiting for drop; the test looks, and lets this go by closing standard input.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::EncodeError;
 use super::class::{is_connection_header, is_name, is_value};
 use super::hpack::{Field, put_text};
-use crate::h1::chars::{is_host, is_token};
+use crate::http1::chars::{is_host, is_token};
 
 /// What a request says, to prepare it.
 #[derive(Debug, Clone, Copy)]

@@ -7,19 +7,19 @@
 /// What is true of a stream, as bits.
 pub(super) mod is {
     /// The head of the final answer (client) or of the request (server) has come.
-    pub(in crate::h2) const HEADED: u8 = 1;
+    pub(in crate::http2) const HEADED: u8 = 1;
     /// We have sent all that we will.
-    pub(in crate::h2) const SENT: u8 = 2;
+    pub(in crate::http2) const SENT: u8 = 2;
     /// The peer has sent all that it will.
-    pub(in crate::h2) const HEARD: u8 = 4;
+    pub(in crate::http2) const HEARD: u8 = 4;
     /// The answer has no body: to HEAD, 204, 304.
-    pub(in crate::h2) const BODILESS: u8 = 8;
+    pub(in crate::http2) const BODILESS: u8 = 8;
     /// The head of the answer was written (server).
-    pub(in crate::h2) const ANSWERING: u8 = 16;
+    pub(in crate::http2) const ANSWERING: u8 = 16;
     /// A part of a body waits for a window.
-    pub(in crate::h2) const WAITING: u8 = 32;
+    pub(in crate::http2) const WAITING: u8 = 32;
     /// What waits is the last (server).
-    pub(in crate::h2) const ENDING: u8 = 64;
+    pub(in crate::http2) const ENDING: u8 = 64;
 }
 
 /// No length was announced.

@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::hpack::Reader;
 use super::prepared::is_path;
 use super::streams::ANY;
-use crate::h1::chars::{is_host, is_token};
+use crate::http1::chars::{is_host, is_token};
 
 /// What a block is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

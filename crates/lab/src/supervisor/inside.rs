@@ -1,11 +1,11 @@
-//! The keeper's own side: what runs in `weir keep`.
+//! The supervisor's own side: what runs in `weir supervise`.
 //!
 //! Single-threaded, asleep in `poll` unless something happens: it must not cost the product a cycle. Single-threaded
 //! also because `PR_SET_PDEATHSIG` follows the *thread* that forked.
 //!
-//! What a SIGKILL does, by whom it hits. weir: its end of standard input closes, and the keeper kills the tree and goes.
-//! The keeper: the kernel kills the product itself, and weir what the product had started (see `adopt`). Both at
-//! once: the kernel kills the product itself, and what that had started stays, as it would without a keeper. A product
+//! What a SIGKILL does, by whom it hits. weir: its end of standard input closes, and the supervisor kills the tree and goes.
+//! The supervisor: the kernel kills the product itself, and weir what the product had started (see `adopt`). Both at
+//! once: the kernel kills the product itself, and what that had started stays, as it would without a supervisor. A product
 //! whose binary is setuid or has file capabilities loses the kernel's part, because `exec` of such a binary forgets
 //! `PR_SET_PDEATHSIG`.
 
@@ -24,12 +24,12 @@ use super::tree::{QUIET_LOOKS, descendants};
 use super::{Ended, Order, Word};
 use crate::placement::affinity_mask;
 
-/// Runs the keeper: reads an [`Order`] from standard input, starts it, and stays until it has ended or standard
+/// Runs the supervisor: reads an [`Order`] from standard input, starts it, and stays until it has ended or standard
 /// input closes. Returns the exit status for the process.
 ///
 /// # Errors
-/// When the order cannot be read or the kernel refuses what a keeper needs.
-pub fn keep() -> std::io::Result<i32> {
+/// When the order cannot be read or the kernel refuses what a supervisor needs.
+pub fn supervise() -> std::io::Result<i32> {
     become_subreaper()?;
     let children_end = sigchld_fd()?;
     let mut line = String::new();
@@ -61,7 +61,7 @@ fn start(order: &Order) -> std::io::Result<Child> {
     let mask = affinity_mask(&order.cpus);
     let pin = !order.cpus.is_empty();
     let nice = i32::from(order.nice);
-    let keeper = std::process::id();
+    let supervisor = std::process::id();
     let mut command = Command::new(program);
     command
         .args(args)
@@ -79,8 +79,8 @@ fn start(order: &Order) -> std::io::Result<Child> {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
                 return Err(std::io::Error::last_os_error());
             }
-            // The keeper may have died before the line above took effect.
-            if libc::getppid() as u32 != keeper {
+            // The supervisor may have died before the line above took effect.
+            if libc::getppid() as u32 != supervisor {
                 return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
             }
             if pin && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask) != 0 {
@@ -153,7 +153,7 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
     }
 }
 
-/// The process and whatever it started, all of which are, or become, children of the keeper.
+/// The process and whatever it started, all of which are, or become, children of the supervisor.
 struct Tree {
     main: Pid,
     /// The main process's end, kept whoever reaped it.
@@ -203,7 +203,7 @@ impl Tree {
     }
 }
 
-/// What weir asks of a keeper.
+/// What weir asks of a supervisor.
 enum Told {
     /// To end the process, within so long.
     Stop(Duration),
