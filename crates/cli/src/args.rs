@@ -118,9 +118,10 @@ pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     let allowed = weir_lab::placement::allowed_cpus();
     let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => {
-            Err(format!("there is no CPU {cpu} here that weir may use; there are {}", crate::words::cpus(&allowed)))
-        }
+        Some(cpu) => Err(format!(
+            "there is no CPU {cpu} here that weir may use; there are {}",
+            weir_model::units::CpuList::text(&allowed)
+        )),
         None => Ok(CpuList(cpus)),
     }
 }

@@ -9,7 +9,6 @@ mod library;
 mod progress;
 mod select;
 mod verbs;
-mod words;
 
 fn main() -> std::process::ExitCode {
     let cli = args::Cli::read();

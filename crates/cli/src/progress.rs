@@ -12,9 +12,7 @@ use weir_lab::run::{Happening, Observer};
 use weir_lab::trial::Part;
 use weir_model::record::{CaseId, Measurement, Severity, Verdict};
 use weir_model::suite::Suite;
-use weir_model::units::human_rate;
-
-use crate::words::{counted, time};
+use weir_model::text::{counted, fixed_us, human_rate};
 
 /// From this width on a finished trial is shown with its median.
 const ROOM_FOR_MEDIAN: usize = 100;
@@ -128,7 +126,7 @@ impl Observer for RunProgress {
                 self.now,
                 self.part,
                 human_rate(row.right as f64 / row.length_s.max(0.001)),
-                time(row.p99_us)
+                fixed_us(row.p99_us)
             )),
             Happening::Finished(measurement) => {
                 self.bar.inc(1);
@@ -209,14 +207,14 @@ fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {
         other => style(other.as_str()).red(),
     };
     let median =
-        if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", time(load.latency.p50_us)) } else { String::new() };
+        if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", fixed_us(load.latency.p50_us)) } else { String::new() };
     // Those that make the verdict; notes are for the report.
     let grave = m.findings.iter().filter(|f| f.severity > Severity::Note);
     let findings: Vec<&str> = grave.map(|f| f.check.as_str()).collect();
     let line = format!(
         "{head} {:>9}{median}  p99 {:>7}  {} {}",
         human_rate(load.rate),
-        time(load.latency.p99_us),
+        fixed_us(load.latency.p99_us),
         verdict.for_stderr(),
         findings.join(" ")
     );

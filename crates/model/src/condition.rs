@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{Counts, LoadResult, Quantiles};
-use crate::units::{human_rate, human_us};
+use crate::text::{human_rate, human_us};
 
 mod parse;
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod sample;
 mod scale;
 pub mod select;
 pub mod suite;
+pub mod text;
 pub mod units;
 
 pub use condition::Condition;

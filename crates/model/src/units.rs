@@ -1,8 +1,8 @@
 //! Durations, sizes and rates as people write them (`10ms`, `11268`, `1KiB`, `5000/s`).
 //!
 //! Each unit is a newtype with `FromStr` and `Display`, exact in both directions: what `Display` writes, `FromStr`
-//! reads back as the same value. Serde uses the same text. [`human`] is for tables and progress lines, where three
-//! digits are enough and nothing is read back.
+//! reads back as the same value. Serde uses the same text. Text for people is in
+//! [`text`](crate::text).
 //!
 //! This module knows nothing of files, keys or lines: its errors say what was found and what would be right, and
 //! whoever read the text adds where it stood.
@@ -10,14 +10,12 @@
 pub(crate) mod bytes;
 mod cpus;
 pub(crate) mod duration;
-pub mod human;
 mod number;
 pub(crate) mod rate;
 
 pub use bytes::ByteCount;
 pub use cpus::CpuList;
 pub use duration::HumanDuration;
-pub use human::{human_bytes, human_rate, human_us};
 pub use rate::Rate;
 
 /// A text that is not the quantity that was wanted.

@@ -14,7 +14,6 @@ mod files;
 mod hlog;
 mod make;
 mod markdown;
-pub mod number;
 mod only;
 mod page;
 pub mod palette;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::number::count;
 use crate::page::Drawing;
 use crate::tables::markdown::{draw as table, escape};
 use crate::tables::{self, Table};
+use weir_model::text::count;
 
 /// More sections than this have one picture each.
 const FEW_SECTIONS: usize = 6;

@@ -8,12 +8,12 @@ use crate::chart::{Chart, plotly};
 use crate::charts::SectionCharts;
 use crate::error::ReportError;
 use crate::files::{self, Rendered};
-use crate::number::count;
 use crate::only;
 use crate::published::{Block, Published, draw as published};
 use crate::run::Run;
 use crate::summary::{Failed, Section, Summary};
 use crate::tables::{self, html};
+use weir_model::text::count;
 
 /// More sections than this are built one by one, as the reader comes to them.
 const SECTIONS_AT_ONCE: usize = 12;

@@ -5,6 +5,7 @@ use weir_model::InputError;
 use weir_model::filter::{Filter, FilterKey};
 use weir_model::record::CaseId;
 use weir_model::suite::{Entry, EntryPattern};
+use weir_model::text::unique;
 
 use crate::run::{BASELINE, Run};
 
@@ -83,14 +84,14 @@ impl Shown {
                 return Err(wrong(
                     "--products",
                     &format!("this run has no {text:?}"),
-                    &listed(names(FilterKey::Product)),
+                    &unique(names(FilterKey::Product)),
                 ));
             }
         }
         for profile in &self.profiles {
             if !entries.iter().any(|entry| entry.profile == *profile) {
                 let found = format!("this run has no profile {profile:?}");
-                return Err(wrong("--profile", &found, &listed(names(FilterKey::Profile))));
+                return Err(wrong("--profile", &found, &unique(names(FilterKey::Profile))));
             }
         }
         for filter in &self.only {
@@ -98,7 +99,7 @@ impl Shown {
             let unknown = filter.values.iter().find(|value| !there.iter().any(|name| filter.means(value, name)));
             if let Some(value) = unknown {
                 let found = format!("this run has no {} {value:?}", filter.key.as_str());
-                return Err(wrong("--only", &found, &listed(there)));
+                return Err(wrong("--only", &found, &unique(there)));
             }
         }
         Ok(())
@@ -120,15 +121,4 @@ impl Shown {
 
 fn wrong(flag: &str, found: &str, wanted: &str) -> InputError {
     InputError { source: flag.to_owned(), line: None, key: None, found: found.to_owned(), wanted: wanted.to_owned() }
-}
-
-/// Each name once.
-fn listed(names: Vec<&str>) -> String {
-    let mut unique: Vec<&str> = Vec::new();
-    for name in names {
-        if !unique.contains(&name) {
-            unique.push(name);
-        }
-    }
-    unique.join(", ")
 }

@@ -1,9 +1,10 @@
 //! What stands in the terminal after a run: the answer, the tables, what went wrong. Knows the summary and a width.
 
 use weir_model::record::Severity;
+use weir_model::text::wrapped;
 
 use crate::summary::{Found, Summary};
-use crate::tables::text::{draw, wrap};
+use crate::tables::text::draw;
 use crate::tables::{self, one_line};
 
 /// Of more sections than this a terminal shows what is over all of them, and each in a line.
@@ -15,7 +16,7 @@ pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
     let mut text = String::new();
     // Escapes are added around whole lines, after whatever the run may have put into them was taken out.
     let mut paragraph = |words: &str, before: &str, after: &str| {
-        for line in wrap(&one_line(words), width.max(20)) {
+        for line in wrapped(&one_line(words), width.max(20), 0).lines() {
             text.push_str(&format!("{before}{line}{after}\n"));
         }
     };
@@ -44,8 +45,8 @@ pub fn text_tables(summary: &Summary, width: usize, colour: bool) -> String {
     }
     if !summary.findings.is_empty() {
         text.push('\n');
-        for line in findings(&summary.findings).iter().flat_map(|words| wrap(words, width.max(20))) {
-            text.push_str(&format!("{line}\n"));
+        for words in findings(&summary.findings) {
+            text.push_str(&format!("{}\n", wrapped(&words, width.max(20), 0)));
         }
     }
     text

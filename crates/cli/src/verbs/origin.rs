@@ -13,7 +13,7 @@ use weir_origin::{Faults, Manner, Options, Origin, tls};
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
-use crate::words::{count, counted};
+use weir_model::text::{count, counted};
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]

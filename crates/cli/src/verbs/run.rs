@@ -20,13 +20,14 @@ use weir_lab::tls::RunTls;
 use weir_model::condition::Condition;
 use weir_model::record::{Role, Skipped};
 use weir_model::suite::Scale;
+use weir_model::text::wrapped;
+use weir_model::units::CpuList;
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};
 use crate::library::catalogue;
 use crate::progress::{RunProgress, minutes};
 use crate::select::Select;
-use crate::words::{cpus, wrapped};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
@@ -267,7 +268,12 @@ fn wish<'a>(args: &'a Args, placement: &Placement) -> Wish<'a> {
 /// Where the roles run, and what the doctor found, before the first trial.
 fn tell_machine(setup: &Setup) {
     let p = &setup.placement;
-    remark!("CPUs: client {}, proxy {}, origin {}", cpus(&p.client), cpus(&p.proxy), cpus(&p.origin));
+    remark!(
+        "CPUs: client {}, proxy {}, origin {}",
+        CpuList::text(&p.client),
+        CpuList::text(&p.proxy),
+        CpuList::text(&p.origin)
+    );
     for role in p.sharing_with_proxy() {
         remark!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
     }

@@ -7,7 +7,7 @@
 //! its level, the earlier ones are only noted.
 
 use weir_model::record::{Finding, Severity};
-use weir_model::units::human_rate;
+use weir_model::text::human_rate;
 use weir_stats::{SteadyPart, steady_part};
 
 use super::{Evidence, finding};

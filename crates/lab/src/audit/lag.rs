@@ -1,8 +1,8 @@
 //! Room: did the client send in time? Sees lag (due to sent) that is a visible part of the latency reported.
 //!
 //! Threshold: a tenth of the latency, both at the 99th percentile: what a reader would still call a rounding error.
-//! And at least 20 us, the median by which a thread with the finest timer slack overslept on the 2-core virtual machine
-//! on which weir was built (20,000 sleeps of 0.2 ms: median 21 to 24 us, 99th percentile 50 to 54 us): nothing that
+//! And at least 20 µs, the median by which a thread with the finest timer slack overslept on the 2-core virtual machine
+//! on which weir was built (20,000 sleeps of 0.2 ms: median 21 to 24 µs, 99th percentile 50 to 54 µs): nothing that
 //! sleeps until a request is due sends it sooner.
 //!
 //! Beyond what is carried every request waits for a free connection, and that is the product's doing. Where the load goes
@@ -10,7 +10,7 @@
 //! flight were, in the mean.
 
 use weir_model::record::{Finding, Severity};
-use weir_model::units::human_us;
+use weir_model::text::human_us;
 
 use super::{Evidence, Meant, finding};
 

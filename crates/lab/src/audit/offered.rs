@@ -6,7 +6,7 @@
 //! meant to be too much, or a curve goes up to where it is, that is what was to be seen, and only noted.
 
 use weir_model::record::{Finding, Severity};
-use weir_model::units::human_rate;
+use weir_model::text::human_rate;
 
 use super::{Evidence, Meant, finding, percent};
 

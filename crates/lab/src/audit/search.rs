@@ -6,7 +6,7 @@
 
 use weir_model::load::{SearchEnd, SearchLimit};
 use weir_model::record::{Finding, Severity};
-use weir_model::units::human_rate;
+use weir_model::text::human_rate;
 
 use super::{Evidence, finding};
 

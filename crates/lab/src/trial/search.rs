@@ -10,7 +10,7 @@ use weir_model::counters::OriginCounters;
 use weir_model::load::{Probe, ProbeKind, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 use weir_model::record::TrialError;
 use weir_model::suite::Load;
-use weir_model::units::human_rate;
+use weir_model::text::human_rate;
 use weir_vitals::Window;
 
 use super::Step;

@@ -148,7 +148,7 @@ fn findings_are_for_people() {
     let result = result();
     for (text, finding) in [
         ("p99<5ms", "p99 is 6.2 ms"),
-        ("lag.p99<5ms", "lag.p99 is 12 us"),
+        ("lag.p99<5ms", "lag.p99 is 12 µs"),
         ("rate>5000", "rate is 4995/s"),
         ("rate>10000", "rate is 5k/s"),
         ("p99<6201us", "p99 is 6200us"),

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::DriverChoice;
 use crate::suite::{Arrivals, Expect, Request};
-use crate::units::{HumanDuration, human_us};
+use crate::text::human_us;
+use crate::units::HumanDuration;
 
 /// An order to the load generator. Complete: running the same order again repeats the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,11 @@ impl CpuList {
         (!cpus.is_empty()).then(|| CpuList(cpus.into_iter().collect()))
     }
 
+    /// CPUs as flags take them, in any order: `0-2,5`; empty for none.
+    pub fn text(cpus: &[u32]) -> String {
+        CpuList::new(cpus.iter().copied()).map(|list| list.to_string()).unwrap_or_default()
+    }
+
     /// The numbers, sorted, each once.
     pub fn as_slice(&self) -> &[u32] {
         &self.0
@@ -112,6 +117,7 @@ mod tests {
             assert_eq!(parse(text), Err(found.to_owned()));
         }
         assert_eq!(CpuList::new([]), None);
+        assert_eq!([CpuList::text(&[5, 0, 2, 1]), CpuList::text(&[])], ["0-2,5", ""]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Axes: where a value stands, and which ticks are readable. Knows numbers, nothing of pixels or products.
 
-use crate::number::significant;
+use weir_model::text::significant;
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]

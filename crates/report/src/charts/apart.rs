@@ -3,7 +3,7 @@
 
 use crate::chart::Curve;
 use crate::chart::axis::Scale;
-use crate::number::short;
+use weir_model::text::short;
 
 /// So many times the highest product is too far: of the height of the picture less than a third would be left to the products.
 const TOO_FAR: f64 = 3.0;

@@ -6,10 +6,10 @@ use weir_stats::Estimate;
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
-use crate::number::{Unit, short};
 use crate::plan::Arrival;
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section};
+use weir_model::text::{Unit, short};
 
 /// Right answers a second of each entry.
 pub(super) fn capacity(run: &Run, section: &Section) -> Chart {

@@ -6,10 +6,10 @@ use super::bars::{bar, label, spoken, with_interval};
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
-use crate::number::{Unit, short};
 use crate::palette::lighter;
 use crate::run::Run;
 use crate::summary::{Row, Section};
+use weir_model::text::{Unit, short};
 
 /// How much paler the kernel's part of the CPU time is.
 const SYSTEM: f64 = 0.5;

@@ -7,10 +7,10 @@ use super::apart::told;
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Curve, CurvePoint, Curves, Kind};
-use crate::number::{Unit, short};
 use crate::run::{BASELINE, Run};
 use crate::summary::{PointRow, Row, Section};
 use crate::tables::knee_words;
+use weir_model::text::{Unit, short};
 
 /// One quantity of the points.
 struct Quantity {

@@ -8,10 +8,10 @@ use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale, rarity};
 use crate::chart::{Chart, Dash, Kind, Line, Lines, Points};
-use crate::number::{Unit, short};
 use crate::run::{Broken, Run, Trial};
 use crate::summary::Section;
 use crate::{hlog, series};
+use weir_model::text::{Unit, short};
 
 /// A percentile that rests on fewer samples than this is where the tail stops being trustworthy.
 const SAMPLES_BEYOND: f64 = 10.0;

@@ -6,9 +6,9 @@ use super::bars::{bar, spoken, subtitle, with_interval};
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
-use crate::number::{Unit, short};
 use crate::run::{BASELINE, Run};
 use crate::summary::{Metric, Overall, OverallRow, Row, Section, Standing, Summary};
+use weir_model::text::{Unit, short};
 
 /// More bars than this are a list and no picture.
 const MOST_BARS: usize = 24;

@@ -7,13 +7,13 @@ use super::published::{Original, Originals};
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
-use crate::number::short;
 use crate::palette::lighter;
 use crate::published::document::places;
 use crate::published::layout::fill;
 use crate::published::ours::OwnCase;
 use crate::published::quantity::size_of;
 use crate::published::variant::Variant;
+use weir_model::text::short;
 
 /// How much white the last of several bars of a product has in it.
 const PALEST: f64 = 0.7;

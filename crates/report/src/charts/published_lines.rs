@@ -8,7 +8,6 @@ use super::published::{Original, Originals};
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Curve, CurvePoint, Curves, Dash, Kind, Line, Lines};
-use crate::number::Unit;
 use crate::palette::lighter;
 use crate::published::document::places;
 use crate::published::layout::tail;
@@ -16,6 +15,7 @@ use crate::published::ours::OwnCase;
 use crate::published::quantity::{COMPARED, size_of};
 use crate::published::variant::Variant;
 use crate::run::{BASELINE, Broken};
+use weir_model::text::Unit;
 
 /// How much white the last case of a product has in it, where several are drawn.
 const PALEST: f64 = 0.65;

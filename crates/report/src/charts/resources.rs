@@ -7,10 +7,10 @@ use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Kind, Line, Lines, Points};
-use crate::number::Unit;
 use crate::run::{Broken, Run, Trial};
 use crate::series;
 use crate::summary::Section;
+use weir_model::text::Unit;
 
 /// A chart and whose it is.
 pub(super) struct RoleChart {

@@ -5,7 +5,7 @@ use weir_model::suite::{Load, Suite, Workload};
 
 use super::Side;
 use super::metric::Aim;
-use crate::number::{percent, short};
+use weir_model::text::{percent, short};
 
 /// Offered rates that differ by more than this share are two questions: at half of what a product carries, its mean wait
 /// moves about as much as the rate (a queue's wait goes with `1 / (1 - load)`).

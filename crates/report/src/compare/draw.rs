@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{CaseChange, Change, Comparison, Difference, Judged, Metric, Verdict, words};
-use crate::number::{percent, significant};
 use crate::tables::markdown::escape;
-use crate::tables::text::{draw as draw_text, wrap};
+use crate::tables::text::draw as draw_text;
 use crate::tables::{Cell, Column, RowKind, Table, TableRow, markdown as markdown_table, one_line};
+use weir_model::text::{percent, significant, wrapped};
 
 /// What could have been found is told up to this ratio.
 const LARGEST: f64 = 4.0;
@@ -17,7 +17,7 @@ pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     let mut out = String::new();
     let mut paragraph = |words: &str, before: &str, after: &str| {
         // Escapes go around whole lines, after whatever the runs may have put into them was taken out.
-        for line in wrap(&one_line(words), width.max(20)) {
+        for line in wrapped(&one_line(words), width.max(20), 0).lines() {
             let _ = writeln!(out, "{before}{line}{after}");
         }
     };
@@ -34,8 +34,8 @@ pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     if !table.rows.is_empty() {
         let _ = write!(out, "\n{}", draw_text(&table, width, colour));
     }
-    for line in ending(comparison).iter().flat_map(|words| wrap(&one_line(words), width.max(20))) {
-        let _ = writeln!(out, "{line}");
+    for words in ending(comparison) {
+        let _ = writeln!(out, "{}", wrapped(&one_line(&words), width.max(20), 0));
     }
     out
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use weir_model::record::CaseId;
 
 use super::{CaseChange, Change, Comparison, FailIf, Metric, Verdict, words};
-use crate::number::percent;
+use weir_model::text::percent;
 
 /// What became of one condition.
 #[derive(Debug, Clone, Serialize)]

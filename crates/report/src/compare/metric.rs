@@ -3,8 +3,8 @@
 use serde::Serialize;
 use weir_model::record::{Measurement, Role};
 
-use crate::number::{self, Unit};
 use crate::summary::{all_cpu_us, usage_of};
+use weir_model::text::{Unit, short};
 
 /// What a load is after, which decides what of it compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,10 +132,10 @@ impl Metric {
 
     /// A number of it for people, with its unit.
     pub(super) fn human(self, value: f64) -> String {
-        let with = |unit: Unit, name: &str| format!("{} {name}", number::short(value / unit.size));
+        let with = |unit: Unit, name: &str| format!("{} {name}", short(value / unit.size));
         match self {
-            Metric::Capacity => format!("{}/s", number::short(value)),
-            Metric::Rate => format!("{} %", number::short(value * 100.0)),
+            Metric::Capacity => format!("{}/s", short(value)),
+            Metric::Rate => format!("{} %", short(value * 100.0)),
             Metric::Cpu => with(Unit::MICROS, Unit::MICROS.name),
             Metric::Memory => with(Unit::MEBIBYTES, Unit::MEBIBYTES.name),
             _ => {

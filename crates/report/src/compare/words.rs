@@ -3,8 +3,8 @@
 use weir_model::record::CaseId;
 
 use super::{CaseChange, Change, Comparison, Verdict};
-use crate::number::percent;
 use crate::run::{BASELINE, Run};
+use weir_model::text::percent;
 
 /// Sure changes that the answer names; the rest is counted.
 const NAMED: usize = 3;

@@ -4,7 +4,7 @@
 use super::compare::{ComparedRow, Comparison};
 use super::ours::Ours;
 use super::words::list;
-use crate::number::short;
+use weir_model::text::short;
 
 /// How far the orders agree, a sentence a metric and profile.
 pub(super) fn agreement(ours: &Ours<'_>, comparisons: &[Comparison]) -> Vec<String> {

@@ -8,9 +8,9 @@ use super::ours::{Ours, OwnCase};
 use super::quantity::size_of;
 use super::variant::Variant;
 use super::words::interval;
-use crate::number::{count, short};
 use crate::run::BASELINE;
 use crate::tables::{Cell, Column, RowKind, Table, TableRow};
+use weir_model::text::{count, short};
 
 /// What stands in a cell that weir has nothing for.
 const NOT_MEASURED: &str = "not measured";

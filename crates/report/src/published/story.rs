@@ -10,8 +10,8 @@ use super::ours::Ours;
 use super::quantity::COMPARED;
 use super::variant::Variant;
 use super::words::{cases, list, range};
-use crate::number::{percent, short};
 use crate::run::BASELINE;
+use weir_model::text::{percent, short};
 
 /// A product under a profile, on the cases in which it was asked for something that reaches the origin.
 struct Seen {

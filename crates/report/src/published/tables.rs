@@ -5,8 +5,8 @@ use super::compare::{Comparison, OwnFigure};
 use super::ours::Ours;
 use super::quantity::{COMPARED, Compared, size_of};
 use super::words::interval;
-use crate::number::short;
 use crate::tables::{Cell, Column, RowKind, Table, TableRow};
+use weir_model::text::short;
 
 /// One table a metric: each product in each case, as published and as measured here. `None` when there is none.
 pub(super) fn side_by_side(ours: &Ours<'_>, compared: Compared, all: &[Comparison], scaled: &str) -> Option<Table> {

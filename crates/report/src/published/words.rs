@@ -1,23 +1,12 @@
 //! Lists, ranges and intervals in words. Knows numbers and names, nothing of what they are.
 
+pub(super) use weir_model::text::list;
 use weir_stats::Estimate;
 
-use crate::number::short;
+use weir_model::text::short;
 
 /// An interval whose ends are so many times apart says nothing.
 const BOUNDLESS: f64 = 1_000.0;
-
-/// "a", "a and b", "a, b and c".
-pub(super) fn list<S: AsRef<str>>(names: &[S]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => only.as_ref().to_string(),
-        [first @ .., last] => {
-            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", first.join(", "), last.as_ref())
-        }
-    }
-}
 
 /// "0.36", "0.28 to 0.46"; empty for nothing.
 pub(super) fn range(values: &[f64]) -> String {

@@ -3,7 +3,7 @@
 use weir_stats::Estimate;
 
 use super::{Metric, Overall, OverallRow, Section, Standing, Summary};
-use crate::number::{Unit, count, short};
+use weir_model::text::{Unit, count, list, short};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
@@ -40,7 +40,7 @@ fn first(overall: &Overall) -> String {
         }
         many => {
             let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
-            let names = if many.len() > 5 { format!("{} products", many.len()) } else { join(&names) };
+            let names = if many.len() > 5 { format!("{} products", many.len()) } else { list(&names) };
             format!("{names} share the first rank, {}: this run cannot tell them apart", range(many, metric))
         }
     }
@@ -64,7 +64,7 @@ fn soonest(overall: &Overall) -> String {
         [only] => format!("; at a rate offered alike to all, {} has the lowest p99: {}", only.label, p99(only)),
         many => {
             let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
-            let names = if many.len() > 4 { format!("{} products", many.len()) } else { join(&names) };
+            let names = if many.len() > 4 { format!("{} products", many.len()) } else { list(&names) };
             format!("; at a rate offered alike to all, {names} share the lowest p99: {}", range(many, Metric::P99))
         }
     }
@@ -179,7 +179,7 @@ fn some(names: &[String]) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     match names.as_slice() {
         [a, b, c, _, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
-        few => join(few),
+        few => list(few),
     }
 }
 
@@ -192,15 +192,6 @@ fn caches(summary: &Summary) -> Option<String> {
         }
     }
     (!names.is_empty()).then(|| {
-        format!("{} answered from a cache: shown, not ranked with products that pass every request on.", join(&names))
+        format!("{} answered from a cache: shown, not ranked with products that pass every request on.", list(&names))
     })
-}
-
-/// "a", "a and b", "a, b and c".
-pub(super) fn join(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }

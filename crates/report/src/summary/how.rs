@@ -3,10 +3,9 @@
 use weir_model::suite::{Protocol, Series};
 use weir_stats::Estimate;
 
-use super::answer::join;
 use super::{Metric, Section, Standing};
-use crate::number::{count, percent, seconds, short};
 use crate::plan::Arrival;
+use weir_model::text::{count, list, percent, seconds, short};
 
 /// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
 fn interval_words(what: &str, estimates: &[Estimate]) -> String {
@@ -57,7 +56,7 @@ fn all_carried_words(section: &Section) -> Option<String> {
     };
     let names: Vec<&str> = section.rows.iter().filter(all).map(|row| row.label.as_str()).collect();
     (!names.is_empty())
-        .then(|| format!("All that was offered was carried by {}: the most they can is not known.", join(&names)))
+        .then(|| format!("All that was offered was carried by {}: the most they can is not known.", list(&names)))
 }
 
 /// Share of a rate that counts as all of it.
@@ -212,5 +211,5 @@ fn excluded_words(section: &Section) -> Option<String> {
     if section.failed > 0 {
         parts.push(format!("{} failed {}", section.failed, trials(section.failed)));
     }
-    (!parts.is_empty()).then(|| format!("Left out of the numbers: {}.", parts.join(" and ")))
+    (!parts.is_empty()).then(|| format!("Left out of the numbers: {}.", list(&parts)))
 }

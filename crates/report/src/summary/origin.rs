@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answer::join;
+use weir_model::text::list;
+
 use crate::run::{BASELINE, Run, Trial};
 
 /// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has counters.
@@ -29,7 +30,7 @@ pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
                 .map(|(way, labels)| format!("{} {way}", names(labels, everybody.len())))
                 .collect();
             let rest = ways.get(&most).map(|labels| names(labels, everybody.len())).unwrap_or_default();
-            format!("with the origin, by its counters, {}; {rest} {most}", join(&refs(&others)))
+            format!("with the origin, by its counters, {}; {rest} {most}", list(&refs(&others)))
         }
     }
 }
@@ -40,7 +41,7 @@ fn names(labels: &[String], all: usize) -> String {
         return "all speak".to_string();
     }
     let verb = if labels.len() == 1 { "speaks" } else { "speak" };
-    format!("{} {verb}", join(&refs(labels)))
+    format!("{} {verb}", list(&refs(labels)))
 }
 
 fn refs(words: &[String]) -> Vec<&str> {

@@ -4,9 +4,9 @@ use weir_model::record::{Environment, Severity};
 use weir_stats::Estimate;
 
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::number::{Unit, count, percent, short};
 use crate::run::{Broken, Run};
 use crate::summary::{Failed, Found, Row, Section, Standing, Verdicts};
+use weir_model::text::{Unit, count, percent, short};
 
 /// Every trial of a section, ranked or not.
 pub fn trials(run: &Run, section: &Section) -> Table {

@@ -2,8 +2,8 @@
 
 use super::build::{estimate_cell, marked, profile_order, row_kind};
 use super::{Cell, Column, Table, TableRow};
-use crate::number::Unit;
 use crate::summary::{Row, Section};
+use weir_model::text::Unit;
 
 /// Of one section; `None` when nothing is known of what anybody used.
 pub fn cost(section: &Section) -> Option<Table> {
@@ -83,7 +83,7 @@ pub(super) fn warmup_cell(row: &Row) -> Cell {
     let seconds = warmup.seconds;
     if warmup.never == warmup.of {
         let mut cell = Cell::number("never", f64::MAX);
-        cell.detail = format!("in {} s", crate::number::short(seconds.value));
+        cell.detail = format!("in {} s", weir_model::text::short(seconds.value));
         return cell;
     }
     let mut cell = estimate_cell(Some(&seconds), Unit { name: "s", size: 1.0 });

@@ -2,9 +2,9 @@
 
 use super::build::rank_words;
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::number::{Unit, short};
 use crate::run::BASELINE;
 use crate::summary::{Metric, Row, Section, Standing, Summary};
+use weir_model::text::{Unit, short};
 
 /// All sections beside each other: the rank and the ranked number of each product.
 pub fn matrix(summary: &Summary) -> Table {

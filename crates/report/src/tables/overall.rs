@@ -2,8 +2,8 @@
 
 use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::number::{Unit, count, percent, short};
 use crate::summary::{Metric, Overall, OverallRow, Standing, Summary};
+use weir_model::text::{Unit, count, percent, short};
 
 /// Each product over all workloads; `None` when nothing may be ranked.
 pub fn overall(summary: &Summary) -> Option<Table> {

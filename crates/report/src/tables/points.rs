@@ -5,9 +5,9 @@ use weir_stats::Estimate;
 
 use super::build::{estimate_cell, profile_order};
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::number::{Unit, count, percent, short};
 use crate::run::BASELINE;
 use crate::summary::{PointRow, Row, Section};
+use weir_model::text::{Unit, count, percent, short};
 
 /// Products beside each other, a point of the series in each line: rate, then p99. None for a load that is no series.
 pub fn side_by_side(section: &Section) -> Vec<Table> {

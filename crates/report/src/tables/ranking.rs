@@ -6,9 +6,9 @@ use weir_stats::Estimate;
 
 use super::build::{errors_cell, estimate_cell, marked, profile_order, rank_cell_of, row_kind, verdict_words_of};
 use super::{Cell, Column, Table, TableRow};
-use crate::number::{Unit, count, short};
 use crate::plan::Arrival;
 use crate::summary::{Metric, Row, Section};
+use weir_model::text::{Unit, count, short};
 
 /// What stands in a column of a row; the flag says that the row is the baseline.
 type Filled<'a> = Box<dyn Fn(&Row, bool) -> Cell + 'a>;

@@ -1,6 +1,7 @@
 //! Draws a table for the terminal. Knows tables and a width, nothing of runs.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table as Grid, presets};
+use weir_model::text::wrapped;
 
 use super::{RowKind, Table, one_line};
 
@@ -60,30 +61,13 @@ fn finish(table: &Table, mut grid: Grid, kept: &[usize], width: usize, colour: b
         (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.clone()).collect();
     let narrow = (!skipped.is_empty()).then(|| format!("Not shown at this width: {}.", skipped.join(", ")));
     for note in table.notes.iter().chain(narrow.iter()) {
-        for line in wrap(&one_line(note), width.max(20) - 2) {
+        for line in wrapped(&one_line(note), width.max(20) - 2, 0).lines() {
             text.push_str("  ");
-            text.push_str(&line);
+            text.push_str(line);
             text.push('\n');
         }
     }
     text
-}
-
-/// Breaks at spaces; a word longer than the width gets a line of its own.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last_mut().expect("there is always one line");
-        if last.is_empty() {
-            last.push_str(word);
-        } else if last.chars().count() + 1 + word.chars().count() <= width {
-            last.push(' ');
-            last.push_str(word);
-        } else {
-            lines.push(word.to_string());
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::limits::most_a_process;
 use super::{Check, Status};
 use crate::environment::{kernel_version, meminfo};
 use crate::sys::{local_ports, sysctl};
-use weir_model::units::human_bytes;
+use weir_model::text::human_bytes;
 
 /// Kernel memory of an established connection of client and origin on one machine, both ends, in bytes: 200,000 idle
 /// ones took 9.9 KB each on Linux 6.18, sockets and io_uring's receives together (`crates/net/examples/many.rs`).

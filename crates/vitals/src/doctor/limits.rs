@@ -2,7 +2,7 @@
 
 use rustix::process::Resource;
 
-use weir_model::units::human_bytes;
+use weir_model::text::human_bytes;
 
 use super::{Check, Status};
 use crate::environment::most_descriptors;

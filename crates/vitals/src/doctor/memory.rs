@@ -1,6 +1,6 @@
 //! Memory: enough, and staying where it is.
 
-use weir_model::units::human_bytes;
+use weir_model::text::human_bytes;
 
 use super::{Check, Status};
 use crate::environment::meminfo;

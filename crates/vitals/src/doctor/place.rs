@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_model::units::human_bytes;
+use weir_model::text::human_bytes;
 
 use super::{Check, Status};
 

@@ -2,10 +2,9 @@
 
 use weir_model::load::{Endpoint, Http, LoadSpec, Shape};
 use weir_model::suite::Arrivals;
-use weir_model::units::human_us;
+use weir_model::text::{counted, full_rate, human_us};
 
 use super::format::pipelined;
-use crate::words::{counted, rate};
 
 /// How requests arrive, over what, and for how long.
 pub fn describe(spec: &LoadSpec) -> String {
@@ -15,11 +14,11 @@ pub fn describe(spec: &LoadSpec) -> String {
         Shape::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
         Shape::Count { requests } => (counted(*requests, "request"), String::new()),
         Shape::Open { rate: offered, arrivals } => (
-            format!("open load, {} {}", rate(*offered), spacing(*arrivals)),
+            format!("open load, {} {}", full_rate(*offered), spacing(*arrivals)),
             format!(", {}{warmup}", seconds(spec.duration_s)),
         ),
         Shape::Ramp { from, to, arrivals } => (
-            format!("open load, {} to {} {}", rate(*from), rate(*to), spacing(*arrivals)),
+            format!("open load, {} to {} {}", full_rate(*from), full_rate(*to), spacing(*arrivals)),
             format!(", {}{warmup}", seconds(spec.duration_s)),
         ),
         Shape::Steps { steps, arrivals } => (

@@ -15,7 +15,7 @@ use super::parse::ConditionList;
 use super::{failure, judge};
 use crate::exit::{Done, Exit};
 use crate::progress::minutes;
-use crate::words::{rate, time};
+use weir_model::text::{fixed_us, full_rate};
 
 /// Runs it.
 ///
@@ -74,13 +74,13 @@ impl Live {
     fn see(&mut self, progress: &SearchProgress) {
         match progress {
             SearchProgress::Begins { number, kind, rate: offered, window_s } => {
-                let what = offered.map_or("as fast as answers come".to_owned(), rate);
+                let what = offered.map_or("as fast as answers come".to_owned(), full_rate);
                 self.trial = format!("trial {}, {}: {what} for {window_s:.1} s", number + 1, kind.as_str());
                 self.show("");
             }
             SearchProgress::Load(Progress::Second(row)) => {
                 let now = row.right as f64 / row.length_s.max(1e-3);
-                self.show(&format!(", now {} p99 {}", rate(now), time(row.p99_us)));
+                self.show(&format!(", now {} p99 {}", full_rate(now), fixed_us(row.p99_us)));
             }
             SearchProgress::Ends(probe) => self.line(probe),
             _ => {}

@@ -10,13 +10,12 @@ mod view;
 use console::Term;
 use weir_load::Progress;
 use weir_model::load::{LoadSecond, LoadSpec};
-use weir_model::units::{human_rate, human_us};
+use weir_model::text::{count, fixed_us, human_rate, human_us};
 
 pub use self::paint::Painter;
 use self::view::View;
 use super::describe::{describe, protocol};
 use super::flags::ColorArg;
-use crate::words::{count, time};
 
 /// Shows a load.
 pub enum Live {
@@ -94,7 +93,7 @@ fn second(row: &LoadSecond) -> String {
     let errors = if row.errors > 0 { format!("  errors {}", count(row.errors)) } else { String::new() };
     let right = if row.length_s > 0.0 { human_rate(row.right as f64 / row.length_s) } else { "-".to_owned() };
     // Nothing that was due in the window ended in this second: what came was due in the warm-up.
-    let latency = |us: f64| if row.max_us > 0.0 { time(us) } else { "-".to_owned() };
+    let latency = |us: f64| if row.max_us > 0.0 { fixed_us(us) } else { "-".to_owned() };
     format!(
         "{right:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",
         latency(row.p50_us),
@@ -124,7 +123,7 @@ mod tests {
             max_us: 1e7,
             ..LoadSecond::default()
         };
-        assert_eq!(second(&row), "  1.16M/s  p50 65.5 us  p99 9.99 ms  max  10.0 s  errors 123,456");
+        assert_eq!(second(&row), "  1.16M/s  p50 65.5 µs  p99 9.99 ms  max  10.0 s  errors 123,456");
         assert!(second(&row).len() + 9 <= 80);
     }
 }

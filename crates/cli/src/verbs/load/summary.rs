@@ -4,11 +4,10 @@
 mod limit;
 
 use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
-use weir_model::units::{human_bytes, human_us};
+use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us};
 
 use super::describe::{describe, protocol};
 use super::format::Told;
-use crate::words::{count, counted, rate, time};
 
 /// Rows of a terminal, less the one that the prompt needs.
 const ROWS: usize = 23;
@@ -59,10 +58,14 @@ fn counts(result: &LoadResult) -> Vec<String> {
     let line =
         |name: &str, figure: String, rest: String| format!("{name:<LABEL$}{figure:>13}  {rest}").trim_end().to_owned();
     let cut = if result.cut_short { ", cut short" } else { "" };
-    lines.push(line("rate", rate(result.rate), format!("right answers in {}{cut}", human_us(result.window_s * 1e6))));
+    lines.push(line(
+        "rate",
+        full_rate(result.rate),
+        format!("right answers in {}{cut}", human_us(result.window_s * 1e6)),
+    ));
     if let Some(offered) = result.offered_rate {
         let share = format!("{:.1} % of it answered rightly in time", limit::carried(result) * 100.0);
-        lines.push(line("offered", rate(offered), share));
+        lines.push(line("offered", full_rate(offered), share));
     }
     lines.push(line("requests", count(window.due), requests(window)));
     if let [first, second, rest @ ..] = result.by_request.as_slice() {
@@ -175,7 +178,7 @@ fn quantiles(q: &Quantiles) -> String {
     }
     [q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.p9999_us, q.max_us, q.mean_us]
         .iter()
-        .map(|us| format!("{:>8}", time(*us)))
+        .map(|us| format!("{:>8}", fixed_us(*us)))
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -187,7 +190,7 @@ fn client(result: &LoadResult) -> String {
         n => {
             // What it spends awake and waiting for due times is not the price of a request.
             let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.busy_poll_us);
-            format!(", {} of CPU a request", time(work as f64 / n as f64))
+            format!(", {} of CPU a request", fixed_us(work as f64 / n as f64))
         }
     };
     let which = if result.threads == 1 { "" } else { "the busiest " };

@@ -45,7 +45,7 @@ pub fn of_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Vec<
 }
 
 fn counted(n: usize, one: &str) -> String {
-    crate::words::counted(n as u64, one)
+    weir_model::text::counted(n as u64, one)
 }
 
 /// URLs of a file: `[METHOD] URL [WEIGHT]` a line; empty lines and what follows a `#` at a line's beginning or behind a

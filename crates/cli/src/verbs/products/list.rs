@@ -9,7 +9,7 @@ use weir_lab::install::{self, Found, Seen};
 use weir_model::product::{Product, ProductKind};
 
 use crate::exit::{Done, Exit};
-use crate::words::columns;
+use weir_model::text::columns;
 
 pub const HELP: &str = "\
 With --json, a list of objects with the keys name, title, about, speaks (protocols),

@@ -8,7 +8,7 @@ use weir_model::product::{Install, Product, ProductKind, Source};
 
 use super::list::Row;
 use crate::exit::{Done, Exit, Failure};
-use crate::words::wrapped;
+use weir_model::text::wrapped;
 
 pub const HELP: &str = "\
 With --json, the object of `weir products list` and besides home, ways (how it can be

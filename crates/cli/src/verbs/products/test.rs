@@ -148,7 +148,7 @@ fn list_checks(json: bool) -> Done {
     }
     for check in CHECKS {
         say!("{}: {}", check.name, check.title);
-        say!("    {}", crate::words::wrapped(check.asks, 96, 4));
+        say!("    {}", weir_model::text::wrapped(check.asks, 96, 4));
     }
     Ok(Exit::Ok)
 }

@@ -67,7 +67,8 @@ fn is_of_library(suite: &str) -> bool {
 }
 
 fn refused(time: Duration, too_long: &TooLong, blocks: Option<u32>) -> Failure {
-    let blocks = blocks.map(|n| format!(" in {}", crate::words::counted(u64::from(n), "block"))).unwrap_or_default();
+    let blocks =
+        blocks.map(|n| format!(" in {}", weir_model::text::counted(u64::from(n), "block"))).unwrap_or_default();
     let loads: Vec<String> = too_long.loads.iter().map(|(name, takes)| format!("{name} {}", minutes(*takes))).collect();
     let (trials, half) =
         (too_long.smallest.trials(&[]), if loads.len() > 1 { "some of its loads with --only load=, " } else { "" });

@@ -11,7 +11,7 @@ use weir_model::suite::{Entry, Load};
 use super::chosen::{Chosen, overheads};
 use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
-use crate::words::{columns, counted};
+use weir_model::text::{columns, counted};
 
 #[derive(Debug, Serialize)]
 struct Dry<'a> {

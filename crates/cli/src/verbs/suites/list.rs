@@ -11,7 +11,7 @@ use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
 use crate::verbs::run::budget;
 use crate::verbs::run::chosen::overheads;
-use crate::words::hanging;
+use weir_model::text::hanging;
 
 #[derive(Debug, Serialize)]
 struct Listed {

@@ -1,7 +1,8 @@
 //! A load in a line.
 
 use weir_model::suite::{Load, LoadKind, RateSpec, Series};
-use weir_model::units::{HumanDuration, human_rate};
+use weir_model::text::human_rate;
+use weir_model::units::HumanDuration;
 
 /// `closed, 640 connections, 15s`.
 pub fn describe(load: &Load) -> String {
@@ -23,7 +24,7 @@ pub fn describe(load: &Load) -> String {
 fn kind(load: &Load) -> String {
     match &load.kind {
         LoadKind::Closed => "closed".to_owned(),
-        LoadKind::Count { requests } => format!("{} requests", crate::words::count(*requests)),
+        LoadKind::Count { requests } => format!("{} requests", weir_model::text::count(*requests)),
         LoadKind::Search { objective } => {
             let words: Vec<String> = objective.iter().map(ToString::to_string).collect();
             format!("highest rate with {}", words.join(", "))

@@ -4,7 +4,7 @@ use serde::Serialize;
 use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite};
 
-use crate::words::columns;
+use weir_model::text::columns;
 
 /// One cell: the products that a workload runs with under a load.
 #[derive(Debug, Serialize)]

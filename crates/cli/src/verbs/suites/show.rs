@@ -14,7 +14,7 @@ use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;
 use crate::select::Select;
 use crate::verbs::run::chosen::{Chosen, Wish};
-use crate::words::{count, hanging, wrapped};
+use weir_model::text::{count, hanging, wrapped};
 
 /// Width of what is printed.
 const WIDTH: usize = 80;

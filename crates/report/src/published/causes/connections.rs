@@ -2,7 +2,7 @@
 //! it in CPU, in the origin's too, and runs out of ports.
 
 use super::super::facts::{OwnFacts, Pair, Side};
-use crate::number::short;
+use weir_model::text::short;
 
 /// Connections a request from which on a product is said to open them for requests, and not for clients.
 const OPENS_OFTEN: f64 = 0.2;

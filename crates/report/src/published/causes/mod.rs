@@ -8,7 +8,7 @@ mod ours;
 mod published;
 
 use super::facts::{Pair, Side};
-use crate::number::{percent, short};
+use weir_model::text::{percent, short};
 
 pub(super) use connections::{opens, per_hundred};
 pub(super) use ours::has_room;

@@ -3,7 +3,7 @@
 
 use super::super::facts::{OwnFacts, Pair};
 use super::{SAME_RATE, a_second, different_rates, of_sides, share, sides};
-use crate::number::short;
+use weir_model::text::short;
 
 /// A share of errors from which on a product did other work than answering.
 const MANY_ERRORS: f64 = 0.001;

@@ -4,7 +4,7 @@
 use super::super::quantity::Compared;
 use super::super::words::{list, range, with_interval};
 use super::{Case, Place};
-use crate::number::short;
+use weir_model::text::short;
 
 /// The places of one metric on the same cases, under one profile or several.
 struct Span<'a> {

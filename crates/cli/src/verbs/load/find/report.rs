@@ -5,7 +5,7 @@ use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, Searc
 
 use crate::progress::minutes;
 use crate::verbs::load::describe::threads;
-use crate::words::{counted, rate, time};
+use weir_model::text::{counted, fixed_us, full_rate};
 
 /// Above the rows of trials.
 pub const HEADINGS: &str = "  kind       offered     carried  met   busy  lag p99  measured";
@@ -23,7 +23,7 @@ pub fn with(spec: &LoadSpec) -> String {
         "open loads, {}{most} connections, {}, confirmed for {}",
         spec.connections,
         counted(threads(spec), "thread"),
-        time(spec.duration_s * 1e6)
+        fixed_us(spec.duration_s * 1e6)
     )
 }
 
@@ -39,10 +39,10 @@ pub fn row(probe: &Probe) -> String {
     format!(
         "  {:<7} {:>10}  {:>10}  {met:<4}{near}{:>4.0} %  {:>7}  {:>6.1} s",
         probe.kind.as_str(),
-        probe.offered.map_or("-".to_owned(), rate),
-        rate(probe.carried),
+        probe.offered.map_or("-".to_owned(), full_rate),
+        full_rate(probe.carried),
         probe.busiest * 100.0,
-        time(probe.lag_p99_us),
+        fixed_us(probe.lag_p99_us),
         probe.window_s
     )
 }
@@ -78,7 +78,7 @@ fn duration(seconds: f64) -> std::time::Duration {
 }
 
 fn answer(found: &SearchResult) -> String {
-    let best = found.rate.map(rate);
+    let best = found.rate.map(full_rate);
     let sure = if found.confirmed { "confirmed by a longer trial" } else { "not confirmed" };
     match (found.end, best) {
         (SearchEnd::Found, Some(best)) => format!("{best}, {sure}"),
@@ -100,10 +100,10 @@ fn interval(found: &SearchResult) -> Option<String> {
     match (found.met_up_to, found.failed_from) {
         (Some(low), Some(high)) => {
             let width = (high / low.max(1e-9) - 1.0) * 100.0;
-            Some(format!("{} met it, {} did not ({width:.1} % apart)", rate(low), rate(high)))
+            Some(format!("{} met it, {} did not ({width:.1} % apart)", full_rate(low), full_rate(high)))
         }
-        (Some(low), None) => Some(format!("{} met it, and nothing failed", rate(low))),
-        (None, Some(high)) => Some(format!("{} did not meet it, and nothing did", rate(high))),
+        (Some(low), None) => Some(format!("{} met it, and nothing failed", full_rate(low))),
+        (None, Some(high)) => Some(format!("{} did not meet it, and nothing did", full_rate(high))),
         (None, None) => None,
     }
 }
@@ -128,7 +128,7 @@ fn confirmed(found: &SearchResult) -> Option<String> {
         .zip(&probe.values)
         .map(|(condition, value)| format!("{} {}", condition.metric, human(condition.metric, *value)))
         .collect();
-    let offered = probe.offered.map(|offered| format!(" at {}", rate(offered))).unwrap_or_default();
+    let offered = probe.offered.map(|offered| format!(" at {}", full_rate(offered))).unwrap_or_default();
     Some(format!("{}{offered}", words.join(", ")))
 }
 

@@ -8,7 +8,7 @@ use weir_model::load::{LoadSecond, LoadSpec, Quantiles, Shape};
 
 use crate::progress::minutes;
 use crate::verbs::load::describe::{describe, protocol};
-use crate::words::{count, counted, rate, time};
+use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Kinds of error that are named; the rest are added up.
 const KINDS: usize = 3;
@@ -146,12 +146,12 @@ impl View {
         let p99s: Vec<f64> = self.rows.iter().map(|row| row.p99_us).collect();
         let room = width.saturating_sub(BEFORE_CURVE);
         let elapsed = self.elapsed();
-        let mean = if elapsed > 0.0 { rate(self.right as f64 / elapsed) } else { "-".to_owned() };
+        let mean = if elapsed > 0.0 { full_rate(self.right as f64 / elapsed) } else { "-".to_owned() };
         let line = |name: &str, now: String, all: String, what: &str, values: &[f64]| {
             let curve = style(curve(values, room)).cyan().for_stderr();
             format!("{name:<LABEL$}{now:>11} now {all:>11} {what:<8}{curve}").trim_end().to_owned()
         };
-        let now = rates.last().map_or("-".to_owned(), |now| rate(*now));
+        let now = rates.last().map_or("-".to_owned(), |now| full_rate(*now));
         [
             line("rate", now, mean, "mean", &rates),
             line("p99", us(self.detail.second.p99_us), us(self.detail.so_far.p99_us), "so far", &p99s),
@@ -203,7 +203,7 @@ impl View {
 
 /// A time, or that there is none yet.
 fn us(us: f64) -> String {
-    if us > 0.0 { time(us) } else { "-".to_owned() }
+    if us > 0.0 { fixed_us(us) } else { "-".to_owned() }
 }
 
 /// A bar of so many columns of which a share is done.

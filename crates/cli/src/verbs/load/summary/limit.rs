@@ -3,7 +3,7 @@
 use weir_model::load::{ErrorKind, LoadResult};
 
 use crate::verbs::load::format::Told;
-use crate::words::time;
+use weir_model::text::fixed_us;
 
 /// A worker busier than this was itself the limit: near it, answers wait for the client.
 const BUSY: f64 = 0.9;
@@ -73,7 +73,7 @@ fn carried_but(result: &LoadResult) -> Vec<String> {
     if lag > latency * LAG && lag > 10.0 {
         return vec![
             "none reached: what was offered was carried, but some left late:".to_owned(),
-            format!("lag p99 {} of a latency p99 of {} (busy CPU?)", time(lag), time(latency)),
+            format!("lag p99 {} of a latency p99 of {} (busy CPU?)", fixed_us(lag), fixed_us(latency)),
         ];
     }
     vec!["none reached: what was offered was carried".to_owned()]
@@ -120,7 +120,7 @@ mod tests {
         sample.result.window.right_in_window = 20_000;
         assert_eq!(said(&sample), "none reached: what was offered was carried");
         sample.result.lag.p99_us = 800.0;
-        assert!(said(&sample).contains("lag p99 800 us of a latency p99 of 1.04 ms"));
+        assert!(said(&sample).contains("lag p99 800 µs of a latency p99 of 1.04 ms"));
         sample.result.window.right = 0;
         sample.result.window.errors = [(ErrorKind::Reset, 1)].into();
         assert!(said(&sample).starts_with("no answer was right"));

@@ -2,7 +2,7 @@
 
 use weir_lab::conformance::{Cell, Tested, Verdict, check};
 
-use crate::words::wrapped;
+use weir_model::text::wrapped;
 
 /// Columns that a block takes.
 const WIDTH: usize = 110;

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use weir_lab::conformance::{CHECKS, Verdict};
-use weir_model::units::human_bytes;
+use weir_model::text::{human_bytes, wrapped};
 
 use super::matrix::words;
 use super::record::{Machine, Named, Record};
-use crate::words::wrapped;
 
 /// Columns of the text in the file.
 const WIDTH: usize = 118;

@@ -1,5 +1,4 @@
-//! Numbers as people read them: three significant digits, thousands separated, a unit fit for the size.
-//! Knows nothing of where a number comes from.
+//! Numbers: three significant digits, thousands separated, a unit that fits the size.
 
 /// `45123.4` is `45,100`, `0.01234` is `0.0123`, `12.3` stays. Three significant digits, no exponent.
 pub fn short(x: f64) -> String {
@@ -25,6 +24,74 @@ pub fn significant(x: f64, digits: i32) -> String {
 /// A count, all digits: `1234567` is `1,234,567`.
 pub fn count(n: u64) -> String {
     group_thousands(&n.to_string())
+}
+
+/// `1 thread`, `2 threads`, `1,000 requests`.
+pub fn counted(n: u64, one: &str) -> String {
+    format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// Requests a second: `0.5/s`, `850/s`, `62.3k/s`, `1.2M/s`. Not a number is `-`.
+pub fn human_rate(per_second: f64) -> String {
+    in_unit(per_second, &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")], false)
+}
+
+/// A rate a second in full: `119,646/s`; below ten a second with two decimals. Not a number is `-`.
+pub fn full_rate(per_second: f64) -> String {
+    match per_second {
+        r if !r.is_finite() => "-".to_owned(),
+        r if r > 0.0 && r < 9.995 => format!("{r:.2}/s"),
+        r => format!("{}/s", count(r.round().max(0.0) as u64)),
+    }
+}
+
+const TIMES: [(f64, &str); 3] = [(1e6, " s"), (1e3, " ms"), (1.0, " \u{b5}s")];
+
+/// Microseconds as a time: `3.4 µs`, `34 µs`, `1.23 ms`, `2.1 s`. Not a number is `-`.
+pub fn human_us(us: f64) -> String {
+    in_unit(us, &TIMES, false)
+}
+
+/// Microseconds in always three digits, so that columns align: `65.5 µs`, `2.50 ms`, `10.5 s`. Not a number is `-`.
+pub fn fixed_us(us: f64) -> String {
+    in_unit(us, &TIMES, true)
+}
+
+/// Bytes in powers of 1024: `512 B`, `16 KiB`, `1.3 GiB`. Not a number is `-`.
+pub fn human_bytes(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    let units = [(KIB.powi(4), " TiB"), (KIB.powi(3), " GiB"), (KIB.powi(2), " MiB"), (KIB, " KiB"), (1.0, " B")];
+    in_unit(bytes, &units, false)
+}
+
+/// `value` in the largest of `units` (largest first) of which there is at least one, in three digits; `fixed` keeps zeros at
+/// the end.
+fn in_unit(value: f64, units: &[(f64, &str)], fixed: bool) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    // Rounded before the unit is chosen: 999.9 µs is 1 ms, never 1000 µs.
+    let chosen = units.iter().find(|(size, _)| three_digits(value / size).abs() >= 1.0);
+    let (size, name) = chosen.or(units.last()).copied().unwrap_or((1.0, ""));
+    let value = three_digits(value / size);
+    match value.abs() {
+        _ if !fixed => format!("{value}{name}"),
+        v if v >= 100.0 => format!("{value:.0}{name}"),
+        v if v >= 10.0 => format!("{value:.1}{name}"),
+        _ => format!("{value:.2}{name}"),
+    }
+}
+
+/// `value` to three digits; what has more before its point keeps them all (1023 B).
+fn three_digits(value: f64) -> f64 {
+    let step = match value.abs() {
+        m if m >= 99.95 => 1.0,
+        m if m >= 9.995 => 10.0,
+        m if m >= 1.0 => 100.0,
+        _ => 1000.0,
+    };
+    // Adding 0.0 turns -0 into 0.
+    (value * step).round() / step + 0.0
 }
 
 /// `x` rounded to so many significant digits.
@@ -124,6 +191,74 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times() {
+        for (us, text) in [
+            (0.0, "0 µs"),
+            (0.25, "0.25 µs"),
+            (3.4, "3.4 µs"),
+            (34.0, "34 µs"),
+            (34.04, "34 µs"),
+            (345.6, "346 µs"),
+            (999.9, "1 ms"),
+            (1234.0, "1.23 ms"),
+            (999_999.0, "1 s"),
+            (2_100_000.0, "2.1 s"),
+            (3_600_000_000.0, "3600 s"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(human_us(us), text, "{us}");
+        }
+    }
+
+    #[test]
+    fn times_of_a_column_have_three_digits() {
+        let seen = [0.0, 0.5, 44.0, 65.52, 99.96, 752.4, 999.7, 2_500.0, 10_000.0, 399_000.0, 999_700.0, 10_500_000.0];
+        let wanted = [
+            "0.00 µs", "0.50 µs", "44.0 µs", "65.5 µs", "100 µs", "752 µs", "1.00 ms", "2.50 ms", "10.0 ms", "399 ms",
+            "1.00 s", "10.5 s",
+        ];
+        assert_eq!(seen.map(fixed_us), wanted);
+        assert_eq!(fixed_us(f64::INFINITY), "-");
+    }
+
+    #[test]
+    fn rates() {
+        for (rate, text) in [
+            (0.5, "0.5/s"),
+            (850.0, "850/s"),
+            (999.7, "1k/s"),
+            (62_345.6, "62.3k/s"),
+            (220_000.0, "220k/s"),
+            (1_200_000.0, "1.2M/s"),
+            (f64::INFINITY, "-"),
+        ] {
+            assert_eq!(human_rate(rate), text, "{rate}");
+        }
+        assert_eq!([0.0, 1.25, 80.4, 119_646.3, f64::NAN].map(full_rate), ["0/s", "1.25/s", "80/s", "119,646/s", "-"]);
+    }
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0.0, "0 B"),
+            (512.0, "512 B"),
+            (1023.0, "1023 B"),
+            (11_268.0, "11 KiB"),
+            (16_384.0, "16 KiB"),
+            (1.3 * 1024.0 * 1024.0 * 1024.0, "1.3 GiB"),
+            (-2048.0, "-2 KiB"),
+        ] {
+            assert_eq!(human_bytes(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([1, 0, 64].map(|n| counted(n, "thread")), ["1 thread", "0 threads", "64 threads"]);
+    }
+
+    #[test]
     fn three_digits_and_separators() {
         for (x, text) in [
             (45_123.4, "45,100"),
@@ -139,8 +274,6 @@ mod tests {
         ] {
             assert_eq!(short(x), text, "{x}");
         }
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(12), "12");
         assert_eq!(percent(0.0523), "5.2 %");
     }
 
