@@ -133,7 +133,7 @@ fn obey(what: Do, server: &mut Server, stream: Stream, line: &mut TcpStream, out
         Do::Nothing => Some(()),
         Do::GoAway(body) => {
             answer(server, body, out)?;
-            server.goodbye(out);
+            server.go_away(out);
             Some(())
         }
         Do::TurnAway => {

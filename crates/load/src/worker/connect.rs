@@ -12,7 +12,7 @@ use std::io;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::http1::{Answers, Limits};
+use weir_wire::http1::{Limits, ResponseParser};
 
 use super::seat::{Does, State};
 use super::{Pace, SeatId, Worker};
@@ -81,7 +81,7 @@ impl Worker {
         let seat = self.pool.seat(id);
         let took = now - seat.begun;
         seat.used = false;
-        seat.answers = Answers::new(Limits::default());
+        seat.answers = ResponseParser::new(Limits::default());
         if let Some(order) = &mut seat.order {
             order.clear();
         }
