@@ -22,7 +22,10 @@ fn plain_http_counts_what_was_asked() {
     let result = all_right(&[&origin.url("/bytes/128"), "-n", "500", "-c", "4"]);
     assert_eq!(number(&result, "/window/right"), 500.0);
     assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
-    assert_eq!((&result["protocol"], &result["lanes"], &result["tls"]), (&"http/1.1".into(), &1.into(), &Value::Null));
+    assert_eq!(
+        (&result["protocol"], &result["streams"], &result["tls"]),
+        (&"http/1.1".into(), &1.into(), &Value::Null)
+    );
     assert_eq!(result["schema"], 2);
 }
 
@@ -67,7 +70,7 @@ fn tls_sessions_are_resumed_when_asked_for_and_not_otherwise() {
 fn http2_has_streams_with_and_without_tls() {
     let plain = origin();
     let result = all_right(&[&plain.url("/bytes/128"), "--http", "2", "--streams", "16", "-n", "1000", "-c", "2"]);
-    assert_eq!((&result["protocol"], &result["lanes"]), (&"h2".into(), &16.into()));
+    assert_eq!((&result["protocol"], &result["streams"]), (&"h2".into(), &16.into()));
     assert_eq!(number(&result, "/total/connections"), 2.0);
     let secure = secure_origin();
     let result = all_right(&[&secure.https("/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
@@ -80,7 +83,7 @@ fn pipelined_requests_are_answered_and_labelled() {
     let url = origin.url("/bytes/128");
     let args = [url.as_str(), "-n", "1000", "-c", "2", "--pipeline", "8"];
     let result = all_right(&args);
-    assert_eq!((&result["protocol"], &result["lanes"]), (&"http/1.1".into(), &8.into()));
+    assert_eq!((&result["protocol"], &result["streams"]), (&"http/1.1".into(), &8.into()));
     for format in [&[][..], &["--format", "wrk"], &["--format", "wrk2"], &["--format", "hey"], &["--format", "ab"]] {
         let ended = run(&[&["load", "-q"], args.as_slice(), format].concat());
         ended.expect(0);

@@ -79,7 +79,7 @@ fn one_trial(folder: &Path, m: &Value) {
 
     assert_eq!(m["protocol"], *protocol, "{at}");
     assert_eq!(load["protocol"], if two { "h2" } else { "http/1.1" }, "{at}");
-    assert_eq!(load["lanes"], if two { 4 } else { 1 }, "{at}");
+    assert_eq!(load["streams"], if two { 4 } else { 1 }, "{at}");
     assert!(load["rate"].as_f64().expect("a rate") > 10.0, "{at}");
     assert_eq!(load["window"]["errors"], serde_json::json!({}), "{at}");
     assert_eq!(load["total"]["sent"], origin["requests"], "{at}: requests are conserved");

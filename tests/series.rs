@@ -150,7 +150,7 @@ fn balanced(of: &Value) {
         assert_eq!(total["body_bytes"], of["origin"]["body_bytes_out"], "bytes are conserved");
         assert_eq!(of["load"]["window"]["errors"], serde_json::json!({}));
     } else {
-        assert!(sent - answered <= number(&of["load"]["lanes"]) * number(&total["connections"]), "{total}");
+        assert!(sent - answered <= number(&of["load"]["streams"]) * number(&total["connections"]), "{total}");
     }
     assert!(number(&of["load"]["window"]["right_in_window"]) > 0);
 }

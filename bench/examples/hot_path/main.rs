@@ -13,13 +13,13 @@ mod tls;
 #[allow(dead_code, unused_imports, reason = "only a sample's recording and the next due time are counted")]
 mod load {
     pub(crate) mod clock;
+    pub(crate) mod counts;
     pub(crate) mod recorder;
     pub(crate) mod schedule;
-    pub(crate) mod tally;
 }
 
 // Where they look for each other.
-use load::{clock, tally};
+use load::{clock, counts};
 
 use anyhow::{Context, bail};
 use weir_model::suite::Arrivals;

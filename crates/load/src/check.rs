@@ -9,7 +9,7 @@ type Wanted = (Vec<u8>, Option<Vec<u8>>);
 
 /// What a right answer is, ready for use.
 #[derive(Debug, Clone)]
-pub(crate) struct Check {
+pub(crate) struct Expectation {
     status: Option<u16>,
     size: Option<u64>,
     hash: Option<u64>,
@@ -17,13 +17,13 @@ pub(crate) struct Check {
     headers: Box<[Wanted]>,
 }
 
-impl Check {
+impl Expectation {
     /// Answers to HEAD have no body, so only their status and headers are checked.
-    pub(crate) fn new(expect: &Expect, head: bool) -> Check {
+    pub(crate) fn new(expect: &Expect, head: bool) -> Expectation {
         let header = |(name, value): &(String, Option<String>)| {
             (name.to_ascii_lowercase().into_bytes(), value.as_ref().map(|value| value.clone().into_bytes()))
         };
-        Check {
+        Expectation {
             status: expect.status,
             size: expect.size.filter(|_| !head),
             hash: expect.hash.filter(|_| !head),
@@ -33,7 +33,7 @@ impl Check {
 
     /// Whether headers have to be looked at.
     #[inline]
-    pub(crate) fn wants_headers(&self) -> bool {
+    pub(crate) fn checks_headers(&self) -> bool {
         !self.headers.is_empty()
     }
 
@@ -48,7 +48,7 @@ impl Check {
 
     /// What is wrong with a complete answer, the most serious thing first.
     #[inline]
-    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), ErrorKind> {
+    pub(crate) fn judge(&self, answer: &Response) -> Result<(), ErrorKind> {
         let status_right = match self.status {
             Some(status) => answer.status == status,
             None => (200..400).contains(&answer.status),
@@ -71,7 +71,7 @@ impl Check {
 
 /// What has come of an answer so far.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     status: u16,
     /// A header that was asked for is not there, or is another.
     wrong_header: bool,
@@ -84,10 +84,10 @@ pub(crate) struct Answer {
     stream: Option<Box<Xxh3>>,
 }
 
-impl std::fmt::Debug for Answer {
+impl std::fmt::Debug for Response {
     /// Without the state of the hash, which says nothing to people and cannot be shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answer")
+        f.debug_struct("Response")
             .field("status", &self.status)
             .field("size", &self.size)
             .field("length", &self.length)
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-impl Answer {
+impl Response {
     /// The head came.
     #[inline]
     pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
@@ -113,7 +113,7 @@ impl Answer {
 
     /// A piece of the body came.
     #[inline]
-    pub(crate) fn body(&mut self, piece: &[u8], check: &Check) {
+    pub(crate) fn body(&mut self, piece: &[u8], check: &Expectation) {
         let first = self.size == 0;
         self.size += piece.len() as u64;
         // A body of the wrong size is wrong whatever its hash, so hashing can stop where the size is exceeded.
@@ -157,13 +157,13 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn check(status: Option<u16>, size: Option<u64>, hash: Option<u64>) -> Check {
-        Check::new(&Expect { status, size, hash, headers: vec![] }, false)
+    fn check(status: Option<u16>, size: Option<u64>, hash: Option<u64>) -> Expectation {
+        Expectation::new(&Expect { status, size, hash, headers: vec![] }, false)
     }
 
     fn judge(
-        check: &Check,
-        answer: &mut Answer,
+        check: &Expectation,
+        answer: &mut Response,
         status: u16,
         length: Option<u64>,
         pieces: &[&[u8]],
@@ -179,7 +179,7 @@ mod tests {
     fn any_good_status_will_do_unless_one_is_asked_for() {
         let any = check(None, None, None);
         let one = check(Some(404), None, None);
-        let mut answer = Answer::default();
+        let mut answer = Response::default();
         for (status, any_right) in [(199, false), (200, true), (399, true), (400, false), (502, false)] {
             assert_eq!(judge(&any, &mut answer, status, None, &[]).is_ok(), any_right, "{status}");
         }
@@ -190,14 +190,14 @@ mod tests {
     #[test]
     fn a_bad_status_outranks_a_wrong_body() {
         let check = check(Some(200), Some(1), None);
-        assert_eq!(judge(&check, &mut Answer::default(), 502, None, &[]), Err(ErrorKind::BadStatus));
+        assert_eq!(judge(&check, &mut Response::default(), 502, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
     fn hashes_are_equal_however_the_body_comes_and_one_answer_leaves_nothing_to_the_next() {
         let body = b"what flows over a weir is measured by its height";
         let whole = check(None, None, Some(xxh3_64(body)));
-        let mut answer = Answer::default();
+        let mut answer = Response::default();
         for _ in 0..2 {
             let length = Some(body.len() as u64);
             assert!(judge(&whole, &mut answer, 200, length, &[body]).is_ok());
@@ -224,12 +224,12 @@ mod tests {
             (vec![header("via", Some("1.1 c"))], false),
             (vec![header("server", None), header("x-cache", None)], false),
         ] {
-            let check = Check::new(&expect(asked), false);
+            let check = Expectation::new(&expect(asked), false);
             assert_eq!(check.headers_right(came.into_iter()), right, "{check:?}");
         }
-        let check = Check::new(&expect(vec![header("x", None)]), true);
-        assert!(check.wants_headers(), "answers to HEAD have headers");
-        let mut answer = Answer::default();
+        let check = Expectation::new(&expect(vec![header("x", None)]), true);
+        assert!(check.checks_headers(), "answers to HEAD have headers");
+        let mut answer = Response::default();
         answer.head(200, None);
         answer.headers(false);
         assert_eq!(check.judge(&answer), Err(ErrorKind::WrongHeader));
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn size_is_checked_and_head_answers_are_not() {
         let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
-        let mut answer = Answer::default();
-        let get = Check::new(&expect, false);
+        let mut answer = Response::default();
+        let get = Expectation::new(&expect, false);
         assert_eq!(judge(&get, &mut answer, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
-        let head = Check::new(&expect, true);
+        let head = Expectation::new(&expect, true);
         assert!(judge(&head, &mut answer, 200, None, &[]).is_ok());
     }
 }

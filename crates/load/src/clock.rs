@@ -74,7 +74,7 @@ mod tests {
             assert!(now >= last);
             last = now;
             let at = clock.instant(now);
-            // The readings of the start lie apart by what a thread may be held up.
+            // The readings of the start lie apart by what a thread may be gathering up.
             assert!(at + Duration::from_secs(1) > before && at < after + Duration::from_secs(1));
         }
     }

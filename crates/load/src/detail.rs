@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
 
+use crate::counts::ERROR_KINDS;
 use crate::recorder::{Histo, Merged, quantiles};
-use crate::tally::KINDS;
 
 /// How a load stands at the end of a second of its window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,11 +28,11 @@ impl Detail {
     pub(crate) fn new(
         second: &Quantiles,
         so_far: &Histo,
-        by_kind: &[u64; KINDS.len()],
+        by_kind: &[u64; ERROR_KINDS.len()],
         open: u32,
         in_flight: u64,
     ) -> Detail {
-        let kinds = KINDS.iter().zip(by_kind).filter(|(_, n)| **n > 0);
+        let kinds = ERROR_KINDS.iter().zip(by_kind).filter(|(_, n)| **n > 0);
         Detail {
             second: second.clone(),
             so_far: quantiles(so_far),

@@ -4,21 +4,21 @@
 //! ([`weir_model::load::LoadResult`]). Worker threads do the load, each with its own connections and its own driver;
 //! on the path of a request nothing is shared, locked or allocated.
 //!
-//! # Connections and lanes
+//! # Connections and streams
 //!
-//! A connection carries requests on *lanes*, one at a time on each: HTTP/1.1 has one lane, or as many as requests are
-//! pipelined (their answers come in order); HTTP/2 has one for each stream that the order asks for and the peer allows. Under
+//! A connection carries requests on *streams*, one at a time on each: HTTP/1.1 has one stream, or as many as requests are
+//! pipelined (their answers come in order); HTTP/2 has one for each stream that the order requests for and the peer allows. Under
 //! either there may be TLS. A connection is *up* when TLS is agreed and, with HTTP/2, the peer's SETTINGS have come.
 //! Connection k goes to target k modulo their number, and sends what is ordered for that target, by weight.
 //!
 //! # What is due, and when
 //!
-//! *Closed* and *counted* loads: a lane's next request is due at the moment its last answer came, or when it has finished
-//! thinking about it, and the first at the start. A lane that lost its connection, or used it up, has its next request due
+//! *Closed* and *counted* loads: a stream's next request is due at the moment its last answer came, or when it has finished
+//! thinking about it, and the first at the start. A stream that lost its connection, or used it up, has its next request due
 //! when the connection may be made again. *Open* loads: requests are due at times fixed beforehand (constant, Poisson, ramp,
 //! steps, replay), whatever the answers do. A due request goes to the connection that has been free longest; when none is
 //! free it waits, in order, and is sent as soon as one is. Where the order allows more connections than it begins with, one
-//! more is made for each lane's worth of requests that wait and are not waited for by a connection being made.
+//! more is made for each stream's worth of requests that wait and are not waited for by a connection being made.
 //!
 //! Every request has four times: due, sent, first byte, answered. Latency is due to answered, service time sent to answered,
 //! lag due to sent, first byte sent to the first byte of the answer (or of an informational one). "Sent" is when the worker
@@ -40,7 +40,7 @@
 //!   `connections`, `closed_by_peer`, `connect_failures` and all counts of the series count what happened inside the window,
 //!   whenever the request was due. A right answer to a request of the warm-up counts for the rate and leaves no sample
 //!   in the histograms; neither do such requests appear in the percentiles of the series.
-//! - *Of the whole life*: `connect`, `handshake`, `tls`, `most_open`, `connections_used`, and `lanes`, the fewest that a peer
+//! - *Of the whole life*: `connect`, `handshake`, `tls`, `most_open`, `connections_used`, and `streams`, the fewest that a peer
 //!   allowed.
 //! - Every due request ends as exactly one of: a right answer, an error, or unsent.
 //!   `due = right + errors + unsent`, for the window and for the total.
@@ -63,34 +63,34 @@
 //!
 //! This crate does not know products, suites, or what a case or a trial is.
 
+mod aggregate;
 mod backlog;
+mod capacity;
 mod check;
 mod clock;
+mod counts;
 mod cpu;
 mod detail;
 mod drivers;
+mod encoded;
 mod error;
-mod form;
-mod ledger;
-mod mix;
+mod generator;
 mod output;
-mod place;
 mod plan;
-mod prepared;
 mod recorder;
 pub mod replay;
+mod request_template;
 mod result;
 mod run;
 mod schedule;
 mod search;
-mod sense;
 mod shared;
 mod stop;
-mod tally;
 pub mod template;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod validate;
 mod worker;
 
 pub use detail::{Detail, Distributions};

@@ -78,7 +78,7 @@ impl Outputs {
     }
 }
 
-/// A file to write when the load is over. What it held before stays until then; a new file that is never written goes.
+/// A file to write when the load is over. What it gathering before stays until then; a new file that is never written goes.
 #[derive(Debug)]
 pub(crate) struct Sink {
     path: PathBuf,

@@ -4,18 +4,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_model::load::{Endpoint, Http, LoadSpec, Shape, Spread};
-use weir_net::{Address, DescriptorKind, DriverKind};
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration, Shape};
+use weir_net::{Address, Holding, Kind};
 use weir_wire::http2;
 
+use crate::capacity;
 use crate::clock::from_secs;
+use crate::encoded::PreparedRequest;
 use crate::error::LoadError;
-use crate::mix::Menu;
-use crate::place;
-use crate::prepared::Prepared;
+use crate::generator::Choices;
 use crate::schedule::Timetable;
-use crate::sense;
 use crate::tls::TlsPlan;
+use crate::validate;
 
 /// Connections that one thread makes at a time, and all together: few enough for any listen queue that is not tiny.
 const CONNECTING_AT_ONCE: u32 = 512;
@@ -24,11 +24,11 @@ const CONNECTING_IN_ALL: u32 = 2048;
 /// What all workers share and none changes.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub targets: Vec<Goal>,
+    pub targets: Vec<PlannedTarget>,
     /// In the order's order.
-    pub asks: Vec<Prepared>,
+    pub requests: Vec<PreparedRequest>,
     /// Which is next.
-    pub menu: Arc<Menu>,
+    pub choices: Arc<Choices>,
     /// Their names, method and path.
     pub names: Vec<String>,
     pub shape: Shape,
@@ -37,20 +37,20 @@ pub(crate) struct Plan {
     /// Connections to begin with, and at most.
     pub connections: u32,
     pub most: u32,
-    pub http: Http,
+    pub protocol: LoadProtocol,
     /// How HTTP/2 is spoken, if it is.
-    pub two: Option<http2::ClientOptions>,
+    pub http2: Option<http2::ClientOptions>,
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight.
-    pub lanes: u32,
+    pub streams: u32,
     /// Requests that a connection may carry in its life.
-    pub room: u64,
+    pub remaining: u64,
     /// A new connection for every request.
     pub close: bool,
-    pub think: Option<Spread>,
+    pub think: Option<RandomDuration>,
     pub threads: u32,
     /// What holds the connections of a thread's driver.
-    pub descriptors: DescriptorKind,
+    pub holding: Holding,
     /// Connections that one thread makes at a time.
     pub connecting_at_once: u32,
     /// Nanoseconds between one thread's attempts to connect, while the first connections are made.
@@ -68,7 +68,7 @@ pub(crate) struct Plan {
 
 /// Where connections go.
 #[derive(Debug)]
-pub(crate) struct Goal {
+pub(crate) struct PlannedTarget {
     pub endpoint: Endpoint,
     pub address: Address,
     /// Source addresses, used in turn.
@@ -101,38 +101,43 @@ impl Plan {
     ///
     /// # Errors
     /// What of the order cannot be, and what the host lacks for it.
-    pub(crate) fn new(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
-        sense::check(spec).map_err(LoadError::Order)?;
+    pub(crate) fn new(spec: &LoadSpec, kind: Kind, ports: (u16, u16)) -> Result<Plan, LoadError> {
+        validate::check(spec).map_err(LoadError::Order)?;
         let most = spec.max_connections.unwrap_or(spec.connections);
         let wished = match spec.threads {
             0 => spec.cpus.len().max(1) as u32,
             n => n,
         };
         let threads = wished.min(spec.connections);
-        let (threads, descriptors) = place::hold(kind, most, threads, spec.connection_close)?;
-        let asks: Result<Vec<_>, _> = spec.requests.iter().map(|ask| Prepared::new(spec, ask)).collect();
+        let (threads, holding) = capacity::hold(kind, most, threads, spec.connection_close)?;
+        let requests: Result<Vec<_>, _> =
+            spec.requests.iter().map(|request| PreparedRequest::new(spec, request)).collect();
         let has_warmup = !matches!(spec.shape, Shape::Count { .. } | Shape::Replay { .. });
         let warmup = if has_warmup { from_secs(spec.warmup_s) } else { 0 };
         let duration = from_secs(spec.duration_s);
-        let asks = asks.map_err(LoadError::Order)?;
+        let requests = requests.map_err(LoadError::Order)?;
         Ok(Plan {
             targets: goals(spec, most, ports)?,
-            menu: Arc::new(Menu::new(&spec.requests, spec.targets.len())),
-            two: two(spec, &asks),
+            choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
+            http2: http2(spec, &requests),
             tls: TlsPlan::new(spec).map_err(LoadError::Order)?,
-            asks,
-            http: spec.http,
-            names: spec.requests.iter().map(|ask| format!("{} {}", ask.request.method, ask.request.path)).collect(),
+            requests,
+            protocol: spec.protocol,
+            names: spec
+                .requests
+                .iter()
+                .map(|request| format!("{} {}", request.request.method, request.request.path))
+                .collect(),
             timetable: Timetable::new(&spec.shape, warmup, duration),
             shape: spec.shape.clone(),
             connections: spec.connections,
             most,
-            lanes: spec.http.lanes(),
-            room: if spec.connection_close { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) },
+            streams: spec.protocol.streams(),
+            remaining: if spec.connection_close { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) },
             close: spec.connection_close,
             think: spec.think,
             threads,
-            descriptors,
+            holding,
             connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),
             connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(threads) / rate),
             warmup,
@@ -167,7 +172,7 @@ impl Plan {
     }
 
     /// Where a connection goes, by its number among all.
-    pub(crate) fn goal(&self, connection: u32) -> &Goal {
+    pub(crate) fn goal(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]
     }
 
@@ -182,24 +187,24 @@ impl Plan {
 }
 
 /// How HTTP/2 is to be spoken, if it is.
-fn two(spec: &LoadSpec, asks: &[Prepared]) -> Option<http2::ClientOptions> {
-    let Http::Two { streams } = spec.http else {
+fn http2(spec: &LoadSpec, requests: &[PreparedRequest]) -> Option<http2::ClientOptions> {
+    let LoadProtocol::Http2 { streams } = spec.protocol else {
         return None;
     };
-    let keep_headers = asks.iter().any(|ask| ask.check.wants_headers());
+    let keep_headers = requests.iter().any(|request| request.check.checks_headers());
     Some(http2::ClientOptions { max_streams: streams, keep_headers, ..http2::ClientOptions::default() })
 }
 
 /// The targets, with as many source addresses as each needs for its part of the connections.
-fn goals(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<Goal>, LoadError> {
+fn goals(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTarget>, LoadError> {
     let each = most.div_ceil(spec.targets.len() as u32);
     let goal = |endpoint: &Endpoint| match endpoint {
         Endpoint::Unix(path) => {
-            Ok(Goal { endpoint: endpoint.clone(), address: Address::unix(path), sources: vec![None] })
+            Ok(PlannedTarget { endpoint: endpoint.clone(), address: Address::unix(path), sources: vec![None] })
         }
         Endpoint::Tcp(target) => {
-            let sources = place::sources(*target, &spec.sources, each, spec.connection_close, ports)?;
-            Ok(Goal { endpoint: endpoint.clone(), address: (*target).into(), sources })
+            let sources = capacity::sources(*target, &spec.sources, each, spec.connection_close, ports)?;
+            Ok(PlannedTarget { endpoint: endpoint.clone(), address: (*target).into(), sources })
         }
     };
     spec.targets.iter().map(|target| goal(&target.address)).collect()
@@ -220,7 +225,7 @@ pub(crate) mod tests {
     const PORTS: (u16, u16) = (32768, 60999);
 
     fn plan(spec: &LoadSpec) -> Plan {
-        Plan::new(spec, DriverKind::Epoll, PORTS).unwrap()
+        Plan::new(spec, Kind::Epoll, PORTS).unwrap()
     }
 
     #[test]
@@ -269,7 +274,7 @@ pub(crate) mod tests {
         spec.requests[1].target = 1;
         spec.connections = 8;
         // 2 ports and 1 of them left to others.
-        let plan = Plan::new(&spec, DriverKind::Epoll, (40_000, 40_001)).unwrap();
+        let plan = Plan::new(&spec, Kind::Epoll, (40_000, 40_001)).unwrap();
         let to: Vec<String> = (0..4).map(|k| plan.goal(k).address.to_string()).collect();
         assert_eq!(to, ["127.0.0.1:1", "unix:/run/x", "127.0.0.1:1", "unix:/run/x"]);
         let from: Vec<_> = (0..8).step_by(2).map(|k| plan.source(k, 0).unwrap().to_string()).collect();

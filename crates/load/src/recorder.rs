@@ -16,7 +16,7 @@
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
 
-use crate::tally::KINDS;
+use crate::counts::ERROR_KINDS;
 
 /// A histogram of nanoseconds.
 pub(crate) type Histo = Histogram<u64>;
@@ -82,13 +82,13 @@ pub(crate) enum Phase {
 
 /// What is counted by the moment at which it happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Moments {
+pub(crate) struct EventCounts {
     pub due: u64,
     pub sent: u64,
     pub right: u64,
     pub errors: u64,
     /// The same by kind, in the order of the kinds' discriminants.
-    pub by_kind: [u64; KINDS.len()],
+    pub by_kind: [u64; ERROR_KINDS.len()],
     pub right_body_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -97,14 +97,14 @@ pub(crate) struct Moments {
     pub connect_failures: u64,
 }
 
-impl Moments {
+impl EventCounts {
     /// A request failed.
     pub(crate) fn error(&mut self, kind: ErrorKind) {
         self.errors += 1;
         self.by_kind[kind as usize] += 1;
     }
 
-    pub(crate) fn add(&mut self, other: &Moments) {
+    pub(crate) fn add(&mut self, other: &EventCounts) {
         self.due += other.due;
         self.sent += other.sent;
         self.right += other.right;
@@ -128,7 +128,7 @@ pub(crate) struct Slab {
     /// First and last moment, of the run's clock.
     pub start: u64,
     pub end: u64,
-    pub counts: Moments,
+    pub counts: EventCounts,
     /// Connections that the worker had open at the end; `None` of a slab that ended with its load.
     pub open: Option<u32>,
     /// Latency of requests sent when due: also their service time, and a lag of 0 each.
@@ -149,7 +149,7 @@ impl Slab {
             second: 0,
             start: 0,
             end: 0,
-            counts: Moments::default(),
+            counts: EventCounts::default(),
             open: None,
             prompt: histo(),
             latency: histo(),
@@ -162,7 +162,7 @@ impl Slab {
 
     /// Makes a slab that was read ready for use. Done by the thread that read it.
     pub(crate) fn clear(&mut self) {
-        self.counts = Moments::default();
+        self.counts = EventCounts::default();
         self.open = None;
         let all =
             [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.apart];
@@ -336,7 +336,7 @@ mod tests {
         slab.clear();
         let mut merged = Merged::new();
         merged.take(&slab);
-        assert_eq!((slab.counts, slab.open), (Moments::default(), None));
+        assert_eq!((slab.counts, slab.open), (EventCounts::default(), None));
         assert!(merged.latency.is_empty() && merged.service.is_empty() && merged.lag.is_empty());
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, TlsResult};
-use weir_net::DriverKind;
+use weir_net::Kind;
 
-use crate::ledger::Ledger;
+use crate::aggregate::Aggregate;
 use crate::output::span_s;
 use crate::plan::Plan;
-use crate::recorder::{Moments, add, histo, quantiles};
-use crate::shared::Outcome;
+use crate::recorder::{EventCounts, add, histo, quantiles};
+use crate::shared::WorkerResult;
 
 /// When the window was.
 #[derive(Debug, Clone, Copy)]
@@ -26,14 +26,14 @@ pub(crate) struct Span {
 /// Puts the record together.
 pub(crate) fn result(
     plan: &Plan,
-    driver: DriverKind,
+    driver: Kind,
     span: &Span,
-    ledger: Ledger,
-    outcomes: &[Outcome],
+    aggregate: Aggregate,
+    outcomes: &[WorkerResult],
     most_open: u32,
 ) -> LoadResult {
-    let mut window = moments(&ledger.window);
-    let mut total = moments(&ledger.total);
+    let mut window = moments(&aggregate.window);
+    let mut total = moments(&aggregate.total);
     let mut connect = histo();
     for outcome in outcomes {
         outcome.window.add_to(&mut window);
@@ -42,36 +42,36 @@ pub(crate) fn result(
         add(&mut connect, &outcome.connect);
     }
     // What came inside the window did so for the whole life too.
-    total.right_in_window = ledger.window.right;
-    total.right_body_bytes_in_window = ledger.window.right_body_bytes;
+    total.right_in_window = aggregate.window.right;
+    total.right_body_bytes_in_window = aggregate.window.right_body_bytes;
 
     let window_s = span_s(span.window, span.end);
     let each_second = |n: u64| if window_s > 0.0 { n as f64 / window_s } else { 0.0 };
-    let sum = |f: fn(&Outcome) -> u64| outcomes.iter().map(f).sum();
+    let sum = |f: fn(&WorkerResult) -> u64| outcomes.iter().map(f).sum();
     LoadResult {
         schema: LOAD_SCHEMA,
         driver: driver.to_string(),
         threads: plan.threads,
-        protocol: plan.http.as_str().to_owned(),
-        lanes: outcomes.iter().map(|outcome| outcome.least_lanes).min().unwrap_or(plan.lanes),
+        protocol: plan.protocol.as_str().to_owned(),
+        streams: outcomes.iter().map(|outcome| outcome.min_streams).min().unwrap_or(plan.streams),
         tls: tls(outcomes),
         by_request: by_request(plan, outcomes),
         most_open,
         connections_used: sum(|o| o.used),
         handshake: handshake(outcomes),
-        first_byte: quantiles(&ledger.samples.first_byte),
+        first_byte: quantiles(&aggregate.samples.first_byte),
         window_start_ms: unix_ms(span.unix),
         window_s,
         offered_rate: plan.timetable.as_ref().map(|timetable| timetable.mean_rate(plan.warmup, plan.duration)),
-        rate: each_second(ledger.window.right),
-        body_bytes_per_s: each_second(ledger.window.right_body_bytes),
+        rate: each_second(aggregate.window.right),
+        body_bytes_per_s: each_second(aggregate.window.right_body_bytes),
         window,
         total,
-        latency: quantiles(&ledger.samples.latency),
-        service: quantiles(&ledger.samples.service),
-        lag: quantiles(&ledger.samples.lag),
+        latency: quantiles(&aggregate.samples.latency),
+        service: quantiles(&aggregate.samples.service),
+        lag: quantiles(&aggregate.samples.lag),
         connect: quantiles(&connect),
-        series: ledger.series,
+        series: aggregate.series,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
         busy_poll_us: sum(|o| o.busy_poll_us),
@@ -80,7 +80,7 @@ pub(crate) fn result(
 }
 
 /// What TLS came to, on all threads.
-fn tls(outcomes: &[Outcome]) -> Option<TlsResult> {
+fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
     let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<&'static str, u64>| {
         for (name, n) in from {
             *to.entry((*name).to_owned()).or_default() += n;
@@ -98,7 +98,7 @@ fn tls(outcomes: &[Outcome]) -> Option<TlsResult> {
     })
 }
 
-fn handshake(outcomes: &[Outcome]) -> Quantiles {
+fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
     let mut all = histo();
     for counters in outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()) {
         add(&mut all, &counters.times);
@@ -107,21 +107,21 @@ fn handshake(outcomes: &[Outcome]) -> Quantiles {
 }
 
 /// What became of each of the order's requests, where there are several.
-fn by_request(plan: &Plan, outcomes: &[Outcome]) -> Vec<RequestResult> {
+fn by_request(plan: &Plan, outcomes: &[WorkerResult]) -> Vec<RequestResult> {
     let nothing = |name: &String| RequestResult { name: name.clone(), ..RequestResult::default() };
     let mut all: Vec<_> = plan.names.iter().filter(|_| plan.names.len() > 1).map(nothing).collect();
     for outcome in outcomes {
-        for (sum, of_ask) in all.iter_mut().zip(outcome.window.asks()) {
-            sum.sent += of_ask.sent;
-            sum.right += of_ask.right;
-            sum.errors += of_ask.errors;
+        for (sum, of_request) in all.iter_mut().zip(outcome.window.requests()) {
+            sum.sent += of_request.sent;
+            sum.right += of_request.right;
+            sum.errors += of_request.errors;
         }
     }
     all
 }
 
 /// The counts that go by the moment; those that go by the request are added from the tallies.
-fn moments(moments: &Moments) -> Counts {
+fn moments(moments: &EventCounts) -> Counts {
     Counts {
         right_in_window: moments.right,
         right_body_bytes_in_window: moments.right_body_bytes,

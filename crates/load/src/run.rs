@@ -7,19 +7,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
-use weir_net::{DriverKind, pin_to_cpu};
+use weir_net::{Kind, pin_to_cpu};
 
+use crate::aggregate::Aggregate;
+use crate::capacity;
 use crate::clock::{Clock, MILLI, NEVER};
 use crate::detail::{Detail, Distributions};
 use crate::drivers;
 use crate::error::LoadError;
-use crate::ledger::Ledger;
 use crate::output::{self, Outputs, span_s};
-use crate::place;
 use crate::plan::{Plan, Share};
 use crate::recorder::{Phase, Slab};
 use crate::result::{self, Span};
-use crate::shared::{Message, Outcome, Ready, Shared};
+use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
 use crate::worker::Worker;
 
@@ -83,7 +83,7 @@ pub fn run(
     stop: &StopFlag,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<LoadResult, LoadError> {
-    run_with_ports(spec, outputs, stop, progress, place::port_range())
+    run_with_ports(spec, outputs, stop, progress, capacity::port_range())
 }
 
 /// [`run`] with another range of local ports than the kernel's, so that tests can make ports run short.
@@ -104,17 +104,17 @@ pub(crate) fn run_with_ports(
     }
     load.let_end(outcome.is_ok())?;
     let span = outcome?;
-    load.ledger.close(span.window, span.end);
+    load.aggregate.close(span.window, span.end);
 
-    if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.ledger.log) {
+    if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.aggregate.log) {
         output::write_log(sink, log, span.window, span.unix)?;
     }
     if let Some(sink) = &mut sinks.series {
-        output::write_series(sink, &load.ledger.series)?;
+        output::write_series(sink, &load.aggregate.series)?;
     }
     load.outcomes.sort_by_key(|outcome| outcome.thread);
-    progress(Progress::Distributions(Box::new(Distributions::of(&load.ledger.samples))));
-    Ok(result::result(&plan, kind, &span, load.ledger, &load.outcomes, load.shared.most_open()))
+    progress(Progress::Distributions(Box::new(Distributions::of(&load.aggregate.samples))));
+    Ok(result::result(&plan, kind, &span, load.aggregate, &load.outcomes, load.shared.most_open()))
 }
 
 /// A load that is going on.
@@ -125,12 +125,12 @@ struct Load {
     messages: Receiver<Message>,
     spares: Vec<Sender<Box<Slab>>>,
     threads: Vec<JoinHandle<()>>,
-    ledger: Ledger,
-    outcomes: Vec<Outcome>,
+    aggregate: Aggregate,
+    outcomes: Vec<WorkerResult>,
 }
 
 impl Load {
-    fn start(plan: &Arc<Plan>, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
+    fn start(plan: &Arc<Plan>, kind: Kind, log: bool) -> Result<Load, LoadError> {
         let clock = Clock::start();
         let shared = Arc::new(Shared::new(plan.threads));
         let (sender, messages) = channel();
@@ -141,7 +141,7 @@ impl Load {
             messages,
             spares: Vec::new(),
             threads: Vec::new(),
-            ledger: Ledger::new(plan.threads, log),
+            aggregate: Aggregate::new(plan.threads, log),
             outcomes: Vec::new(),
         };
         for share in plan.shares() {
@@ -154,8 +154,7 @@ impl Load {
             let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
                 let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
-                let done =
-                    pin(&plan, share).and_then(|()| drivers::work(kind, plan.descriptors, worker(sender.clone())));
+                let done = pin(&plan, share).and_then(|()| drivers::work(kind, plan.holding, worker(sender.clone())));
                 if let Err(error) = done {
                     // If nobody listens any more the load is over.
                     let _ = sender.send(Message::Failed(error));
@@ -237,7 +236,7 @@ impl Load {
         let (mut begun, mut ended) = (false, false);
         while self.outcomes.len() < self.threads.len() {
             let now = self.clock.now();
-            self.obey(stop, span, now);
+            self.follow_end(stop, span, now);
             // Whatever comes next, the mark comes first.
             if !begun && now >= span.window && span.window < span.end {
                 begun = true;
@@ -273,7 +272,7 @@ impl Load {
         Ok(())
     }
 
-    fn obey(&self, stop: &StopFlag, span: &mut Span, now: u64) {
+    fn follow_end(&self, stop: &StopFlag, span: &mut Span, now: u64) {
         if stop.is_set() && !span.cut_short && now < span.end {
             // In the near future, so that all workers know of it in time and end together.
             span.cut_short = true;
@@ -288,11 +287,11 @@ impl Load {
     }
 
     fn take_slab(&mut self, worker: u32, mut slab: Box<Slab>, progress: &mut dyn FnMut(Progress)) {
-        match self.ledger.take(&slab) {
+        match self.aggregate.take(&slab) {
             Some((Phase::Warmup, row)) => progress(Progress::Warmup { second: row.second, row }),
             Some((Phase::Window, row)) => {
                 progress(Progress::Second(row));
-                let detail = self.ledger.detail(self.shared.open(), self.shared.waiting());
+                let detail = self.aggregate.detail(self.shared.open(), self.shared.waiting());
                 progress(Progress::Detail(Box::new(detail)));
             }
             Some((Phase::Connect | Phase::Drain, _)) | None => {}

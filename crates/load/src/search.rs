@@ -178,9 +178,9 @@ impl<'a> Search<'a> {
     /// Tells the strategy what became of a trial.
     fn take(&mut self, kind: ProbeKind, rate: Option<f64>, at_s: f64, seconds: f64, result: LoadResult) -> Probe {
         let connections = self.spec.max_connections.unwrap_or(self.spec.connections);
-        let lanes = u64::from(connections) * u64::from(self.spec.http.lanes());
+        let streams = u64::from(connections) * u64::from(self.spec.protocol.streams());
         let Judgement { values, kept_up, met, near, busiest, client_limited } =
-            judge(&result, self.conditions, lanes, self.spec.warmup_s);
+            judge(&result, self.conditions, streams, self.spec.warmup_s);
         match rate {
             // A closed load keeps its threads as busy as the target lets it, which is nobody's limit yet.
             None => self.strategy.guessed(result.rate, seconds),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use weir_model::load::ErrorKind;
 
 use crate::clock::NEVER;
+use crate::counts::RequestCounts;
 use crate::recorder::{Histo, Slab};
-use crate::tally::Tally;
 use crate::worker::TlsCounters;
 
 /// The numbers. Times are of the run's clock.
@@ -133,7 +133,7 @@ pub(crate) enum Message {
     /// A second, or a part of one, is over.
     Slab(u32, Box<Slab>),
     /// The load is over.
-    Done(Box<Outcome>),
+    Done(Box<WorkerResult>),
     /// The worker cannot go on.
     Failed(crate::error::LoadError),
 }
@@ -150,18 +150,18 @@ pub(crate) struct Ready {
 
 /// What a worker knows at its end.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct WorkerResult {
     pub thread: u32,
     /// Requests due before the window.
-    pub before: Tally,
+    pub before: RequestCounts,
     /// Requests due in the window.
-    pub window: Tally,
+    pub window: RequestCounts,
     /// Times to connect.
     pub connect: Histo,
     /// Connections that brought an answer.
     pub used: u64,
-    /// The fewest lanes that a peer allowed a connection.
-    pub least_lanes: u32,
+    /// The fewest streams that a peer allowed a connection.
+    pub min_streams: u32,
     /// What TLS came to, if it was spoken.
     pub tls: Option<TlsCounters>,
     /// CPU time in the window, microseconds: user, system.

@@ -24,7 +24,7 @@ impl TlsPlan {
         let Some(tls) = &spec.tls else {
             return Ok(None);
         };
-        let options = options(tls, spec.http.as_str())?;
+        let options = options(tls, spec.protocol.as_str())?;
         let config = ClientConfig::new(&options).map_err(|error| format!("TLS: {error}"))?;
         let names: Result<_, String> = spec.targets.iter().map(|target| name(tls, target)).collect();
         Ok(Some(TlsPlan { config, names: names? }))

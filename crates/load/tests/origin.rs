@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use weir_load::{Outputs, StopFlag, run};
 use weir_model::counters::OriginCounters;
-use weir_model::load::{DriverChoice, Endpoint, Http, LoadResult, LoadSpec, Shape, Target, TlsSpec, TlsVersion};
+use weir_model::load::{
+    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, Shape, Target, TlsSpec, TlsVersion,
+};
 use weir_model::suite::{Arrivals, Expect, Request};
 use weir_origin::{Options, Origin, payload_hash};
 use weir_wire::tls::{Identity, KeyKind, ServerOptions};
@@ -119,14 +121,14 @@ fn by_http_2_with_and_without_tls() {
                     let spec = LoadSpec {
                         driver,
                         tls: tls.then(TlsSpec::default),
-                        http: Http::Two { streams },
+                        protocol: LoadProtocol::Http2 { streams },
                         connections: 4,
                         ..order(&origin, shape.clone())
                     };
                     let (result, counters) = go(&spec, origin);
                     let name = format!("{driver:?} {shape:?} tls: {tls} streams: {streams}");
                     agree(&result, &counters, &name);
-                    assert_eq!((result.protocol.as_str(), result.lanes), ("h2", streams), "{name}");
+                    assert_eq!((result.protocol.as_str(), result.streams), ("h2", streams), "{name}");
                     assert_eq!(result.total.connections, 4, "{name}");
                     assert_eq!(result.handshake.count, if tls { 4 } else { 0 }, "{name}");
                     if shape == Shape::Closed {
@@ -148,7 +150,7 @@ fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
             let origin = origin(DriverChoice::Auto, tls);
             let mut spec = LoadSpec {
                 tls: tls.then(TlsSpec::default),
-                http: Http::Two { streams: 4 },
+                protocol: LoadProtocol::Http2 { streams: 4 },
                 connections: 2,
                 requests_per_connection: Some(10),
                 ..order(&origin, Shape::Count { requests: 100 })
@@ -170,16 +172,16 @@ fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
 
 #[test]
 fn requests_with_fields_are_sent_by_either_protocol() {
-    for http in [Http::One { pipeline: 1 }, Http::Two { streams: 3 }] {
+    for protocol in [LoadProtocol::Http1 { pipeline: 1 }, LoadProtocol::Http2 { streams: 3 }] {
         let origin = origin(DriverChoice::Auto, false);
-        let mut spec = LoadSpec { http, ..order(&origin, Shape::Count { requests: 300 }) };
-        let ask = &mut spec.requests[0];
-        ask.template = true;
-        ask.request.method = "POST".into();
-        ask.request.path = "/echo".into();
-        ask.request.headers = vec![("x-id".into(), "{{uuid}}".into()), ("x-still".into(), "here".into())];
-        ask.request.body = b"{{hex:16}}-{{seq:1:6}}".to_vec();
-        ask.expect = Expect { status: Some(200), size: Some(23), ..Expect::default() };
+        let mut spec = LoadSpec { protocol, ..order(&origin, Shape::Count { requests: 300 }) };
+        let request = &mut spec.requests[0];
+        request.template = true;
+        request.request.method = "POST".into();
+        request.request.path = "/echo".into();
+        request.request.headers = vec![("x-id".into(), "{{uuid}}".into()), ("x-still".into(), "here".into())];
+        request.request.body = b"{{hex:16}}-{{seq:1:6}}".to_vec();
+        request.expect = Expect { status: Some(200), size: Some(23), ..Expect::default() };
         let mut sizes = spec.requests[0].clone();
         sizes.weight = 2;
         sizes.request = Request { path: "/bytes/1{{random:0..9}}".into(), method: "GET".into(), ..sizes.request };
@@ -187,7 +189,7 @@ fn requests_with_fields_are_sent_by_either_protocol() {
         sizes.expect.size = None;
         spec.requests.push(sizes);
         let (result, counters) = go(&spec, origin);
-        agree(&result, &counters, &format!("{http:?}"));
+        agree(&result, &counters, &format!("{protocol:?}"));
         let [posts, gets] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
         assert_eq!(counters.body_bytes_in, posts.sent * 23);
         assert_eq!((posts.sent + gets.sent, posts.right, gets.right), (300, posts.sent, gets.sent));
@@ -231,13 +233,13 @@ fn pipelined_and_by_unix_socket() {
             let options = Options { driver, unix: Some(path.clone()), tls: server, ..Options::default() };
             let origin = Origin::start(options).unwrap();
             let mut spec = LoadSpec { driver, ..order(&origin, Shape::Count { requests: 5_000 }) };
-            spec.http = Http::One { pipeline: 8 };
+            spec.protocol = LoadProtocol::Http1 { pipeline: 8 };
             spec.tls = tls.then(TlsSpec::default);
             spec.targets[0].address = Endpoint::Unix(path);
             let (result, counters) = go(&spec, origin);
             let name = format!("{driver:?} tls: {tls}");
             agree(&result, &counters, &name);
-            assert_eq!(result.lanes, 8, "{name}");
+            assert_eq!(result.streams, 8, "{name}");
         }
     }
 }

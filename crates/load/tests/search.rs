@@ -3,14 +3,14 @@
 
 use weir_load::{Outputs, SearchProgress, StopFlag, find_max_to};
 use weir_model::Condition;
-use weir_model::load::{LoadSpec, ProbeKind, SearchEnd, SearchLimit, SearchOptions, Spread, Target};
+use weir_model::load::{LoadSpec, ProbeKind, RandomDuration, SearchEnd, SearchLimit, SearchOptions, Target};
 use weir_model::suite::{Expect, Request};
 use weir_origin::{Options, Origin};
 
 #[test]
 fn the_limit_of_an_origin_that_takes_its_time_is_found() {
     let mut options = Options::default();
-    options.manner.delay = Some(Spread::Constant { s: 0.01 });
+    options.manner.delay = Some(RandomDuration::Constant { s: 0.01 });
     let origin = Origin::start(options).unwrap();
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
     let mut spec = LoadSpec::new(Target::tcp(origin.addr(), "origin.test"), request, Expect::default());

@@ -73,7 +73,7 @@ fn serve<D: Driver>(make: fn() -> io::Result<D>, listener: std::net::TcpListener
     let mut done = Done::default();
     while !stop.load(Ordering::Relaxed) {
         let until = Instant::now() + Duration::from_millis(100);
-        driver.poll(&mut Echo, Some(until)).expect("a poll");
+        driver.turn(&mut Echo, Some(until)).expect("a turn");
         done.turns += 1;
     }
     done.cpu = thread_cpu() - start;
@@ -96,7 +96,7 @@ fn ask<D: Driver>(
     let end = Instant::now() + time;
     let mut turns = 0;
     while Instant::now() < end {
-        driver.poll(&mut client, Some(end)).expect("a poll");
+        driver.turn(&mut client, Some(end)).expect("a turn");
         turns += 1;
     }
     Done { requests: client.requests, turns, cpu: thread_cpu() - start }

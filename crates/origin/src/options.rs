@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use weir_model::load::{DriverChoice, Spread};
+use weir_model::load::{DriverChoice, RandomDuration};
 use weir_wire::tls::{ServerOptions, TlsError};
 
 use crate::fault::Faults;
@@ -35,7 +35,7 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manner {
     /// How long answers wait.
-    pub delay: Option<Spread>,
+    pub delay: Option<RandomDuration>,
     /// What goes wrong with them.
     pub faults: Faults,
     /// Seed of all that is drawn, also for targets that do say.
@@ -109,7 +109,7 @@ pub enum OriginError {
     #[error("the origin's {driver} driver does not start: {source}")]
     Driver {
         /// Which one.
-        driver: weir_net::DriverKind,
+        driver: weir_net::Kind,
         /// What the kernel said.
         source: io::Error,
     },

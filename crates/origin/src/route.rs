@@ -11,7 +11,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use weir_model::load::Spread;
+use weir_model::load::RandomDuration;
 
 use crate::fault::{self, Faults};
 use crate::value;
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     /// Status of the answer.
     pub(crate) status: u16,
     /// How long the answer waits after the request is complete; `None`: as the origin was told.
-    pub(crate) delay: Option<Spread>,
+    pub(crate) delay: Option<RandomDuration>,
     /// What goes wrong; `None`: as the origin was told.
     pub(crate) faults: Option<Rc<Faults>>,
     /// `Transfer-Encoding: chunked` in place of `Content-Length`.
@@ -192,7 +192,7 @@ fn size_at(place: &str, text: &[u8]) -> Result<usize, Refusal> {
     value::size(text).ok_or_else(|| bad(place, text, value::SIZE_RULE))
 }
 
-fn delay_at(place: &str, text: &[u8]) -> Result<Spread, Refusal> {
+fn delay_at(place: &str, text: &[u8]) -> Result<RandomDuration, Refusal> {
     value::delay(text).ok_or_else(|| bad(place, text, value::DELAY_RULE))
 }
 
@@ -239,8 +239,8 @@ mod tests {
 
     use super::*;
 
-    fn seconds(s: f64) -> Option<Spread> {
-        Some(Spread::Constant { s })
+    fn seconds(s: f64) -> Option<RandomDuration> {
+        Some(RandomDuration::Constant { s })
     }
 
     fn plan(target: &str) -> Plan {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use weir_model::load::Spread;
+use weir_model::load::RandomDuration;
 use weir_model::units::ByteCount;
 
 use crate::payload::MAX_PAYLOAD;
@@ -30,18 +30,18 @@ pub(crate) fn size(text: &[u8]) -> Option<usize> {
 }
 
 /// A delay: `250us`, `10ms`, `5ms..15ms`, `exp:10ms`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
-pub(crate) fn delay(text: &[u8]) -> Option<Spread> {
-    let delay: Spread = std::str::from_utf8(text).ok()?.parse().ok()?;
+pub(crate) fn delay(text: &[u8]) -> Option<RandomDuration> {
+    let delay: RandomDuration = std::str::from_utf8(text).ok()?.parse().ok()?;
     let most_s = match delay {
-        Spread::Constant { s } => s,
-        Spread::Uniform { to_s, .. } => to_s,
-        Spread::Exponential { mean_s } => mean_s,
+        RandomDuration::Constant { s } => s,
+        RandomDuration::Uniform { to_s, .. } => to_s,
+        RandomDuration::Exponential { mean_s } => mean_s,
     };
     (most_s <= MAX_DELAY.as_secs_f64()).then_some(delay)
 }
 
 /// The delay of one answer, from a number in [0, 1); to the nanosecond.
-pub(crate) fn delay_at(delay: Spread, uniform: f64) -> Duration {
+pub(crate) fn delay_at(delay: RandomDuration, uniform: f64) -> Duration {
     // A thousand means are drawn by no 53 bits.
     let seconds = delay.at(uniform).clamp(0.0, 1000.0 * MAX_DELAY.as_secs_f64());
     Duration::from_nanos((seconds * 1e9).round() as u64)
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn delays() {
-        let ns = |n| Some(Spread::Constant { s: Duration::from_nanos(n).as_secs_f64() });
+        let ns = |n| Some(RandomDuration::Constant { s: Duration::from_nanos(n).as_secs_f64() });
         for (text, wanted) in [
             ("10ms", ns(10_000_000)),
             ("1.5s", ns(1_500_000_000)),
@@ -111,11 +111,11 @@ mod tests {
             ("1.25us", ns(1_250)),
             ("60s", ns(60_000_000_000)),
             ("60.0001s", None),
-            ("5ms..15ms", Some(Spread::Uniform { from_s: 0.005, to_s: 0.015 })),
-            ("0s..60s", Some(Spread::Uniform { from_s: 0.0, to_s: 60.0 })),
+            ("5ms..15ms", Some(RandomDuration::Uniform { from_s: 0.005, to_s: 0.015 })),
+            ("0s..60s", Some(RandomDuration::Uniform { from_s: 0.0, to_s: 60.0 })),
             ("0s..61s", None),
             ("15ms..5ms", None),
-            ("exp:10ms", Some(Spread::Exponential { mean_s: 0.01 })),
+            ("exp:10ms", Some(RandomDuration::Exponential { mean_s: 0.01 })),
             ("exp:61s", None),
             ("exp:", None),
             ("61s", None),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_lab::role::{HOW_MANY, OriginWord};
-use weir_model::load::Spread;
+use weir_model::load::RandomDuration;
 use weir_origin::{Faults, Manner, Options, Origin, tls};
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
@@ -69,7 +69,7 @@ pub struct Args {
     driver: DriverArg,
     /// Wait before each answer whose target does not say: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
-    delay: Option<Spread>,
+    delay: Option<RandomDuration>,
     /// Spoil answers whose target does not say, such as reset=1%,status=503:2%.
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
@@ -224,8 +224,8 @@ fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> 
         }
     };
     let clients = match &flags.client_ca {
-        Some(path) => tls::ClientAuth::Required(read("--client-ca", path)?),
-        None => tls::ClientAuth::None,
+        Some(path) => tls::ClientsMust::Prove(read("--client-ca", path)?),
+        None => tls::ClientsMust::Nothing,
     };
     let versions = match flags.tls_version {
         Some(Versions::Old) => (tls::Version::Tls12, tls::Version::Tls12),

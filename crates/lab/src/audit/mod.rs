@@ -93,7 +93,7 @@ impl Evidence<'_> {
 
     /// Requests that can be in flight between client and product at a time.
     pub fn in_flight(&self) -> u64 {
-        u64::from(self.connections) * u64::from(self.load.lanes.max(1))
+        u64::from(self.connections) * u64::from(self.load.streams.max(1))
     }
 
     /// Requests that were in flight in the mean (Little's law: Little 1961, "A proof for the queuing formula L = lambda W",

@@ -132,7 +132,7 @@ fn with_load(row: Row, m: &Measurement) -> Row {
         names.unwrap_or_default().join(" ")
     };
     Row {
-        streams: Some(load.lanes),
+        streams: Some(load.streams),
         tls_version: names(|tls| &tls.versions),
         tls_suite: names(|tls| &tls.suites),
         window_s: Some(load.window_s),

@@ -240,7 +240,7 @@ fn full() -> Measurement {
     load.window_s = 2.0;
     load.offered_rate = Some(1_100.0);
     load.body_bytes_per_s = 128_000.0;
-    load.lanes = 4;
+    load.streams = 4;
     load.tls = Some(TlsResult {
         versions: [("TLS 1.2".to_owned(), 1), ("TLS 1.3".to_owned(), 63)].into(),
         suites: [("TLS_AES_128_GCM_SHA256".to_owned(), 64)].into(),

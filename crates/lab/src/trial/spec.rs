@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_model::load::{Http, LoadSpec, Shape, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, Shape, Target};
 use weir_model::suite::{Expect, LoadKind};
 
 use super::failure::Failure;
@@ -25,9 +25,9 @@ pub fn load_spec(
         // A search is told its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => Shape::Closed,
     };
-    let http = match protocol.is_two() {
-        true => Http::Two { streams: order.load.streams },
-        false => Http::One { pipeline: 1 },
+    let load_protocol = match protocol.is_two() {
+        true => LoadProtocol::Http2 { streams: order.load.streams },
+        false => LoadProtocol::Http1 { pipeline: 1 },
     };
     let warmup = match order.load.kind {
         LoadKind::Count { .. } => std::time::Duration::ZERO,
@@ -35,7 +35,7 @@ pub fn load_spec(
     };
     Ok(LoadSpec {
         shape,
-        http,
+        protocol: load_protocol,
         tls: protocol.is_tls().then(|| bench.tls.order()),
         connections: point.connections,
         threads: (bench.placement.client.len() as u32).min(point.connections),

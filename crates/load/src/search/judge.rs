@@ -36,9 +36,9 @@ pub(super) struct Judgement {
     pub client_limited: bool,
 }
 
-/// Judges an open trial. `lanes` is how many requests could be in flight; `warmup_s` is its warm-up.
-pub(super) fn judge(result: &LoadResult, conditions: &[Condition], lanes: u64, warmup_s: f64) -> Judgement {
-    let kept_up = behind(result, lanes, warmup_s) <= 0.0;
+/// Judges an open trial. `streams` is how many requests could be in flight; `warmup_s` is its warm-up.
+pub(super) fn judge(result: &LoadResult, conditions: &[Condition], streams: u64, warmup_s: f64) -> Judgement {
+    let kept_up = behind(result, streams, warmup_s) <= 0.0;
     let all = conditions.iter().map(|condition| (condition.holds(result), is_near(condition, result)));
     let met = kept_up && all.clone().all(|(holds, _)| holds);
     // What fails by far fails; what is met is near as soon as one of the values is.
@@ -46,7 +46,7 @@ pub(super) fn judge(result: &LoadResult, conditions: &[Condition], lanes: u64, w
         all.clone().any(|(_, near)| near)
     } else {
         let values_near = all.filter(|(holds, _)| !holds).all(|(_, near)| near);
-        values_near && (kept_up || behind(result, lanes, warmup_s) <= result.window.due as f64 * BEHIND)
+        values_near && (kept_up || behind(result, streams, warmup_s) <= result.window.due as f64 * BEHIND)
     };
     let busiest = result.thread_busy.iter().copied().fold(0.0, f64::max);
     Judgement {
@@ -55,7 +55,7 @@ pub(super) fn judge(result: &LoadResult, conditions: &[Condition], lanes: u64, w
         met,
         near,
         busiest,
-        client_limited: busiest > BUSY || late_by_itself(result, lanes),
+        client_limited: busiest > BUSY || late_by_itself(result, streams),
     }
 }
 
@@ -65,14 +65,14 @@ fn is_near(condition: &Condition, result: &LoadResult) -> bool {
 }
 
 /// By how many requests the answers were behind at the window's end, beyond what may be.
-fn behind(result: &LoadResult, lanes: u64, warmup_s: f64) -> f64 {
+fn behind(result: &LoadResult, streams: u64, warmup_s: f64) -> f64 {
     let window = &result.window;
     // Wrong answers are answers; a request that timed out was none, however long the drain waited for it.
     let timeouts = window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0);
     let answered = (window.right_in_window + window.error_count() - timeouts) as f64;
     // What is in flight as the window ends was also in flight as it began, if the warm-up was long enough to fill the pipe.
     let service_s = result.service.mean_us / 1e6;
-    let filling = if warmup_s >= 2.0 * service_s { 0.0 } else { in_flight(result).min(lanes as f64) };
+    let filling = if warmup_s >= 2.0 * service_s { 0.0 } else { in_flight(result).min(streams as f64) };
     window.due as f64 * (1.0 - BEHIND) - BEHIND_REQUESTS - filling - answered
 }
 
@@ -82,9 +82,9 @@ fn in_flight(result: &LoadResult) -> f64 {
 }
 
 /// Requests were sent late although connections were free for them: the client did not get round to it.
-fn late_by_itself(result: &LoadResult, lanes: u64) -> bool {
+fn late_by_itself(result: &LoadResult, streams: u64) -> bool {
     let late = result.lag.p99_us > LAG_US.max(result.latency.p99_us / 2.0);
-    late && in_flight(result) < lanes as f64 / 2.0
+    late && in_flight(result) < streams as f64 / 2.0
 }
 
 /// How many requests a trial needs for its values to be worth something: five beyond each percentile, and four errors
@@ -148,7 +148,7 @@ mod tests {
             ("p99<2.9ms", false, true),
             ("p99<1ms", false, false),
             ("p99<9ms", true, false),
-            // Met only just, by one of two.
+            // Met only just, by one of http2.
             ("p99<3.1ms, lag.p99<1ms", true, true),
             // Failed only just by one, and by far by the other.
             ("p99<2.9ms, lag.p99<1us", false, false),

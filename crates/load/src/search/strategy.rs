@@ -13,7 +13,7 @@
 //! 5. A rate that fails at full length, twice, has failed, whatever short trials said; rates a little below it are then
 //!    tried at full length, a few times.
 //!
-//! Because everything follows from the table, second thoughts need no special case: when trying a failed rate again
+//! Because everything follows from the table, second thinking need no special case: when trying a failed rate again
 //! turns it into a met one, the search goes on upwards from there.
 
 use weir_model::load::{ProbeKind, SearchEnd, SearchOptions};

@@ -117,7 +117,7 @@ fn a_client_that_is_full_is_named() {
 fn what_a_closed_load_cannot_have_is_skipped() {
     let mut spec = order();
     spec.max_connections = Some(128);
-    spec.think = Some(weir_model::load::Spread::Constant { s: 1.0 });
+    spec.think = Some(weir_model::load::RandomDuration::Constant { s: 1.0 });
     let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
         assert_eq!(spec.max_connections, spec.shape.is_open().then_some(128));
         assert_eq!(spec.think, None);

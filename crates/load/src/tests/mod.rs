@@ -3,13 +3,13 @@
 mod counts;
 mod failures;
 mod freeze;
-mod lanes;
-mod orders;
-mod secure;
+mod http2;
+mod http2_server;
+mod options;
 mod server;
-mod server_two;
 mod stopping;
-mod two;
+mod streams;
+mod tls;
 
 use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape, Target};
 use weir_model::suite::{Arrivals, Expect, Request};

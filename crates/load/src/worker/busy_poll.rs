@@ -18,7 +18,7 @@ use super::Worker;
 use crate::cpu::thread_cpu_ns;
 
 /// How long before a due time a worker stays awake: nanoseconds. As long as most wake-ups take.
-const VIGIL: u64 = 50_000;
+const SPIN: u64 = 50_000;
 
 /// What busy-polling cost so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,14 +55,14 @@ impl Worker {
     /// One turn of the driver: sleeps while nothing is near, and only looks when a request is about to fall due.
     pub(super) fn wait<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         let due = self.next_due();
-        let asleep_until = due.saturating_sub(VIGIL).min(self.next_look());
+        let asleep_until = due.saturating_sub(SPIN).min(self.next_wakeup());
         let now = self.clock.now();
         if asleep_until > now {
             self.busy_poll.idle_since = None;
-            return driver.poll(self, Some(self.clock.instant(asleep_until)));
+            return driver.turn(self, Some(self.clock.instant(asleep_until)));
         }
         self.busy_poll.disturbed = false;
-        driver.poll(self, Some(self.clock.instant(now)))?;
+        driver.turn(self, Some(self.clock.instant(now)))?;
         if self.busy_poll.disturbed || self.clock.now() >= due {
             self.busy_poll.idle_since = None;
             return Ok(());

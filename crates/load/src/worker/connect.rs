@@ -1,7 +1,7 @@
 //! Making connections, and what follows when one is lost.
 //!
 //! A lost connection is made again: at once if it had brought an answer, else after a pause that doubles from 10 ms
-//! to half a second with each life that brought none. In a closed load the seat's next request becomes due when
+//! to half a second with each life that brought none. In a closed load the slot's next request becomes due when
 //! that pause is over: whoever waits for weir's own pause does not wait for the product.
 //!
 //! A failed attempt ends the request that was waiting for this connection, if there was one. In an open load
@@ -12,10 +12,10 @@ use std::io;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::http1::{Limits, ResponseParser};
+use weir_wire::http1::{Answers, Limits};
 
-use super::seat::{Does, State};
-use super::{Pace, SeatId, Worker};
+use super::pool::{SlotState, StreamState};
+use super::{RequestSource, SlotId, Worker};
 use crate::clock::MILLI;
 use crate::recorder::Phase;
 
@@ -24,9 +24,9 @@ const PAUSE: u64 = 10 * MILLI;
 const LONGEST_PAUSE: u64 = 500 * MILLI;
 
 impl Worker {
-    /// Puts a seat in the line of those that want to connect.
-    pub(super) fn enqueue(&mut self, id: SeatId) {
-        self.pool.seat(id).state = State::Queued;
+    /// Puts a slot in the line of those that want to connect.
+    pub(super) fn enqueue(&mut self, id: SlotId) {
+        self.pool.slot(id).state = SlotState::Queued;
         self.queue.push_back(id);
     }
 
@@ -52,43 +52,43 @@ impl Worker {
         }
     }
 
-    fn connect<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    fn connect<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let number = self.share.number(id);
         let source = self.plan.source(number, self.made);
         self.made += 1;
         if self.plan.connect_gap.is_some() && self.made <= u64::from(self.share.connections) {
-            self.last_up = now;
+            self.last_progress = now;
         }
         match io.connect(&self.plan.goal(number).address, source) {
             Ok(conn) => {
                 let slot = conn.slot();
-                if self.by_slot.len() <= slot {
-                    self.by_slot.resize(slot + 1, 0);
+                if self.by_conn.len() <= slot {
+                    self.by_conn.resize(slot + 1, 0);
                 }
-                self.by_slot[slot] = id;
-                let seat = self.pool.seat(id);
-                seat.conn = Some(conn);
-                seat.state = State::Connecting;
-                seat.begun = now;
+                self.by_conn[slot] = id;
+                let slot = self.pool.slot(id);
+                slot.conn = Some(conn);
+                slot.state = SlotState::Connecting;
+                slot.begun = now;
                 self.connecting += 1;
-                self.connect_patience.watch(id, now + self.plan.timeout);
+                self.connect_timeouts.watch(id, now + self.plan.timeout);
             }
             Err(error) => self.connect_failed(id, kind_of(&error), error.to_string(), now),
         }
     }
 
-    pub(super) fn on_connected<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = self.pool.seat(id);
-        let took = now - seat.begun;
-        seat.used = false;
-        seat.answers = ResponseParser::new(Limits::default());
-        if let Some(order) = &mut seat.order {
+    pub(super) fn on_connected<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        let took = now - slot.begun;
+        slot.used = false;
+        slot.answers = Answers::new(Limits::default());
+        if let Some(order) = &mut slot.order {
             order.clear();
         }
         self.connect_times.saturating_record(took);
         self.slab.counts.connections += 1;
         self.one_more();
-        if !self.begin_secure(io, id, now) && !self.begin_two(io, id) {
+        if !self.begin_tls(io, id, now) && !self.begin_http2(io, id) {
             self.on_ready(io, id, now);
         }
         self.connect_some(io);
@@ -105,61 +105,61 @@ impl Worker {
     }
 
     /// A connection can carry requests.
-    pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         self.connecting -= 1;
         self.up += 1;
-        if self.up > self.most_up {
-            self.most_up = self.up;
-            self.last_up = now;
+        if self.up > self.max_up {
+            self.max_up = self.up;
+            self.last_progress = now;
         }
-        let room = self.plan.room;
-        let seat = self.pool.seat(id);
-        seat.state = State::Up;
-        seat.room = room;
-        let lanes = seat.lanes;
-        let first = self.pool.first_lane(id);
-        for lane in first + lanes..first + self.plan.lanes {
+        let remaining = self.plan.remaining;
+        let slot = self.pool.slot(id);
+        slot.state = SlotState::Up;
+        slot.remaining = remaining;
+        let streams = slot.streams;
+        let first = self.pool.first_stream(id);
+        for stream in first + streams..first + self.plan.streams {
             // The peer allows fewer at a time than this connection has got.
-            if self.pool.lane(lane).does == Does::Want {
-                let due = self.wanted(id, lane);
-                self.give_back(due);
+            if self.pool.stream(stream).state == StreamState::Pending {
+                let due = self.take_pending(id, stream);
+                self.requeue(due);
             }
         }
-        for lane in first..first + lanes {
-            let seat = self.pool.seat(id);
-            if seat.room == 0 || seat.state != State::Up {
+        for stream in first..first + streams {
+            let slot = self.pool.slot(id);
+            if slot.remaining == 0 || slot.state != SlotState::Up {
                 return;
             }
-            match self.pool.lane(lane).does {
-                Does::Want => {
-                    let due = self.wanted(id, lane);
-                    self.request(io, id, lane, due, now);
+            match self.pool.stream(stream).state {
+                StreamState::Pending => {
+                    let due = self.take_pending(id, stream);
+                    self.request(io, id, stream, due, now);
                 }
-                Does::Nothing => self.settle(io, id, lane, now),
-                Does::Free | Does::Wait | Does::Think => {}
+                StreamState::Idle => self.assign_next(io, id, stream, now),
+                StreamState::Free | StreamState::InFlight | StreamState::Thinking => {}
             }
         }
     }
 
     /// An attempt failed; the socket is gone.
-    pub(super) fn connect_failed(&mut self, id: SeatId, kind: ErrorKind, detail: String, now: u64) {
+    pub(super) fn connect_failed(&mut self, id: SlotId, kind: ErrorKind, detail: String, now: u64) {
         self.slab.counts.connect_failures += 1;
         if self.phase() == Phase::Connect {
-            self.hopeless &= matches!(kind, ErrorKind::ConnectRefused | ErrorKind::Tls | ErrorKind::Protocol);
+            self.permanent_failures &= matches!(kind, ErrorKind::ConnectRefused | ErrorKind::Tls | ErrorKind::Protocol);
             self.connect_failure = Some((kind, detail));
         }
-        let seat = self.pool.seat(id);
-        seat.conn = None;
-        seat.tls = None;
-        seat.two = None;
-        seat.state = State::Down;
-        seat.fails = seat.fails.saturating_add(1);
-        let (fails, wants) = (seat.fails, seat.wants);
-        self.pauses.push(Reverse((now + pause(fails), id)));
-        if wants > 0 {
-            for lane in self.pool.lanes_of(id) {
-                if self.pool.lane(lane).does == Does::Want {
-                    let due = self.wanted(id, lane);
+        let slot = self.pool.slot(id);
+        slot.conn = None;
+        slot.tls = None;
+        slot.http2 = None;
+        slot.state = SlotState::Down;
+        slot.fails = slot.fails.saturating_add(1);
+        let (fails, pending) = (slot.fails, slot.pending);
+        self.backoffs.push(Reverse((now + pause(fails), id)));
+        if pending > 0 {
+            for stream in self.pool.streams_of(id) {
+                if self.pool.stream(stream).state == StreamState::Pending {
+                    let due = self.take_pending(id, stream);
                     self.fail_unsent(due, kind, now);
                 }
             }
@@ -171,113 +171,113 @@ impl Worker {
     }
 
     /// Closes a connection in the orderly way.
-    pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SeatId) {
-        self.close_two(io, id);
-        self.close_secure(io, id);
-        if let Some(conn) = self.pool.seat(id).conn.take() {
+    pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        self.close_http2(io, id);
+        self.close_tls(io, id);
+        if let Some(conn) = self.pool.slot(id).conn.take() {
             io.close(conn);
         }
     }
 
     /// A connection that was up is up no more.
-    pub(super) fn down(&mut self, id: SeatId) {
-        let seat = self.pool.seat(id);
-        seat.conn = None;
-        seat.tls = None;
-        seat.two = None;
-        seat.state = State::Down;
+    pub(super) fn down(&mut self, id: SlotId) {
+        let slot = self.pool.slot(id);
+        slot.conn = None;
+        slot.tls = None;
+        slot.http2 = None;
+        slot.state = SlotState::Down;
         self.up -= 1;
         self.one_less();
-        self.pool.forget_free(id);
+        self.pool.clear_free(id);
     }
 
     /// A connection that was up is gone, and what was in flight has been counted.
-    pub(super) fn lost<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    pub(super) fn lost<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         self.down(id);
-        let seat = self.pool.seat(id);
-        let fails = seat.fails;
-        seat.fails = fails.saturating_add(1);
+        let slot = self.pool.slot(id);
+        let fails = slot.fails;
+        slot.fails = fails.saturating_add(1);
         if fails == 0 {
             self.retry(io, id, now);
         } else {
-            self.pauses.push(Reverse((now + pause(fails), id)));
+            self.backoffs.push(Reverse((now + pause(fails), id)));
         }
     }
 
-    /// A seat without a connection may have one again.
-    pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
+    /// A slot without a connection may have one again.
+    pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let kept_up = match &self.pace {
             // For requests to come, as long as there may be some.
-            Pace::Open(backlog) if !self.plan.close => self.phase() != Phase::Drain || backlog.waiting() > 0,
+            RequestSource::Open(backlog) if !self.plan.close => self.phase() != Phase::Drain || backlog.waiting() > 0,
             _ => self.phase() == Phase::Connect,
         };
         if !kept_up {
-            self.find_wants(id, now);
+            self.assign_pending(id, now);
         }
-        if kept_up || self.pool.seat(id).wants > 0 {
+        if kept_up || self.pool.slot(id).pending > 0 {
             self.enqueue(id);
         } else {
-            self.pool.seat(id).state = State::Fresh;
-            self.pool.stand_in_line(id);
+            self.pool.slot(id).state = SlotState::OnDemand;
+            self.pool.list_free(id);
         }
         self.connect_some(io);
     }
 
-    /// Gives the lanes of a seat without a connection the next requests, if there are any.
-    fn find_wants(&mut self, id: SeatId, now: u64) {
-        let open = matches!(self.pace, Pace::Open(_));
-        let lanes = self.pool.first_lane(id)..self.pool.first_lane(id) + self.pool.seat(id).lanes;
-        for lane in lanes {
-            if open && self.pool.seat(id).wants > 0 {
+    /// Gives the streams of a slot without a connection the next requests, if there are any.
+    fn assign_pending(&mut self, id: SlotId, now: u64) {
+        let open = matches!(self.pace, RequestSource::Open(_));
+        let streams = self.pool.first_stream(id)..self.pool.first_stream(id) + self.pool.slot(id).streams;
+        for stream in streams {
+            if open && self.pool.slot(id).pending > 0 {
                 // Others may be free sooner.
                 return;
             }
-            if self.pool.lane(lane).does == Does::Nothing {
+            if self.pool.stream(stream).state == StreamState::Idle {
                 let Some(due) = self.next_request(now) else {
                     return;
                 };
-                self.want(id, lane, due);
+                self.set_pending(id, stream, due);
             }
         }
     }
 
     /// The connection failed; `unsent` bytes of those given to the driver did not leave.
-    pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SeatId, error: &io::Error, unsent: usize, now: u64) {
+    pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SlotId, error: &io::Error, unsent: usize, now: u64) {
         // Those of an earlier second are left where they are counted.
         self.slab.counts.bytes_out = self.slab.counts.bytes_out.saturating_sub(unsent as u64);
-        let seat = self.pool.seat(id);
-        seat.conn = None;
-        match seat.state {
-            State::Connecting => {
+        let slot = self.pool.slot(id);
+        slot.conn = None;
+        match slot.state {
+            SlotState::Connecting => {
                 self.connecting -= 1;
                 self.connect_failed(id, kind_of(error), error.to_string(), now);
                 self.connect_some(io);
             }
-            State::Shaking => {
-                let (kind, when) = seat.shaking();
+            SlotState::Handshaking => {
+                let (kind, when) = slot.handshake_stage();
                 let detail = format!("{error} {when}");
-                self.shaking_failed(io, id, kind.unwrap_or(ErrorKind::Reset), &detail, now);
+                self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::Reset), &detail, now);
             }
-            State::Up => {
-                if seat.busy == 0 {
+            SlotState::Up => {
+                if slot.busy == 0 {
                     self.slab.counts.closed_by_peer += 1;
                 }
-                self.fail_lanes(id, ErrorKind::Reset, now);
+                self.fail_streams(id, ErrorKind::Reset, now);
                 self.lost(io, id, now);
             }
             // No socket, no event.
-            State::Down | State::Queued | State::Fresh => {}
+            SlotState::Down | SlotState::Queued | SlotState::OnDemand => {}
         }
     }
 
     /// A connection that was made could not be made use of.
-    pub(super) fn shaking_failed<I: Io>(&mut self, io: &mut I, id: SeatId, kind: ErrorKind, detail: &str, now: u64) {
+    pub(super) fn handshake_failed<I: Io>(&mut self, io: &mut I, id: SlotId, kind: ErrorKind, detail: &str, now: u64) {
         if kind == ErrorKind::Tls
             && let Some(secure) = &mut self.secure
         {
             secure.counters.failed += 1;
         }
-        if let Some(conn) = self.pool.seat(id).conn.take() {
+        if let Some(conn) = self.pool.slot(id).conn.take() {
             io.abort(conn);
         }
         self.one_less();
@@ -287,16 +287,16 @@ impl Worker {
     }
 
     /// A connection is not made in time.
-    pub(super) fn connect_late<I: Io>(&mut self, io: &mut I, id: SeatId, now: u64) {
-        let seat = self.pool.seat(id);
-        if seat.state == State::Shaking {
-            let (_, when) = seat.shaking();
+    pub(super) fn connect_late<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        if slot.state == SlotState::Handshaking {
+            let (_, when) = slot.handshake_stage();
             let detail = format!("no word from the peer {when}");
-            self.shaking_failed(io, id, ErrorKind::ConnectTimeout, &detail, now);
+            self.handshake_failed(io, id, ErrorKind::ConnectTimeout, &detail, now);
             return;
         }
         let detail = "no answer to the attempt to connect";
-        if let Some(conn) = seat.conn.take() {
+        if let Some(conn) = slot.conn.take() {
             io.abort(conn);
         }
         self.connecting -= 1;

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use weir_net::Io;
 
-use super::seat::{Does, State};
-use super::two::NOBODY;
-use super::{Pace, SWEEP, Worker};
+use super::http2::NO_SLOT;
+use super::pool::{SlotState, StreamState};
+use super::{RequestSource, SWEEP_INTERVAL, Worker};
 use crate::clock::{NEVER, SECOND};
 use crate::cpu::CpuTime;
 use crate::recorder::{Phase, Slab};
@@ -17,55 +17,55 @@ impl Worker {
     pub(super) fn begin<I: Io>(&mut self, io: &mut I, start: u64) {
         self.end = self.shared.end();
         self.window = start.saturating_add(self.plan.warmup).min(self.end);
-        self.edge = start;
-        if let Pace::Open(backlog) = &mut self.pace {
+        self.interval_end = start;
+        if let RequestSource::Open(backlog) = &mut self.pace {
             backlog.begin(start, self.end);
         }
-        self.turn_page();
-        if !matches!(self.pace, Pace::Open(_)) {
+        self.next_interval();
+        if !matches!(self.pace, RequestSource::Open(_)) {
             self.begin_closed(io, start);
         }
         self.look(io);
     }
 
-    /// In a closed load every lane has its first request now, also one that is not connected. Where there are fewer
-    /// requests than lanes they are spread over the connections.
+    /// In a closed load every stream has its first request now, also one that is not connected. Where there are fewer
+    /// requests than streams they are spread over the connections.
     fn begin_closed<I: Io>(&mut self, io: &mut I, start: u64) {
-        let seats = self.pool.len();
-        (0..seats).for_each(|id| self.pool.forget_free(id));
-        'given: for nth in 0..self.plan.lanes {
-            for id in 0..seats {
-                if nth >= self.pool.seat(id).lanes {
+        let slots = self.pool.len();
+        (0..slots).for_each(|id| self.pool.clear_free(id));
+        'given: for nth in 0..self.plan.streams {
+            for id in 0..slots {
+                if nth >= self.pool.slot(id).streams {
                     continue;
                 }
                 let Some(due) = self.next_request(start) else {
                     break 'given;
                 };
-                self.want(id, self.pool.first_lane(id) + nth, due);
+                self.set_pending(id, self.pool.first_stream(id) + nth, due);
             }
         }
-        for id in 0..seats {
+        for id in 0..slots {
             // What one connection gets leaves together.
-            self.held = id;
+            self.gathering = id;
             self.serve(io, id);
-            self.held = NOBODY;
+            self.gathering = NO_SLOT;
             self.flush(io, id);
         }
     }
 
     /// Sends what waits for a connection that is up.
     fn serve<I: Io>(&mut self, io: &mut I, id: u32) {
-        if self.pool.seat(id).state != State::Up {
+        if self.pool.slot(id).state != SlotState::Up {
             return;
         }
-        for lane in self.pool.lanes_of(id) {
-            let seat = self.pool.seat(id);
-            if seat.wants == 0 || seat.room == 0 {
+        for stream in self.pool.streams_of(id) {
+            let slot = self.pool.slot(id);
+            if slot.pending == 0 || slot.remaining == 0 {
                 return;
             }
-            if self.pool.lane(lane).does == Does::Want {
-                let due = self.wanted(id, lane);
-                self.request(io, id, lane, due, self.clock.now());
+            if self.pool.stream(stream).state == StreamState::Pending {
+                let due = self.take_pending(id, stream);
+                self.request(io, id, stream, due, self.clock.now());
             }
         }
     }
@@ -73,9 +73,9 @@ impl Worker {
     /// Looks at the clock, and does what it is time for.
     pub(super) fn look<I: Io>(&mut self, io: &mut I) {
         let now = self.clock.now();
-        self.obey(now);
-        if now >= self.edge {
-            self.turn_pages(now);
+        self.follow_end(now);
+        if now >= self.interval_end {
+            self.roll_intervals(now);
         }
         self.count_due(now);
         self.dispatch(io, now);
@@ -83,25 +83,25 @@ impl Worker {
     }
 
     /// Ends every slab whose time is over.
-    pub(super) fn turn_pages(&mut self, now: u64) {
-        while now >= self.edge && self.phase() != Phase::Drain {
-            self.count_due(self.edge.saturating_sub(1));
-            self.turn_page();
+    pub(super) fn roll_intervals(&mut self, now: u64) {
+        while now >= self.interval_end && self.phase() != Phase::Drain {
+            self.count_due(self.interval_end.saturating_sub(1));
+            self.next_interval();
         }
     }
 
     /// When to look next, at the latest.
-    pub(super) fn next_look(&self) -> u64 {
-        self.next_due().min(self.edge).min(self.next_sweep)
+    pub(super) fn next_wakeup(&self) -> u64 {
+        self.next_due().min(self.interval_end).min(self.next_sweep)
     }
 
     /// When the next request falls due that could be sent then; [`NEVER`] when there is none.
     pub(super) fn next_due(&self) -> u64 {
         match &self.pace {
-            // With no seat free, what becomes due can wait to be counted.
-            Pace::Open(backlog) if !self.pool.nobody_free() => backlog.next_due(),
-            Pace::Open(_) => NEVER,
-            Pace::Closed | Pace::Counted(_) => self.next_thought(),
+            // With no slot free, what becomes due can wait to be counted.
+            RequestSource::Open(backlog) if !self.pool.none_free() => backlog.next_due(),
+            RequestSource::Open(_) => NEVER,
+            RequestSource::Closed | RequestSource::Counted(_) => self.next_think_end(),
         }
     }
 
@@ -113,11 +113,11 @@ impl Worker {
         if self.phase() != Phase::Drain {
             return false;
         }
-        self.clock.now() >= self.edge || self.is_at_rest()
+        self.clock.now() >= self.interval_end || self.is_at_rest()
     }
 
     fn is_at_rest(&self) -> bool {
-        self.busy == 0 && self.wanting == 0 && (self.leaves_queue() || self.queued() == 0)
+        self.busy == 0 && self.pending == 0 && (self.leaves_queue() || self.queued() == 0)
     }
 
     /// What is queued now is not sent any more.
@@ -126,16 +126,16 @@ impl Worker {
     }
 
     /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
-    fn obey(&mut self, now: u64) {
+    fn follow_end(&mut self, now: u64) {
         if self.phase() == Phase::Drain {
             return;
         }
-        if !self.finished && matches!(self.pace, Pace::Counted(0)) && self.is_at_rest() {
+        if !self.finished && matches!(self.pace, RequestSource::Counted(0)) && self.is_at_rest() {
             self.finished = true;
             self.shared.finish(self.last.min(now));
         }
         let end = match (&self.pace, self.shared.all_finished()) {
-            (Pace::Counted(_), Some(last)) => last.min(self.shared.end()),
+            (RequestSource::Counted(_), Some(last)) => last.min(self.shared.end()),
             // Word comes ahead of the time. Should it come late all the same, what has been done until now stays
             // on this side of the end, so that every request is on one side only.
             _ => self.shared.end().max(now + 1),
@@ -143,15 +143,15 @@ impl Worker {
         if end < self.end {
             self.end = end;
             self.window = self.window.min(end);
-            if let Pace::Open(backlog) = &mut self.pace {
+            if let RequestSource::Open(backlog) = &mut self.pace {
                 backlog.end_at(end);
             }
-            self.edge = self.edge_of(self.phase(), self.slab.start);
+            self.interval_end = self.end_of_interval(self.phase(), self.slab.start);
         }
     }
 
     /// When the slab that began at `start` is over.
-    fn edge_of(&self, phase: Phase, start: u64) -> u64 {
+    fn end_of_interval(&self, phase: Phase, start: u64) -> u64 {
         match phase {
             Phase::Connect => start,
             Phase::Warmup => self.window.min(start + SECOND).max(start),
@@ -161,8 +161,8 @@ impl Worker {
     }
 
     /// Hands over the slab that ends at the edge, and begins the next.
-    fn turn_page(&mut self) {
-        let at = self.edge;
+    fn next_interval(&mut self) {
+        let at = self.interval_end;
         let phase = if at < self.window {
             Phase::Warmup
         } else if at < self.end {
@@ -187,14 +187,14 @@ impl Worker {
         self.slab.open = Some(self.open);
         let full = std::mem::replace(&mut self.slab, next);
         self.send(Message::Slab(self.share.thread, full));
-        self.edge = self.edge_of(phase, at);
+        self.interval_end = self.end_of_interval(phase, at);
     }
 
     /// The window begins without a queue of the warm-up's.
     fn forget_queue(&mut self) {
         self.before.unsent += self.returned.len() as u64;
         self.returned.clear();
-        if let Pace::Open(backlog) = &mut self.pace {
+        if let RequestSource::Open(backlog) = &mut self.pace {
             self.before.unsent += backlog.forget();
         }
     }
@@ -210,8 +210,8 @@ impl Worker {
 
     /// Counts what became due up to `now`.
     fn count_due(&mut self, now: u64) {
-        let Pace::Open(backlog) = &mut self.pace else {
-            self.count_thoughts(now);
+        let RequestSource::Open(backlog) = &mut self.pace else {
+            self.count_think_ends(now);
             return;
         };
         while let Some(due) = backlog.count_one(now) {
@@ -221,20 +221,20 @@ impl Worker {
         }
     }
 
-    /// Gives due requests to free lanes.
+    /// Gives due requests to free streams.
     fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
-        self.dispatch_thoughts(io, now);
+        self.dispatch_ready(io, now);
         if self.leaves_queue() {
             return;
         }
         while self.queued() > 0
-            && let Some((id, lane)) = self.pool.take()
+            && let Some((id, stream)) = self.pool.take()
             && let Some(due) = self.oldest_waiting()
         {
-            if self.pool.seat(id).state == State::Up {
-                self.request(io, id, lane, due, now);
+            if self.pool.slot(id).state == SlotState::Up {
+                self.request(io, id, stream, due, now);
             } else {
-                self.want(id, lane, due);
+                self.set_pending(id, stream, due);
                 self.enqueue(id);
             }
         }
@@ -245,9 +245,10 @@ impl Worker {
     /// Makes more connections, if requests wait for which there are none, nor are any being made, and the order allows it.
     fn grow(&mut self) {
         let most = self.share.connections + self.share.more;
-        let lanes = u64::from(self.plan.lanes);
-        while self.pool.len() < most && self.queued() > (self.queue.len() as u64 + u64::from(self.connecting)) * lanes {
-            let id = self.add_seat();
+        let streams = u64::from(self.plan.streams);
+        while self.pool.len() < most && self.queued() > (self.queue.len() as u64 + u64::from(self.connecting)) * streams
+        {
+            let id = self.add_slot();
             self.enqueue(id);
         }
     }
@@ -257,18 +258,18 @@ impl Worker {
         if now < self.next_sweep {
             return;
         }
-        self.next_sweep = now + SWEEP;
-        while let Some(lane) = self.patience.take(now) {
-            self.look_at_lane(io, lane, now);
+        self.next_sweep = now + SWEEP_INTERVAL;
+        while let Some(stream) = self.timeouts.take(now) {
+            self.check_response_timeout(io, stream, now);
         }
-        while let Some(id) = self.connect_patience.take(now) {
-            self.look_at_connecting(io, id, now);
+        while let Some(id) = self.connect_timeouts.take(now) {
+            self.check_connect_timeout(io, id, now);
         }
-        while let Some(&Reverse((at, id))) = self.pauses.peek()
+        while let Some(&Reverse((at, id))) = self.backoffs.peek()
             && at <= now
         {
-            self.pauses.pop();
-            if self.pool.seat(id).state == State::Down {
+            self.backoffs.pop();
+            if self.pool.slot(id).state == SlotState::Down {
                 self.retry(io, id, now);
             }
         }
@@ -276,30 +277,30 @@ impl Worker {
         self.show_gauges();
     }
 
-    /// A lane began to wait a timeout ago, or waits for something newer since.
-    fn look_at_lane<I: Io>(&mut self, io: &mut I, lane_id: u32, now: u64) {
-        let lane = self.pool.lane(lane_id);
-        if lane.does != Does::Wait {
+    /// A stream began to wait a timeout ago, or waits for something newer since.
+    fn check_response_timeout<I: Io>(&mut self, io: &mut I, stream_id: u32, now: u64) {
+        let stream = self.pool.stream(stream_id);
+        if stream.state != StreamState::InFlight {
             return;
         }
-        let until = lane.sent.saturating_add(self.plan.timeout);
+        let until = stream.sent.saturating_add(self.plan.timeout);
         if until <= now {
-            self.time_out(io, self.pool.seat_of(lane_id), lane_id, now);
+            self.time_out(io, self.pool.slot_of(stream_id), stream_id, now);
         } else {
-            self.patience.watch(lane_id, until);
+            self.timeouts.watch(stream_id, until);
         }
     }
 
-    fn look_at_connecting<I: Io>(&mut self, io: &mut I, id: u32, now: u64) {
-        let seat = self.pool.seat(id);
-        if !matches!(seat.state, State::Connecting | State::Shaking) {
+    fn check_connect_timeout<I: Io>(&mut self, io: &mut I, id: u32, now: u64) {
+        let slot = self.pool.slot(id);
+        if !matches!(slot.state, SlotState::Connecting | SlotState::Handshaking) {
             return;
         }
-        let until = seat.begun.saturating_add(self.plan.timeout);
+        let until = slot.begun.saturating_add(self.plan.timeout);
         if until <= now {
             self.connect_late(io, id, now);
         } else {
-            self.connect_patience.watch(id, until);
+            self.connect_timeouts.watch(id, until);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use ErrorKind::{ClosedEarly, ConnectFailed, ConnectTimeout, Protocol, Reset, StreamReset, Timeout};
-use weir_model::load::Http;
+use weir_model::load::LoadProtocol;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -257,7 +257,7 @@ fn nothing_that_calls_itself_http_2_is_too_much() {
             kinds: &[Protocol, StreamReset, WRONG],
         },
     ];
-    suffer(&cases, |spec| spec.http = Http::Two { streams: 4 });
+    suffer(&cases, |spec| spec.protocol = LoadProtocol::Http2 { streams: 4 });
 }
 
 const WRONG: ErrorKind = ErrorKind::WrongBody;
@@ -271,7 +271,7 @@ fn a_window_that_never_opens_is_a_timeout() {
         kinds: &[Timeout],
     };
     suffer(&[case], |spec| {
-        spec.http = Http::Two { streams: 4 };
+        spec.protocol = LoadProtocol::Http2 { streams: 4 };
         spec.requests[0].request.method = "POST".into();
         spec.requests[0].request.body = vec![7; 100_000];
     });

@@ -25,7 +25,7 @@ fn agreed(line: Line<'_>) -> Option<Session> {
         while let Some(event) = session.next(&mut input, &mut scratch, &mut out).ok()? {
             say(line, &out)?;
             out.clear();
-            if matches!(event, TlsEvent::Plaintext(_)) {
+            if matches!(event, TlsEvent::Plain(_)) {
                 return Some(session);
             }
         }
@@ -109,7 +109,7 @@ fn nothing_that_calls_itself_tls_is_too_much() {
             name: "new keys without end",
             harm: |line| {
                 encrypted(line, |session, out| {
-                    // KeyUpdate that asks for one in return (RFC 8446 section 4.6.3).
+                    // KeyUpdate that requests for one in return (RFC 8446 section 4.6.3).
                     (0..10_000).for_each(|_| session.write_any(22, &[24, 0, 0, 1, 1], out));
                 })
             },

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-mod order;
 mod schema;
 mod search;
+mod spec;
 
-pub use order::{Ask, Endpoint, Http, LoadSpec, Shape, Spread, Step, Target, TlsSpec, TlsVersion};
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
+pub use spec::{
+    Endpoint, LoadProtocol, LoadSpec, RandomDuration, RequestSpec, Shape, Step, Target, TlsSpec, TlsVersion,
+};
 
 /// Which I/O driver a client or an origin uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +95,8 @@ pub struct LoadResult {
     #[serde(default = "http11")]
     pub protocol: String,
     /// Requests that each connection could have in flight: pipelined ones of HTTP/1.1, streams of HTTP/2.
-    #[serde(default = "one")]
-    pub lanes: u32,
+    #[serde(default = "one", alias = "lanes")]
+    pub streams: u32,
     /// What TLS came to, if it was spoken.
     #[serde(default)]
     pub tls: Option<TlsResult>,
@@ -151,7 +153,7 @@ pub struct LoadResult {
     pub cut_short: bool,
 }
 
-/// Version of [`LoadResult`]. 2 added `protocol`, `lanes`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
+/// Version of [`LoadResult`]. 2 added `protocol`, `streams`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
 /// and `first_byte`.
 pub const LOAD_SCHEMA: u32 = 2;
 

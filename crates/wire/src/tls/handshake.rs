@@ -15,7 +15,7 @@ use super::keys::{HEADER, Keys};
 use super::names::{group_name, suite_name};
 use super::options::Version;
 use super::records::{Fail, Kernel, Traffic, body_len};
-use super::session::Negotiated;
+use super::session::Agreed;
 
 /// The handshake of one connection.
 pub(super) struct Handshake {
@@ -133,23 +133,22 @@ impl Handshake {
     pub(super) fn into_traffic(self) -> Result<Traffic, TlsError> {
         let failed =
             |e: Error| TlsError::new(TlsErrorKind::Misuse, format!("TLS cannot go on after the handshake: {e}"));
-        let (negotiated, secrets, kernel) = match self.half {
+        let (agreed, secrets, kernel) = match self.half {
             Half::Client { connection, tickets } => {
-                let negotiated = negotiated(&connection);
+                let agreed = agreed(&connection);
                 let (secrets, connection) = connection.dangerous_into_kernel_connection().map_err(failed)?;
-                (negotiated, secrets, Kernel::Client { connection, tickets })
+                (agreed, secrets, Kernel::Client { connection, tickets })
             }
             Half::Server(connection) => {
-                let negotiated = negotiated(&connection);
+                let agreed = agreed(&connection);
                 let (secrets, connection) = connection.dangerous_into_kernel_connection().map_err(failed)?;
-                (negotiated, secrets, Kernel::Server(connection))
+                (agreed, secrets, Kernel::Server(connection))
             }
         };
         let keys = |secrets| {
-            Keys::new(negotiated.version, secrets)
-                .map_err(|_| failed(Error::General("the keys are unusable".to_owned())))
+            Keys::new(agreed.version, secrets).map_err(|_| failed(Error::General("the keys are unusable".to_owned())))
         };
-        Ok(Traffic::new(keys(secrets.rx)?, keys(secrets.tx)?, kernel, negotiated))
+        Ok(Traffic::new(keys(secrets.rx)?, keys(secrets.tx)?, kernel, agreed))
     }
 }
 
@@ -212,12 +211,12 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<
 }
 
 /// What the two sides agreed on, while rustls still knows.
-fn negotiated(common: &CommonState) -> Negotiated {
+fn agreed(common: &CommonState) -> Agreed {
     let version = match common.protocol_version() {
         Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
         _ => Version::Tls13,
     };
-    Negotiated {
+    Agreed {
         version,
         suite: common.negotiated_cipher_suite().map_or("", |suite| suite_name(suite.suite())),
         group: common.negotiated_key_exchange_group().map(|group| group_name(group.name())),

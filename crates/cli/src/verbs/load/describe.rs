@@ -1,6 +1,6 @@
 //! What was ordered, in a line or two: the head of the live view and of the summary.
 
-use weir_model::load::{Endpoint, Http, LoadSpec, Shape};
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;
 use weir_model::text::{counted, full_rate, human_us};
 
@@ -45,9 +45,11 @@ pub fn threads(spec: &LoadSpec) -> u64 {
 /// What else is out of the ordinary: protocol, TLS, several targets; nothing for plain HTTP/1.1.
 pub fn protocol(spec: &LoadSpec) -> Option<String> {
     let mut words = Vec::new();
-    match spec.http {
-        Http::Two { streams } => words.push(format!("HTTP/2, {} a connection", counted(streams.into(), "stream"))),
-        Http::One { .. } => words.extend(pipelined(spec)),
+    match spec.protocol {
+        LoadProtocol::Http2 { streams } => {
+            words.push(format!("HTTP/2, {} a connection", counted(streams.into(), "stream")))
+        }
+        LoadProtocol::Http1 { .. } => words.extend(pipelined(spec)),
     }
     if let Some(tls) = &spec.tls {
         words.push(if tls.resumption { "TLS with resumption".to_owned() } else { "TLS".to_owned() });
@@ -92,7 +94,7 @@ mod tests {
             (describe(&spec), protocol(&spec)),
             ("closed load, 8 connections, 1 thread, 2 s + 1 s warm-up".into(), None)
         );
-        spec.http = Http::One { pipeline: 16 };
+        spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
         assert_eq!(protocol(&spec).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
         let spec = sample::everything().spec;
         assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams a connection, TLS"));

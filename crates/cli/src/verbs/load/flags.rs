@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use weir_model::condition::Condition;
-use weir_model::load::Spread;
+use weir_model::load::RandomDuration;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::parse::{self, ConditionList, RateSpan, StepList, Versions};
@@ -106,7 +106,7 @@ pub struct LoadFlags {
     /// Pause between an answer and its connection's next request: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
     /// Closed and counted loads only.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["spaced", "replay"], hide_short_help = true)]
-    pub think: Option<Spread>,
+    pub think: Option<RandomDuration>,
     /// Load before the clock starts, not measured.
     #[arg(long, value_name = "TIME", default_value = "1s", hide_short_help = true)]
     pub warmup: HumanDuration,

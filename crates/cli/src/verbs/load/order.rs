@@ -1,6 +1,6 @@
 //! Flags made into an order to the load generator, and refused where they do not go together.
 
-use weir_model::load::{Http, LoadSpec, Shape};
+use weir_model::load::{LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;
 
 use super::flags::{Args, ArrivalsArg, HttpArg};
@@ -29,11 +29,11 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
         None => urls::of_arguments(&args.url, &args.request.weight, unix),
     }
     .map_err(Failure::input)?;
-    let http = http(args)?;
+    let protocol = protocol(args)?;
     let (shape, duration_s) = shape(args)?;
     connections(args, &shape)?;
     let tls = tls::tls(args, &lines)?;
-    let Mix { targets, asks } = request::mix(args, &lines)?;
+    let Mix { targets, requests } = request::mix(args, &lines)?;
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(wrong("-c", found, "at least one for each"));
@@ -41,8 +41,8 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
     let warm = !matches!(shape, Shape::Count { .. } | Shape::Replay { .. });
     Ok(LoadSpec {
         targets,
-        requests: asks,
-        http,
+        requests,
+        protocol,
         tls,
         shape,
         think: args.load.think,
@@ -75,7 +75,7 @@ pub fn title(args: &Args) -> String {
     }
 }
 
-fn http(args: &Args) -> Result<Http, Failure> {
+fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
     let flags = &args.connections;
     let only = |flag: &str, version: &str, right: &str| Err(wrong(flag, format!("it is for {version}"), right));
     match flags.http {
@@ -85,11 +85,11 @@ fn http(args: &Args) -> Result<Http, Failure> {
             if pipeline > 1 && flags.close {
                 return only("--pipeline", "connections that are kept", "without --close");
             }
-            Ok(Http::One { pipeline })
+            Ok(LoadProtocol::Http1 { pipeline })
         }
         HttpArg::Two if flags.pipeline.is_some() => only("--pipeline", "HTTP/1.1", "--streams N with --http 2"),
         HttpArg::Two if flags.close => only("--close", "HTTP/1.1", "--requests-per-connection N with --http 2"),
-        HttpArg::Two => Ok(Http::Two { streams: flags.streams.unwrap_or(1) }),
+        HttpArg::Two => Ok(LoadProtocol::Http2 { streams: flags.streams.unwrap_or(1) }),
     }
 }
 
@@ -169,7 +169,10 @@ mod tests {
         let spec = read("http://127.0.0.1:1/ -R 20k --arrivals poisson --http 2 --streams 8 -c 4 --max-connections 9")
             .expect("right");
         assert_eq!(spec.shape, Shape::Open { rate: 20_000.0, arrivals: Arrivals::Poisson });
-        assert_eq!((spec.http, spec.connections, spec.max_connections), (Http::Two { streams: 8 }, 4, Some(9)));
+        assert_eq!(
+            (spec.protocol, spec.connections, spec.max_connections),
+            (LoadProtocol::Http2 { streams: 8 }, 4, Some(9))
+        );
         assert_eq!((spec.warmup_s, spec.duration_s, spec.timeout_s), (1.0, 10.0, 10.0));
         assert_eq!(spec.requests[0].request.method, "GET");
         let spec = read("http://127.0.0.1:1/ --steps 10x1s,20x500ms -b x --body-size 3").expect_err("two bodies");
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!((spec.duration_s, spec.connect_rate, spec.sources.len()), (3.0, Some(100.0), 2));
         let spec =
             read("http://127.0.0.1:1/ -n 10 --pipeline 4 --think 1ms --requests-per-connection 2").expect("right");
-        assert_eq!((spec.http.lanes(), spec.warmup_s, spec.requests_per_connection), (4, 0.0, Some(2)));
+        assert_eq!((spec.protocol.streams(), spec.warmup_s, spec.requests_per_connection), (4, 0.0, Some(2)));
         assert!(spec.think.is_some());
     }
 

@@ -1,7 +1,7 @@
 //! What is sent and what a right answer is: methods, headers, bodies, expectations, and the mix of several requests.
 
 use weir_load::template::Template;
-use weir_model::load::{Ask, Endpoint, Target};
+use weir_model::load::{Endpoint, RequestSpec, Target};
 use weir_model::suite::{Expect, Request};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,7 +14,7 @@ use crate::exit::Failure;
 #[derive(Debug)]
 pub struct Mix {
     pub targets: Vec<Target>,
-    pub asks: Vec<Ask>,
+    pub requests: Vec<RequestSpec>,
 }
 
 /// Resolves each server once and makes the requests.
@@ -27,7 +27,7 @@ pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
     let expect = expect(&args.answers)?;
     let default = args.request.method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });
     let default = default.to_ascii_uppercase();
-    let mut mix = Mix { targets: Vec::new(), asks: Vec::new() };
+    let mut mix = Mix { targets: Vec::new(), requests: Vec::new() };
     for line in lines {
         let target = mix.target(line, args)?;
         // A mix of reading and writing has one --body: it goes with the lines that write.
@@ -42,7 +42,7 @@ pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
         if template {
             check_fields(&request)?;
         }
-        mix.asks.push(Ask { target, weight: line.weight, template, request, expect: expect.clone() });
+        mix.requests.push(RequestSpec { target, weight: line.weight, template, request, expect: expect.clone() });
     }
     mix.check_weights(lines)?;
     Ok(mix)
@@ -65,15 +65,15 @@ impl Mix {
 
     /// A weight says how often a URL is asked beside others of its server: where there is no other, it would say nothing.
     fn check_weights(&self, lines: &[Line]) -> Result<(), Failure> {
-        for (ask, line) in self.asks.iter().zip(lines) {
-            let alone = self.asks.iter().filter(|other| other.target == ask.target).count() == 1;
-            if ask.weight != 1 && alone && self.targets.len() > 1 {
+        for (request, line) in self.requests.iter().zip(lines) {
+            let alone = self.requests.iter().filter(|other| other.target == request.target).count() == 1;
+            if request.weight != 1 && alone && self.targets.len() > 1 {
                 let at = line.line.map_or_else(|| "--weight".to_owned(), |n| format!("{}:{n}", line.source));
                 return Err(wrong(
                     &at,
                     format!(
                         "a weight of {} for the only URL of {}: servers get connections in turn, one like the other",
-                        ask.weight, line.url.authority
+                        request.weight, line.url.authority
                     ),
                     "weights among URLs of the same server",
                 ));

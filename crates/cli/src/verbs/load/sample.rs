@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use weir_load::Distributions;
 use weir_model::load::{
-    Counts, ErrorKind, Http, LOAD_SCHEMA, LoadResult, LoadSecond, LoadSpec, Quantiles, Shape, Target, TlsResult,
-    TlsSpec,
+    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, Shape, Target,
+    TlsResult, TlsSpec,
 };
 use weir_model::suite::{Arrivals, Expect, Request};
 
@@ -67,7 +67,7 @@ pub fn plain() -> Sample {
         driver: "io_uring".into(),
         threads: 1,
         protocol: "http/1.1".into(),
-        lanes: 1,
+        streams: 1,
         window_start_ms: 1_700_000_000_000,
         window_s: 2.0,
         total: Counts { connections: 8, ..window.clone() },
@@ -122,12 +122,12 @@ pub fn failing() -> Sample {
 pub fn everything() -> Sample {
     let mut sample = failing();
     sample.spec.shape = Shape::Open { rate: 10_000.0, arrivals: Arrivals::Poisson };
-    sample.spec.http = Http::Two { streams: 32 };
+    sample.spec.protocol = LoadProtocol::Http2 { streams: 32 };
     sample.spec.tls = Some(TlsSpec::default());
     let result = &mut sample.result;
     result.offered_rate = Some(10_000.0);
     result.protocol = "h2".into();
-    result.lanes = 32;
+    result.streams = 32;
     result.tls = Some(TlsResult {
         handshakes: 128,
         resumed: 100,

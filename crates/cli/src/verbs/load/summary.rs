@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn summaries_are_as_kept_and_fit_the_screen() {
         let mut pipelined = sample::plain();
-        pipelined.spec.http = weir_model::load::Http::One { pipeline: 16 };
+        pipelined.spec.protocol = weir_model::load::LoadProtocol::Http1 { pipeline: 16 };
         for (name, sample) in [
             ("plain", sample::plain()),
             ("failing", sample::failing()),

@@ -8,7 +8,7 @@ pub mod hgrm;
 mod tests;
 
 use weir_load::Distributions;
-use weir_model::load::{Http, LoadResult, LoadSpec};
+use weir_model::load::{LoadProtocol, LoadResult, LoadSpec};
 use weir_report::shaped::{self, Account};
 
 use super::flags::FormatArg;
@@ -40,9 +40,9 @@ pub fn text(format: FormatArg, told: Told<'_>) -> String {
 
 /// What a result that was pipelined says of it.
 pub fn pipelined(spec: &LoadSpec) -> Option<String> {
-    match spec.http {
-        Http::One { pipeline } if pipeline > 1 => Some(format!("HTTP/1.1 pipelined, {pipeline} deep")),
-        Http::One { .. } | Http::Two { .. } => None,
+    match spec.protocol {
+        LoadProtocol::Http1 { pipeline } if pipeline > 1 => Some(format!("HTTP/1.1 pipelined, {pipeline} deep")),
+        LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } => None,
     }
 }
 

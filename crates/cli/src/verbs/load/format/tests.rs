@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use regex::Regex;
-use weir_model::load::Http;
+use weir_model::load::LoadProtocol;
 
 use super::*;
 use crate::verbs::load::sample::{self, Sample};
@@ -185,7 +185,7 @@ fn scripts_read_ab() {
 #[test]
 fn what_was_pipelined_says_so_in_every_format() {
     let mut sample = sample::plain();
-    sample.spec.http = Http::One { pipeline: 16 };
+    sample.spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
     for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
         assert!(text(format, sample.told()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
     }

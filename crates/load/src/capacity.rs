@@ -1,0 +1,176 @@
+//! What a load needs of its host before it starts: descriptors, and local ports to connect from.
+//!
+//! A connection is named by its four numbers: source address and port, target address and port. To one target,
+//! one source address has as many connections as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. The
+//! whole of 127.0.0.0/8 is this host, so for loopback targets more source addresses are there for the taking.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use weir_net::{Capacity, Holding, Kind};
+
+use crate::error::LoadError;
+
+/// Where the kernel says which ports it hands out.
+const RANGE_FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// The kernel's default, used when the file cannot be read.
+const DEFAULT_RANGE: (u16, u16) = (32768, 60999);
+
+/// Descriptors that each thread's driver needs, beside what `weir_net` keeps for the rest of the process.
+const DESCRIPTORS_A_THREAD: u32 = 8;
+
+/// With a new connection for every request, sockets that are still closing overlap with the next ones.
+const CLOSING_AT_ONCE: u32 = 1024;
+
+/// Connections from one source address, where weir may take more addresses. The kernel gives out every second port
+/// first, and for each connection beyond those looks through all of them again: the 14,117th of 28,232 takes a millisecond.
+const PER_SOURCE: u32 = 10_000;
+
+/// Source addresses for a load on loopback that makes a new connection for every request.
+const SOURCES_FOR_CLOSE: u32 = 16;
+
+/// How so many connections are gathering, and by how many threads at least. Beyond the limit of descriptors they are gathering in
+/// the tables of as many rings as it takes, one a thread.
+///
+/// # Errors
+/// [`LoadError::Descriptors`] when there is no way.
+pub(crate) fn hold(kind: Kind, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+    hold_in(weir_net::capacity(kind), connections, threads, close)
+}
+
+fn hold_in(capacity: Capacity, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+    let closing = if close { connections.min(CLOSING_AT_ONCE) } else { 0 };
+    let beside = DESCRIPTORS_A_THREAD.saturating_mul(threads).saturating_add(closing);
+    match capacity.plan(connections.saturating_add(beside) as usize) {
+        Some(plan) => Ok((threads.max(plan.drivers as u32), plan.holding)),
+        None => {
+            let most = capacity.most(threads as usize).saturating_sub(u64::from(beside));
+            // What has to be free beside the connections, as far as it is not free now.
+            let need = capacity.descriptors + u64::from(connections).saturating_sub(most);
+            Err(LoadError::Descriptors { connections, need, limit: capacity.descriptors, most })
+        }
+    }
+}
+
+/// The range of ports that the kernel hands out, both ends included.
+pub(crate) fn port_range() -> (u16, u16) {
+    std::fs::read_to_string(RANGE_FILE).ok().and_then(|text| parse_range(&text)).unwrap_or(DEFAULT_RANGE)
+}
+
+fn parse_range(text: &str) -> Option<(u16, u16)> {
+    let mut numbers = text.split_whitespace().map(str::parse::<u16>);
+    let low = numbers.next()?.ok()?;
+    let high = numbers.next()?.ok()?;
+    (low <= high).then_some((low, high))
+}
+
+/// Source addresses for so many connections to one target, to be used in turn: those given, else as many as needed;
+/// `None` leaves the choice to the kernel.
+///
+/// A tenth of the ports is left to others on this host and to sockets that are still closing. With a new connection for
+/// every request (`close`) each leaves a port behind that rests for a second at least (`TIME_WAIT`), so that one
+/// address is good for some 28,000 connections a second; loads on 127.0.0.0/8 use several then, however few
+/// connections there are at a time.
+///
+/// # Errors
+/// [`LoadError::Ports`] when they do not fit, and addresses were given or the target is not in 127.0.0.0/8.
+pub(crate) fn sources(
+    target: SocketAddr,
+    given: &[IpAddr],
+    connections: u32,
+    close: bool,
+    range: (u16, u16),
+) -> Result<Vec<Option<IpAddr>>, LoadError> {
+    let all = u32::from(range.1.saturating_sub(range.0)) + 1;
+    let ports = (all - all / 10).max(1);
+    if !given.is_empty() {
+        let ports = ports.saturating_mul(given.len() as u32);
+        let fits = connections <= ports;
+        let sources = given.iter().copied().map(Some).collect();
+        return if fits { Ok(sources) } else { Err(LoadError::Ports { connections, target, ports }) };
+    }
+    let needed = connections.div_ceil(ports.min(PER_SOURCE)).max(if close { SOURCES_FOR_CLOSE } else { 1 });
+    match target.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() && needed > 1 => {
+            let first = u32::from(Ipv4Addr::LOCALHOST);
+            Ok((0..needed).map(|i| Some(IpAddr::V4(Ipv4Addr::from(first + i)))).collect())
+        }
+        _ if connections <= ports => Ok(vec![None]),
+        _ => Err(LoadError::Ports { connections, target, ports }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addr(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn few_connections_leave_the_source_to_the_kernel() {
+        let got = sources(addr("127.0.0.1:80"), &[], 10_000, false, (32768, 60999)).unwrap();
+        assert_eq!(got, vec![None]);
+    }
+
+    #[test]
+    fn many_connections_to_loopback_spread() {
+        let got = sources(addr("127.0.0.1:80"), &[], 200_000, false, (32768, 60999)).unwrap();
+        assert_eq!(got.len(), 20);
+        assert_eq!(got[0], Some("127.0.0.1".parse().unwrap()));
+        assert_eq!(got[19], Some("127.0.0.20".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_connection_for_every_request_takes_several_addresses_where_there_are_some() {
+        let got = |target| sources(addr(target), &[], 10, true, (32768, 60999)).unwrap();
+        assert_eq!(got("127.0.0.1:80").len(), 16);
+        assert_eq!(got("192.0.2.1:80"), vec![None]);
+    }
+
+    #[test]
+    fn given_addresses_are_used_and_counted() {
+        let given = ["127.0.0.9".parse().unwrap(), "127.0.0.8".parse().unwrap()];
+        let got = |n| sources(addr("127.0.0.1:80"), &given, n, false, (32768, 60999));
+        assert_eq!(got(50_000).unwrap(), given.map(Some));
+        assert!(matches!(got(51_000), Err(LoadError::Ports { ports: 50_818, .. })));
+    }
+
+    #[test]
+    fn many_connections_elsewhere_are_refused_with_a_remedy() {
+        for target in ["192.0.2.1:80", "[::1]:80"] {
+            let error = sources(addr(target), &[], 26_000, false, (32768, 60999)).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("ip_local_port_range") && text.contains("at most 25409"), "{text}");
+        }
+    }
+
+    #[test]
+    fn range_is_read_as_the_kernel_writes_it() {
+        assert_eq!(parse_range("32768\t60999\n"), Some((32768, 60999)));
+        assert_eq!(parse_range("1024"), None);
+        assert_eq!(parse_range("60999 32768"), None);
+        assert_eq!(parse_range("a b"), None);
+    }
+
+    #[test]
+    fn beyond_the_descriptors_there_are_tables() {
+        let here = Capacity { descriptors: 20_000, per_ring: 20_000 };
+        assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, Holding::Descriptors));
+        assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, Holding::Table));
+        assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, Holding::Table));
+    }
+
+    #[test]
+    fn too_few_descriptors_are_said_with_what_would_fit() {
+        let epoll = Capacity { descriptors: 1024, per_ring: 0 };
+        assert!(hold_in(epoll, 700, 1, false).is_ok());
+        let error = hold_in(epoll, 1000, 1, false).unwrap_err();
+        let text = error.to_string();
+        // 256 are for the rest of the process, and 8 for the thread.
+        assert!(text.contains("1264") && text.contains("at most 760"), "{text}");
+        assert!(hold_in(epoll, 760, 1, false).is_ok());
+        assert!(hold_in(epoll, 700, 1, true).is_err());
+    }
+}

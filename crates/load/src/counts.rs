@@ -1,0 +1,122 @@
+//! What is counted by the request it belongs to: a request belongs to the part of the load in which it was due.
+
+use weir_model::load::{Counts, ErrorKind};
+
+/// All kinds, in the order of their discriminants.
+pub(crate) const ERROR_KINDS: [ErrorKind; 12] = [
+    ErrorKind::ConnectRefused,
+    ErrorKind::ConnectFailed,
+    ErrorKind::ConnectTimeout,
+    ErrorKind::Reset,
+    ErrorKind::ClosedEarly,
+    ErrorKind::Timeout,
+    ErrorKind::BadStatus,
+    ErrorKind::WrongBody,
+    ErrorKind::WrongHeader,
+    ErrorKind::StreamReset,
+    ErrorKind::Tls,
+    ErrorKind::Protocol,
+];
+
+/// One more than the largest status code that the wire lets through.
+const STATUSES: usize = 1000;
+
+/// Counts of one of the order's requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PerRequest {
+    pub sent: u64,
+    pub right: u64,
+    pub errors: u64,
+}
+
+/// Counts of requests, in plain arrays: adding is one instruction, and nothing is allocated.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestCounts {
+    pub due: u64,
+    pub sent: u64,
+    pub unsent: u64,
+    pub right: u64,
+    pub body_bytes: u64,
+    errors: [u64; ERROR_KINDS.len()],
+    statuses: Box<[u64; STATUSES]>,
+    /// The same of each of the order's requests; empty where there is only one.
+    requests: Box<[PerRequest]>,
+}
+
+impl RequestCounts {
+    /// For an order of so many requests.
+    pub(crate) fn new(requests: usize) -> RequestCounts {
+        RequestCounts {
+            due: 0,
+            sent: 0,
+            unsent: 0,
+            right: 0,
+            body_bytes: 0,
+            errors: [0; ERROR_KINDS.len()],
+            statuses: Box::new([0; STATUSES]),
+            requests: vec![PerRequest::default(); if requests > 1 { requests } else { 0 }].into(),
+        }
+    }
+
+    pub(crate) fn error(&mut self, kind: ErrorKind) {
+        self.errors[kind as usize] += 1;
+    }
+
+    pub(crate) fn status(&mut self, status: u16) {
+        if let Some(count) = self.statuses.get_mut(usize::from(status)) {
+            *count += 1;
+        }
+    }
+
+    /// The counts of one of the order's requests, where there are several.
+    #[inline]
+    pub(crate) fn of_request(&mut self, request: u32) -> Option<&mut PerRequest> {
+        self.requests.get_mut(request as usize)
+    }
+
+    /// All of them.
+    pub(crate) fn requests(&self) -> &[PerRequest] {
+        &self.requests
+    }
+
+    /// Adds these counts to the record's.
+    pub(crate) fn add_to(&self, counts: &mut Counts) {
+        counts.due += self.due;
+        counts.sent += self.sent;
+        counts.unsent += self.unsent;
+        counts.right += self.right;
+        counts.body_bytes += self.body_bytes;
+        for (kind, n) in ERROR_KINDS.iter().zip(self.errors).filter(|(_, n)| *n > 0) {
+            *counts.errors.entry(*kind).or_default() += n;
+        }
+        for (status, n) in self.statuses.iter().enumerate().filter(|(_, n)| **n > 0) {
+            *counts.statuses.entry(status as u16).or_default() += n;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_at_their_own_index() {
+        for (index, kind) in ERROR_KINDS.iter().enumerate() {
+            assert_eq!(*kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn only_what_happened_is_listed() {
+        let mut tally = RequestCounts::new(1);
+        tally.error(ErrorKind::WrongBody);
+        tally.status(200);
+        tally.status(200);
+        tally.status(65_000);
+        let mut counts = Counts::default();
+        tally.add_to(&mut counts);
+        tally.add_to(&mut counts);
+        assert_eq!(counts.errors.into_iter().collect::<Vec<_>>(), [(ErrorKind::WrongBody, 2)]);
+        assert_eq!(counts.statuses.into_iter().collect::<Vec<_>>(), [(200, 4)]);
+    }
+}

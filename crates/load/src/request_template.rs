@@ -1,0 +1,356 @@
+//! Requests with fields (see the module `template`), made ready to be rendered.
+//!
+//! A form is checked when it is made: whatever its fields turn out to be, what it renders to can be sent. It knows
+//! HTTP/1.1's layout, and the parts that HTTP/2 is made of; it knows neither connections nor whose turn it is.
+
+use rand::RngCore;
+use weir_model::suite::Request;
+use weir_wire::http1::encode;
+
+use crate::template::Template;
+
+/// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
+const BODY_IN_PLACE: usize = 4096;
+
+/// A request with fields.
+#[derive(Debug)]
+pub(crate) struct RequestTemplate {
+    path: Template,
+    headers: Vec<(String, Template)>,
+    body: Body,
+    /// HTTP/1.1: all up to the body, or up to where the body's length stands if that is not fixed; with the body, where
+    /// that is short and fixed.
+    head: Template,
+}
+
+/// A form's body.
+#[derive(Debug)]
+enum Body {
+    /// No fields.
+    Fixed(&'static [u8]),
+    /// Fields, and always the same length.
+    Even(Template),
+    /// Fields, and a length that shows only when they are filled in.
+    Uneven(Template),
+}
+
+impl RequestTemplate {
+    /// Makes a form of a request whose path, header values and body are templates. `headers` is all that is to be sent but
+    /// `Content-Length`, which is added as it comes out.
+    ///
+    /// # Errors
+    /// A template that is none, or one that may render to what cannot be sent.
+    pub(crate) fn new(request: &Request, headers: &[(&str, &str)]) -> Result<RequestTemplate, String> {
+        let parse = |what: &str, text: &[u8]| Template::parse(text).map_err(|error| format!("{what}: {error}"));
+        let path = parse("the path", request.path.as_bytes())?;
+        let headers: Vec<(String, Template)> = headers
+            .iter()
+            .map(|(name, value)| Ok(((*name).to_owned(), parse(&format!("the header {name}"), value.as_bytes())?)))
+            .collect::<Result<_, String>>()?;
+        let body = parse("the body", &request.body)?;
+        check(&request.method, &path, &headers)?;
+
+        let mut head = head(&request.method, &path, &headers);
+        let body = match body.fixed_len() {
+            None => Body::Uneven(body),
+            Some(length) => {
+                if length > 0 || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") {
+                    head.push_text(format!("Content-Length: {length}\r\n").as_bytes());
+                }
+                head.push_text(b"\r\n");
+                if body.is_text() { Body::Fixed(leak(&body)) } else { Body::Even(body) }
+            }
+        };
+        if let Body::Fixed(body) = &body
+            && body.len() < BODY_IN_PLACE
+        {
+            head.push_text(body);
+        }
+        Ok(RequestTemplate { path, headers, body, head })
+    }
+
+    /// Appends a request of HTTP/1.1 to `out`, and returns what of its body is sent from where it lies. `scratch` is empty.
+    pub(crate) fn render_http1(
+        &self,
+        number: u64,
+        random: &mut impl RngCore,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Option<&'static [u8]> {
+        self.head.render(out, number, random);
+        match &self.body {
+            Body::Fixed(body) => return Some(*body).filter(|body| body.len() >= BODY_IN_PLACE),
+            Body::Even(body) => body.render(out, number, random),
+            Body::Uneven(body) => {
+                body.render(scratch, number, random);
+                out.extend_from_slice(b"Content-Length: ");
+                crate::template::put_decimal(out, scratch.len() as u64, 1);
+                out.extend_from_slice(b"\r\n\r\n");
+                out.extend_from_slice(scratch);
+            }
+        }
+        None
+    }
+
+    /// Renders path and header values one after another into `text`, with the end of each in `ends`, and the body into
+    /// `scratch`. All three are empty.
+    pub(crate) fn render_parts<'a>(
+        &'a self,
+        number: u64,
+        random: &mut impl RngCore,
+        text: &'a mut Vec<u8>,
+        ends: &'a mut Vec<usize>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Parts<'a> {
+        for template in std::iter::once(&self.path).chain(self.headers.iter().map(|(_, value)| value)) {
+            template.render(text, number, random);
+            ends.push(text.len());
+        }
+        let fixed = match &self.body {
+            Body::Fixed(body) => Some(*body),
+            Body::Even(body) | Body::Uneven(body) => {
+                body.render(scratch, number, random);
+                None
+            }
+        };
+        Parts { form: self, text, ends, filled: scratch, fixed }
+    }
+}
+
+/// A rendered request in parts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    form: &'a RequestTemplate,
+    text: &'a [u8],
+    ends: &'a [usize],
+    /// The body, if it has fields.
+    pub filled: &'a [u8],
+    /// The body, if it has none.
+    pub fixed: Option<&'static [u8]>,
+}
+
+impl<'a> Parts<'a> {
+    /// The path.
+    pub(crate) fn path(&self) -> &'a [u8] {
+        self.part(0)
+    }
+
+    /// The headers, as they were given to [`RequestTemplate::new`].
+    pub(crate) fn headers(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        (1..).zip(&self.form.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
+    }
+
+    fn part(&self, index: usize) -> &'a [u8] {
+        let begin = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[begin..self.ends[index]]
+    }
+}
+
+/// The bytes of HTTP/1.1 up to where the body's length stands.
+fn head(method: &str, path: &Template, headers: &[(String, Template)]) -> Template {
+    let mut head = Template::text(method.as_bytes());
+    head.push_text(b" ");
+    head.push(path);
+    head.push_text(b" HTTP/1.1\r\n");
+    for (name, value) in headers {
+        head.push_text(name.as_bytes());
+        head.push_text(b": ");
+        head.push(value);
+        head.push_text(b"\r\n");
+    }
+    head
+}
+
+/// Has the encoder look at every text of every field. All other fields render to letters and digits, and one of those
+/// stands for them all.
+fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Result<(), String> {
+    let try_out = |path: &[u8], changed: Option<(usize, &[u8])>| {
+        let text =
+            |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| "a header's value is not UTF-8".to_owned());
+        let mut all = Vec::with_capacity(headers.len());
+        for (index, (name, value)) in headers.iter().enumerate() {
+            let value = match changed {
+                Some((place, value)) if place == index => text(value)?,
+                _ => text(value.samples().first().map_or(&[], Vec::as_slice))?,
+            };
+            all.push((name.as_str(), value));
+        }
+        let path = String::from_utf8_lossy(path);
+        encode::request(&mut Vec::new(), method, &path, &all, &[])
+            .map_err(|error| format!("the request cannot be sent: {error}"))
+    };
+    // What the path begins with must not depend on a field that may be empty.
+    if !path.begins_with_text() {
+        return Err("the request cannot be sent: its path begins with a field; / would be right".to_owned());
+    }
+    let paths = path.samples();
+    for path in &paths {
+        try_out(path, None)?;
+    }
+    for (index, (_, value)) in headers.iter().enumerate() {
+        for sample in value.samples() {
+            try_out(&paths[0], Some((index, &sample)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The drivers take bodies that live for ever, since the kernel may read them after the worker has moved on. A load gives
+/// away each of its bodies once.
+fn leak(body: &Template) -> &'static [u8] {
+    match body.samples().pop() {
+        Some(text) if !text.is_empty() => Vec::leak(text),
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use weir_wire::http1::{Limits, RequestEvent, Requests};
+
+    use super::*;
+
+    const HOST: (&str, &str) = ("Host", "origin.test");
+
+    fn request(method: &str, path: &str, body: &[u8]) -> Request {
+        Request { method: method.into(), path: path.into(), headers: vec![], body: body.to_vec() }
+    }
+
+    fn render(form: &RequestTemplate, number: u64) -> (String, Option<&'static [u8]>) {
+        let (mut out, mut scratch) = (Vec::new(), Vec::new());
+        let fixed = form.render_http1(number, &mut ChaCha8Rng::seed_from_u64(1), &mut out, &mut scratch);
+        (String::from_utf8(out).unwrap(), fixed)
+    }
+
+    #[test]
+    fn requests_are_as_the_encoder_writes_them() {
+        let headers = [HOST, ("X-Id", "{{seq}}"), ("X-{{", "a {{{{ b")];
+        assert!(RequestTemplate::new(&request("GET", "/", b""), &headers).is_err(), "names are no templates");
+        let headers = &headers[..2];
+        for (method, body) in [("GET", ""), ("POST", ""), ("POST", "abc"), ("PUT", "id={{seq:100}}&end")] {
+            let form = RequestTemplate::new(&request(method, "/a/{{seq}}?b", body.as_bytes()), headers).unwrap();
+            for number in [0, 7, 12_345] {
+                let (got, fixed) = render(&form, number);
+                let body = body.replace("{{seq:100}}", &(number + 100).to_string());
+                let id = number.to_string();
+                let mut expected = Vec::new();
+                encode::request(
+                    &mut expected,
+                    method,
+                    &format!("/a/{number}?b"),
+                    &[HOST, ("X-Id", &id)],
+                    body.as_bytes(),
+                )
+                .unwrap();
+                assert_eq!(got.as_bytes(), expected, "{got}");
+                assert_eq!(fixed, None);
+            }
+        }
+    }
+
+    #[test]
+    fn even_bodies_have_their_length_in_the_head() {
+        let form = RequestTemplate::new(&request("POST", "/", b"{{hex:10}}{{pick:ab|cd}}"), &[HOST]).unwrap();
+        assert!(matches!(form.body, Body::Even(_)));
+        let (got, _) = render(&form, 0);
+        let (head, body) = got.split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with("Content-Length: 12") && body.len() == 12, "{got}");
+    }
+
+    #[test]
+    fn large_bodies_without_fields_are_not_copied() {
+        let body = vec![b'x'; 100_000];
+        let form = RequestTemplate::new(&request("POST", "/{{seq}}", &body), &[HOST]).unwrap();
+        let (got, fixed) = render(&form, 5);
+        assert_eq!(got, "POST /5 HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 100000\r\n\r\n");
+        assert_eq!(fixed, Some(&body[..]));
+    }
+
+    #[test]
+    fn parts_are_what_the_whole_is_made_of() {
+        let headers = [HOST, ("x-id", "a{{seq}}b"), ("x-more", "{{pick:c}}")];
+        let form = RequestTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers).unwrap();
+        let (mut text, mut ends, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+        let parts = form.render_parts(9, &mut ChaCha8Rng::seed_from_u64(1), &mut text, &mut ends, &mut scratch);
+        assert_eq!(parts.path(), b"/9");
+        let headers: Vec<(&str, &[u8])> = parts.headers().collect();
+        assert_eq!(headers, [("Host", &b"origin.test"[..]), ("x-id", b"a9b"), ("x-more", b"c")]);
+        assert_eq!((parts.filled, parts.fixed), (&b"9!"[..], None));
+    }
+
+    #[test]
+    fn what_may_come_out_wrong_is_refused() {
+        for (path, value, text) in [
+            ("/{{sec}}", "a", "the path: {{sec}} is no field; did you mean"),
+            ("/", "{{seq", "the header X: \"{{seq\" has no end"),
+            ("/{{pick:a|b c}}", "a", "\"/b c\" is not a request target"),
+            ("{{pick:/a|b}}", "a", "begins with a field"),
+            ("/", "{{pick:a|b\r\nY: c}}", "the header X has a control byte"),
+            ("/", "{{pick:a| b}}", "white space"),
+            ("a{{seq}}", "a", "is not a request target"),
+        ] {
+            let error = RequestTemplate::new(&request("GET", path, b""), &[HOST, ("X", value)]).unwrap_err();
+            assert!(error.contains(text), "{path} {value}: {error}");
+        }
+        let host = RequestTemplate::new(&request("GET", "/{{seq}}", b""), &[("X", "a")]).unwrap_err();
+        assert!(host.contains("no Host"), "{host}");
+        let length =
+            RequestTemplate::new(&request("POST", "/{{seq}}", b"a"), &[HOST, ("Content-Length", "1")]).unwrap_err();
+        assert!(length.contains("follows from the body"), "{length}");
+    }
+
+    #[test]
+    fn rendering_again_does_not_allocate() {
+        let form = RequestTemplate::new(
+            &request("POST", "/{{hex:9}}", b"{{pick:a|bcd|ef}}{{random:1..100000}}"),
+            &[HOST, ("X", "{{uuid}}")],
+        )
+        .unwrap();
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let (mut out, mut scratch) = (Vec::with_capacity(256), Vec::with_capacity(64));
+        let before = (out.as_ptr(), scratch.as_ptr());
+        for number in 0..10_000 {
+            out.clear();
+            scratch.clear();
+            form.render_http1(number, &mut random, &mut out, &mut scratch);
+        }
+        assert_eq!((out.as_ptr(), scratch.as_ptr()), before);
+    }
+
+    /// Reads one request with the reader of the other side.
+    fn read(bytes: &[u8]) -> (String, usize) {
+        let mut requests = Requests::new(Limits::default());
+        let (mut rest, mut target, mut body) = (bytes, String::new(), 0);
+        while let Some(event) = requests.next(&mut rest).unwrap() {
+            match event {
+                RequestEvent::Head(head) => target = String::from_utf8_lossy(head.target).into_owned(),
+                RequestEvent::Body(piece) => body += piece.len(),
+                RequestEvent::End { .. } => return (target, body + rest.len()),
+            }
+        }
+        panic!("no whole request in {:?}", String::from_utf8_lossy(bytes));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_accepted_can_be_read(
+            path in "/([a-z/]{0,3}|\\{\\{(seq|uuid|hex:4|alnum:9|random:1..200|pick:a\\|b c|pick:\\|%20\\|é)\\}\\}){0,4}",
+            value in "([a-z ]{0,2}|\\{\\{(seq|pick:a\\| \\||pick:\\||random:8..11)\\}\\}){0,4}",
+            body in "([a-z\r\n]{0,3}|\\{\\{(seq|uuid|pick:a\\|bcd\\||random:8..11)\\}\\}){0,4}",
+            numbers in proptest::collection::vec(0u64..1_000, 5),
+        ) {
+            if let Ok(form) = RequestTemplate::new(&request("POST", &path, body.as_bytes()), &[HOST, ("X", &value)]) {
+                for number in numbers {
+                    let (got, _) = render(&form, number);
+                    let (target, body) = read(got.as_bytes());
+                    prop_assert!(target.starts_with('/'));
+                    let end = got.find("\r\n\r\n").unwrap() + 4;
+                    prop_assert_eq!(body, got.len() - end);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What an order may say beside the plainest: think times, more connections, several targets, sources, headers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use weir_model::load::{RandomDuration, Shape, Step, Target};
+use weir_model::suite::Arrivals;
+
+use super::server::{Do, Server, ok};
+use super::*;
+
+#[test]
+fn a_connection_thinks_between_an_answer_and_its_next_request() {
+    at_once(&DRIVERS, |driver| {
+        let at: Arc<Mutex<Vec<(u64, Instant)>>> = Arc::default();
+        let seen = at.clone();
+        let server = Server::start(move |asked| {
+            seen.lock().unwrap().push((asked.connection, Instant::now()));
+            Do::Send(ok("ok"))
+        });
+        let mut spec = order(&server, Shape::Count { requests: 40 });
+        spec.driver = driver;
+        spec.duration_s = 30.0;
+        spec.think = Some(RandomDuration::Uniform { from_s: 0.05, to_s: 0.1 });
+        let result = load(&spec).unwrap();
+        assert_eq!(result.total.right, 40);
+        let at = at.lock().unwrap();
+        for connection in 0..4 {
+            let times: Vec<Instant> = at.iter().filter(|(on, _)| *on == connection).map(|(_, at)| *at).collect();
+            for pair in times.windows(2) {
+                let gap = pair[1] - pair[0];
+                assert!(gap > Duration::from_millis(45) && gap < Duration::from_secs(5), "{gap:?}");
+            }
+        }
+        // Due when the thought is over: waiting for it is not latency.
+        assert!(result.latency.p50_us < 40_000.0, "{:?}", result.latency);
+        assert_eq!(result.lag.count, 40);
+    });
+}
+
+#[test]
+fn think_times_repeat_by_seed_and_end_with_the_load() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let mut spec = order(&server, Shape::Closed);
+    spec.connections = 50;
+    spec.think = Some(RandomDuration::Exponential { mean_s: 60.0 });
+    spec.duration_s = 0.5;
+    spec.timeout_s = 30.0;
+    let started = Instant::now();
+    let result = load(&spec).unwrap();
+    // One each, and one or the other whose thought was short.
+    assert!(result.total.sent >= 50 && result.total.sent < 60, "{:?}", result.total);
+    assert!(started.elapsed() < Duration::from_secs(15), "nobody waits for thinking");
+}
+
+#[test]
+fn the_pool_grows_when_requests_wait_and_no_further() {
+    at_once(&DRIVERS, |driver| {
+        for threads in [1, 2] {
+            // An answer takes 200 ms: 100 a second need 20 connections.
+            let server = Server::start(|_| Do::SendSlowly(vec![], Duration::from_millis(200), ok("ok")));
+            let mut spec = order(&server, constant(100.0));
+            spec.driver = driver;
+            spec.threads = threads;
+            spec.connections = 2;
+            spec.max_connections = Some(12);
+            let result = load(&spec).unwrap();
+            assert_eq!(result.window.due, 100);
+            assert_eq!(result.total.right, 100, "{:?}", result.total);
+            assert_eq!(server.connections(), 12);
+            assert_eq!((result.most_open, result.total.connections, result.connections_used), (12, 12, 12));
+            spec.max_connections = Some(60);
+            let result = load(&spec).unwrap();
+            assert_eq!(result.total.right, 100);
+            assert!(result.most_open >= 15 && result.most_open < 60, "{}", result.most_open);
+            assert!(result.lag.p99_us < 200_000.0, "{:?}", result.lag);
+        }
+    });
+}
+
+#[test]
+fn connections_go_to_the_targets_in_turn_and_ask_for_what_each_has() {
+    at_once(&DRIVERS, |driver| {
+        let servers = ["a", "b", "c"].map(|name| {
+            Server::start(move |asked| {
+                assert!(asked.head.starts_with(&format!("GET /{name} ")), "{}", asked.head);
+                Do::Send(ok(name))
+            })
+        });
+        let mut spec = order(&servers[0], Shape::Count { requests: 300 });
+        spec.driver = driver;
+        spec.threads = 2;
+        spec.connections = 9;
+        spec.targets = servers.iter().map(|server| Target::tcp(server.addr, "it")).collect();
+        let request = spec.requests.remove(0);
+        for (target, name) in (0..).zip(["a", "b", "c"]) {
+            let mut request = request.clone();
+            request.target = target;
+            request.request.path = format!("/{name}");
+            request.expect.hash = Some(xxhash_rust::xxh3::xxh3_64(name.as_bytes()));
+            spec.requests.push(request);
+        }
+        let result = load(&spec).unwrap();
+        assert_eq!(result.total.right, 300, "{:?}", result.total);
+        let connections: Vec<u64> = servers.iter().map(Server::connections).collect();
+        assert_eq!(connections, [3, 3, 3]);
+        let asked: Vec<(&str, u64)> = result.by_request.iter().map(|r| (r.name.as_str(), r.right)).collect();
+        let served: Vec<u64> = servers.iter().map(Server::requests).collect();
+        assert_eq!(asked, [("GET /a", served[0]), ("GET /b", served[1]), ("GET /c", served[2])]);
+        assert!(result.by_request.iter().all(|r| r.sent == r.right && r.errors == 0));
+    });
+}
+
+#[test]
+fn connections_are_made_at_the_rate_that_was_ordered() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let mut spec = order(&server, Shape::Count { requests: 20 });
+    spec.connections = 20;
+    spec.threads = 2;
+    spec.connect_rate = Some(40.0);
+    let started = Instant::now();
+    let result = load(&spec).unwrap();
+    assert_eq!((result.total.connections, result.total.right), (20, 20));
+    // Ten a thread, 50 ms apart.
+    let took = started.elapsed();
+    assert!(took > Duration::from_millis(440) && took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn given_source_addresses_are_used_in_turn() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let mut spec = order(&server, Shape::Count { requests: 8 });
+    spec.sources = vec!["127.0.0.7".parse().unwrap(), "127.0.0.9".parse().unwrap()];
+    assert_eq!(load(&spec).unwrap().total.right, 8);
+    let peers = server.peers.lock().unwrap();
+    let from: BTreeSet<String> = peers.iter().map(|peer| peer.ip().to_string()).collect();
+    assert_eq!((peers.len(), from.into_iter().collect::<Vec<_>>()), (4, vec!["127.0.0.7".into(), "127.0.0.9".into()]));
+}
+
+#[test]
+fn headers_are_checked_when_asked_for() {
+    let server = Server::start(|asked| {
+        let cache = if asked.number % 2 == 0 { "HIT" } else { "MISS" };
+        Do::Send(format!("HTTP/1.1 200 OK\r\nX-Cache: {cache}\r\nContent-Length: 2\r\n\r\nok").into_bytes())
+    });
+    let mut spec = order(&server, Shape::Count { requests: 20 });
+    spec.connections = 1;
+    spec.requests[0].expect.headers = vec![("x-cache".into(), Some("HIT".into()))];
+    let result = load(&spec).unwrap();
+    assert_eq!(result.total.right, 10);
+    assert_eq!(errors(&result.total), [("wrong_header", 10)]);
+}
+
+#[test]
+fn a_rate_that_changes_is_followed() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let steps = vec![Step { rate: 100.0, for_s: 0.5 }, Step { rate: 400.0, for_s: 0.5 }];
+    let arrivals = Arrivals::Constant;
+    for (shape, mean) in [
+        (Shape::Steps { steps, arrivals }, 250.0),
+        (Shape::Ramp { from: 100.0, to: 300.0, arrivals }, 200.0),
+        (Shape::Replay { due_s: (0..150).map(|i| f64::from(i) * 0.005).collect() }, 150.0),
+    ] {
+        let mut spec = order(&server, shape.clone());
+        spec.warmup_s = 0.2;
+        let result = load(&spec).unwrap();
+        assert!((result.window.due as f64 - mean).abs() <= 1.0, "{shape:?}: {}", result.window.due);
+        assert_eq!(result.window.right, result.window.due);
+        assert!(result.offered_rate.is_some_and(|rate| (rate - mean).abs() < 1.0), "{:?}", result.offered_rate);
+    }
+}
+
+#[test]
+fn the_first_byte_has_a_time_of_its_own() {
+    at_once(&DRIVERS, |driver| {
+        // Half at once; half in two pieces, 100 ms apart.
+        let server = Server::start(|asked| {
+            if asked.number % 2 == 0 {
+                return Do::Send(ok("0123456789"));
+            }
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234".to_vec();
+            Do::SendSlowly(head, Duration::from_millis(100), b"56789".to_vec())
+        });
+        let mut spec = order(&server, Shape::Count { requests: 20 });
+        spec.driver = driver;
+        spec.connections = 1;
+        spec.timeout_s = 10.0;
+        spec.duration_s = 30.0;
+        let result = load(&spec).unwrap();
+        assert_eq!((result.first_byte.count, result.service.count), (20, 20));
+        assert!(result.service.p75_us > 95_000.0, "{:?}", result.service);
+        assert!(result.first_byte.p75_us < 60_000.0, "{:?}", result.first_byte);
+        let slower = result.service.mean_us - result.first_byte.mean_us;
+        assert!((40_000.0..70_000.0).contains(&slower), "{slower}");
+    });
+}

@@ -1,0 +1,252 @@
+//! Whether an order makes sense: what cannot be is refused before anything is done for it, each in one text that says
+//! what would be right. It does not know the host; what that lacks is for the module `place`.
+
+use std::net::IpAddr;
+
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration};
+
+use crate::schedule;
+
+/// A day: longer than any load, and short enough that sums of times cannot overflow.
+pub(crate) const LONGEST_S: f64 = 86_400.0;
+
+/// More requests in flight on one connection are no order but a slip.
+const MAX_STREAMS: u32 = 65_535;
+
+/// More streams in all would want gigabytes.
+const MAX_STREAMS_IN_ALL: u64 = 1 << 24;
+
+/// Checks an order.
+///
+/// # Errors
+/// The first thing that is wrong, for people.
+pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
+    connections(spec)?;
+    times(spec)?;
+    schedule::check(&spec.shape)?;
+    requests(spec)?;
+    streams(spec)?;
+    lives(spec)?;
+    thinking(spec)?;
+    sources(spec)
+}
+
+/// An error, unless it is so.
+fn must(so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
+    if so { Ok(()) } else { Err(wrong()) }
+}
+
+fn connections(spec: &LoadSpec) -> Result<(), String> {
+    must(spec.connections > 0, || "0 connections; at least 1 is needed".into())?;
+    if let Some(most) = spec.max_connections {
+        must(spec.shape.is_open(), || {
+            "a largest number of connections is for open loads: in others every connection has a request at all times, and \
+             more would be another load"
+                .into()
+        })?;
+        must(most >= spec.connections, || {
+            format!(
+                "at most {most} connections, and {} to begin with; at least as many would be right",
+                spec.connections
+            )
+        })?;
+    }
+    if let Some(rate) = spec.connect_rate {
+        must(rate > 0.0 && rate.is_finite(), || {
+            format!("{rate} attempts to connect a second; more than 0 would be right")
+        })?;
+    }
+    Ok(())
+}
+
+fn times(spec: &LoadSpec) -> Result<(), String> {
+    for (name, value, least) in
+        [("warm-up", spec.warmup_s, 0.0), ("duration", spec.duration_s, 0.001), ("timeout", spec.timeout_s, 0.001)]
+    {
+        must((least..=LONGEST_S).contains(&value), || {
+            format!("{name} of {value} s; between {least} and {LONGEST_S} s would be right")
+        })?;
+    }
+    Ok(())
+}
+
+fn requests(spec: &LoadSpec) -> Result<(), String> {
+    must(!spec.targets.is_empty(), || "no target; at least 1 is needed".into())?;
+    must(!spec.requests.is_empty(), || "no request; at least 1 is needed".into())?;
+    for (number, request) in (1..).zip(&spec.requests) {
+        must((request.target as usize) < spec.targets.len(), || {
+            format!("request {number} goes to target {}, of {} (from 0)", request.target, spec.targets.len())
+        })?;
+        must(request.weight > 0, || format!("request {number} has weight 0; at least 1 is needed, or leave it out"))?;
+    }
+    for (index, target) in spec.targets.iter().enumerate() {
+        let asked = spec.requests.iter().any(|request| request.target as usize == index);
+        must(asked, || format!("target {} has no request; give it one or leave it out", target.address))?;
+    }
+    Ok(())
+}
+
+fn streams(spec: &LoadSpec) -> Result<(), String> {
+    let (what, streams) = match spec.protocol {
+        LoadProtocol::Http1 { pipeline } => ("pipelined requests", pipeline),
+        LoadProtocol::Http2 { streams } => ("streams", streams),
+    };
+    must((1..=MAX_STREAMS).contains(&streams), || {
+        format!("{streams} {what} a connection; 1 to {MAX_STREAMS} would be right")
+    })?;
+    let most = spec.max_connections.unwrap_or(spec.connections);
+    must(u64::from(streams) * u64::from(most) <= MAX_STREAMS_IN_ALL, || {
+        format!("{most} connections with {streams} {what} each; at most {MAX_STREAMS_IN_ALL} in all would be right")
+    })
+}
+
+/// How many requests a connection carries before it is closed.
+fn lives(spec: &LoadSpec) -> Result<(), String> {
+    must(spec.requests_per_connection != Some(0), || "0 requests a connection; at least 1 is needed".into())?;
+    if !spec.connection_close {
+        return Ok(());
+    }
+    match spec.protocol {
+        LoadProtocol::Http2 { .. } => {
+            return Err("`Connection: close` is of HTTP/1.1; for HTTP/2, 1 request a connection does the same".into());
+        }
+        LoadProtocol::Http1 { pipeline: 1 } => {}
+        LoadProtocol::Http1 { .. } => {
+            return Err("a connection that closes after its first answer cannot have more requests pipelined".into());
+        }
+    }
+    must(matches!(spec.requests_per_connection, None | Some(1)), || {
+        "a new connection for every request leaves no more than 1 request a connection; ask for one or the other".into()
+    })
+}
+
+fn thinking(spec: &LoadSpec) -> Result<(), String> {
+    let Some(think) = spec.think else {
+        return Ok(());
+    };
+    must(!spec.shape.is_open(), || {
+        "think times are for closed and counted loads: in open ones requests are due whatever was answered".into()
+    })?;
+    let fits = |s: f64| (0.0..=LONGEST_S).contains(&s);
+    let right = match think {
+        RandomDuration::Constant { s } => fits(s),
+        RandomDuration::Uniform { from_s, to_s } => fits(from_s) && fits(to_s) && from_s <= to_s,
+        RandomDuration::Exponential { mean_s } => fits(mean_s),
+    };
+    must(right, || format!("think times of {think}; 0 to {LONGEST_S} s would be right"))
+}
+
+fn sources(spec: &LoadSpec) -> Result<(), String> {
+    for source in &spec.sources {
+        for target in &spec.targets {
+            match &target.address {
+                Endpoint::Unix(_) => {
+                    return Err(format!("{} is a unix socket, which has no source addresses", target.address));
+                }
+                Endpoint::Tcp(address) if family(address.ip()) != family(*source) => {
+                    return Err(format!(
+                        "{address} cannot be reached from {source}; an {} source address would be right",
+                        family(address.ip())
+                    ));
+                }
+                Endpoint::Tcp(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn family(ip: IpAddr) -> &'static str {
+    if ip.is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::spec;
+    use weir_model::load::{Shape, Target};
+    use weir_model::suite::Arrivals;
+
+    #[test]
+    fn wrong_orders_say_what_would_be_right() {
+        type Change = fn(&mut LoadSpec);
+        let cases: &[(Change, &str)] = &[
+            (|s| s.connections = 0, "at least 1"),
+            (|s| s.max_connections = Some(2), "for open loads"),
+            (
+                |s| {
+                    s.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Constant };
+                    s.connections = 5;
+                    s.max_connections = Some(4);
+                },
+                "at most 4 connections, and 5",
+            ),
+            (|s| s.connect_rate = Some(0.0), "attempts to connect"),
+            (|s| s.duration_s = 0.0, "duration of 0 s"),
+            (|s| s.timeout_s = f64::NAN, "timeout of NaN s"),
+            (|s| s.warmup_s = -1.0, "warm-up of -1 s"),
+            (|s| s.shape = Shape::Count { requests: 0 }, "0 requests"),
+            (|s| s.shape = Shape::Open { rate: 0.0, arrivals: Arrivals::Constant }, "rate of 0"),
+            (|s| s.targets.clear(), "no target"),
+            (|s| s.requests.clear(), "no request"),
+            (|s| s.requests[0].target = 1, "goes to target 1, of 1"),
+            (|s| s.requests[0].weight = 0, "weight 0"),
+            (|s| s.targets.push(Target::tcp("127.0.0.1:2".parse().unwrap(), "b")), "127.0.0.1:2 has no request"),
+            (|s| s.protocol = LoadProtocol::Http1 { pipeline: 0 }, "0 pipelined requests"),
+            (|s| s.protocol = LoadProtocol::Http2 { streams: 70_000 }, "70000 streams"),
+            (
+                |s| {
+                    s.protocol = LoadProtocol::Http2 { streams: 65_535 };
+                    s.connections = 20_000;
+                },
+                "in all",
+            ),
+            (
+                |s| {
+                    s.protocol = LoadProtocol::Http2 { streams: 1 };
+                    s.connection_close = true;
+                },
+                "of HTTP/1.1",
+            ),
+            (
+                |s| {
+                    s.protocol = LoadProtocol::Http1 { pipeline: 2 };
+                    s.connection_close = true;
+                },
+                "pipelined",
+            ),
+            (
+                |s| {
+                    s.requests_per_connection = Some(2);
+                    s.connection_close = true;
+                },
+                "one or the other",
+            ),
+            (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
+            (
+                |s| {
+                    s.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Constant };
+                    s.think = Some(RandomDuration::Constant { s: 1.0 });
+                },
+                "think times are for",
+            ),
+            (|s| s.think = Some(RandomDuration::Constant { s: f64::NAN }), "think times of"),
+            (|s| s.think = Some(RandomDuration::Uniform { from_s: 2.0, to_s: 1.0 }), "think times of"),
+            (|s| s.sources = vec!["::1".parse().unwrap()], "an IPv4 source"),
+            (
+                |s| {
+                    s.targets[0].address = Endpoint::Unix("/x".into());
+                    s.sources = vec!["127.0.0.1".parse().unwrap()];
+                },
+                "no source addresses",
+            ),
+        ];
+        assert_eq!(check(&spec()), Ok(()));
+        for (change, text) in cases {
+            let mut spec = spec();
+            change(&mut spec);
+            let error = check(&spec).unwrap_err();
+            assert!(error.contains(text), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What the client is told to do: the order and its parts.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::DriverChoice;
+use crate::suite::{Arrivals, Expect, Request};
+use crate::text::human_us;
+use crate::units::HumanDuration;
+
+/// An order to the load generator. Complete: running the same order again repeats the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// Where connections go: connection k (0-based, over all threads) goes to target k modulo their number. At least one.
+    pub targets: Vec<Target>,
+    /// What is sent. A connection sends the requests of its own target, chosen by weight. Every target has at least one.
+    pub requests: Vec<RequestSpec>,
+    /// HTTP version, and how many requests a connection may have in flight.
+    #[serde(rename = "http")]
+    pub protocol: LoadProtocol,
+    /// TLS, if it is to be spoken.
+    pub tls: Option<TlsSpec>,
+    /// Closed, open, fixed count.
+    pub shape: Shape,
+    /// Pause between an answer and the same connection's next request, in closed and counted loads.
+    pub think: Option<RandomDuration>,
+    /// Connections in all, over all threads; all up before the clock starts.
+    pub connections: u32,
+    /// An open load may make more connections, up to so many in all, when something is due and none is free.
+    pub max_connections: Option<u32>,
+    /// Attempts to connect a second, over all threads, while the first connections are made; `None`: as fast as it goes.
+    pub connect_rate: Option<f64>,
+    /// A connection is closed by the client after so many answers, and made again.
+    pub requests_per_connection: Option<u64>,
+    /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
+    pub connection_close: bool,
+    /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
+    pub sources: Vec<IpAddr>,
+    /// Worker threads; 0 = as many as CPUs in `cpus`, else 1; more where one thread cannot hold so many connections.
+    pub threads: u32,
+    /// CPUs to pin the worker threads to, in turn; empty = not pinned.
+    pub cpus: Vec<u32>,
+    /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
+    pub warmup_s: f64,
+    /// Seconds measured. For `Shape::Count` the upper bound.
+    pub duration_s: f64,
+    /// Seconds an answer, or a connection, may take.
+    pub timeout_s: f64,
+    /// What waits for a free connection when the warm-up ends, or the window, stays unsent, instead of being sent later. For
+    /// open loads that are meant to be more than can be carried: the queue is as long as the overload makes it, and that of
+    /// the warm-up would take the window.
+    #[serde(default)]
+    pub leave_queue: bool,
+    /// Seed of arrivals, think times, weights and random fields of templates.
+    pub seed: u64,
+    /// Driver.
+    pub driver: DriverChoice,
+}
+
+impl LoadSpec {
+    /// The plainest order: one request again and again, closed, over one kept HTTP/1.1 connection, for a second, no warm-up.
+    pub fn new(target: Target, request: Request, expect: Expect) -> LoadSpec {
+        LoadSpec {
+            targets: vec![target],
+            requests: vec![RequestSpec { target: 0, weight: 1, template: false, request, expect }],
+            protocol: LoadProtocol::Http1 { pipeline: 1 },
+            tls: None,
+            shape: Shape::Closed,
+            think: None,
+            connections: 1,
+            max_connections: None,
+            connect_rate: None,
+            requests_per_connection: None,
+            connection_close: false,
+            sources: Vec::new(),
+            threads: 1,
+            cpus: Vec::new(),
+            warmup_s: 0.0,
+            duration_s: 1.0,
+            timeout_s: 10.0,
+            leave_queue: false,
+            seed: 1,
+            driver: DriverChoice::Auto,
+        }
+    }
+}
+
+/// A server that requests go to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// Its address. Names are resolved by whoever makes the order.
+    pub address: Endpoint,
+    /// What goes into `Host` and `:authority`; its host part is the name asked for in TLS unless another is given.
+    pub authority: String,
+}
+
+impl Target {
+    /// A TCP target.
+    pub fn tcp(address: SocketAddr, authority: impl Into<String>) -> Target {
+        Target { address: Endpoint::Tcp(address), authority: authority.into() }
+    }
+}
+
+/// Something one can connect to. As text: `127.0.0.1:80`, `[::1]:80`, `unix:/path`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Endpoint {
+    /// Address and port.
+    Tcp(SocketAddr),
+    /// A unix stream socket, by its path.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => address.fmt(f),
+            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Endpoint, String> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("\"unix:\" has no path; unix:/path would be right".to_owned()),
+            Some(path) => Ok(Endpoint::Unix(path.into())),
+            None => text
+                .parse()
+                .map(Endpoint::Tcp)
+                .map_err(|_| format!("\"{text}\" is no address and port, such as 127.0.0.1:80, nor unix:/path")),
+        }
+    }
+}
+
+impl TryFrom<String> for Endpoint {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Endpoint, String> {
+        text.parse()
+    }
+}
+
+impl From<Endpoint> for String {
+    fn from(endpoint: Endpoint) -> String {
+        endpoint.to_string()
+    }
+}
+
+/// One kind of request, how often it is chosen, and what a right answer to it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestSpec {
+    /// Index into [`LoadSpec::targets`].
+    pub target: u32,
+    /// Share among the requests of the same target: weight by the sum of weights. At least 1.
+    pub weight: u32,
+    /// Path, header values and body hold fields such as `{{seq}}` that are filled in anew for each request.
+    pub template: bool,
+    /// What is sent.
+    pub request: Request,
+    /// What must come back.
+    pub expect: Expect,
+}
+
+/// HTTP version, and how many requests a connection may have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "version")]
+pub enum LoadProtocol {
+    /// HTTP/1.1.
+    #[serde(rename = "http/1.1")]
+    Http1 {
+        /// Requests sent ahead of their answers; 1 is no pipelining.
+        pipeline: u32,
+    },
+    /// HTTP/2: by ALPN with TLS, by prior knowledge without.
+    #[serde(rename = "h2")]
+    Http2 {
+        /// Streams open at a time; fewer where the peer allows fewer.
+        streams: u32,
+    },
+}
+
+impl LoadProtocol {
+    /// The name used in records, and the one that ALPN has.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LoadProtocol::Http1 { .. } => "http/1.1",
+            LoadProtocol::Http2 { .. } => "h2",
+        }
+    }
+
+    /// Requests that a connection may have in flight.
+    pub fn streams(self) -> u32 {
+        match self {
+            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Http2 { streams: n } => n,
+        }
+    }
+}
+
+/// How TLS is spoken. Certificates are checked only against a file of authorities that the user names: a benchmark's
+/// origin rarely has one that the world trusts, and the peers do not check either.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsSpec {
+    /// Name asked for (SNI), instead of the host of the target's authority.
+    pub server_name: Option<String>,
+    /// PEM file of authorities that the peer's certificate must come from.
+    pub authorities: Option<PathBuf>,
+    /// Oldest and newest version.
+    pub versions: (TlsVersion, TlsVersion),
+    /// Cipher suites by their IANA names, best first; empty = all that weir has.
+    pub suites: Vec<String>,
+    /// Key exchange groups, best first (`X25519`, `secp256r1`, ...); empty = all that weir has.
+    pub groups: Vec<String>,
+    /// PEM files of the client's certificate chain and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Whether a connection may resume the session of an earlier one.
+    pub resumption: bool,
+}
+
+impl Default for TlsSpec {
+    /// TLS 1.2 and 1.3, all suites and groups, nothing checked, no resumption.
+    fn default() -> TlsSpec {
+        TlsSpec {
+            server_name: None,
+            authorities: None,
+            versions: (TlsVersion::Tls12, TlsVersion::Tls13),
+            suites: Vec::new(),
+            groups: Vec::new(),
+            identity: None,
+            resumption: false,
+        }
+    }
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum TlsVersion {
+    /// TLS 1.2
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+impl TlsVersion {
+    /// The name used in files: `1.2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TlsVersion::Tls12 => "1.2",
+            TlsVersion::Tls13 => "1.3",
+        }
+    }
+}
+
+/// How requests arrive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Shape {
+    /// Each connection sends when its last answer came.
+    Closed,
+    /// Each connection sends when its last answer came, until `requests` were sent in all. No warm-up.
+    Count {
+        /// Requests in all.
+        requests: u64,
+    },
+    /// Requests are due at fixed times.
+    Open {
+        /// Requests a second, over all threads.
+        rate: f64,
+        /// Spacing.
+        arrivals: Arrivals,
+    },
+    /// Open; the rate goes from one value to another, in a straight line over the window.
+    Ramp {
+        /// Requests a second at the window's start, over all threads.
+        from: f64,
+        /// And at its end.
+        to: f64,
+        /// Spacing.
+        arrivals: Arrivals,
+    },
+    /// Open; one rate after another. The last goes on to the window's end.
+    Steps {
+        /// In order; at least one.
+        steps: Vec<Step>,
+        /// Spacing.
+        arrivals: Arrivals,
+    },
+    /// Open; due at these times. No warm-up.
+    Replay {
+        /// Seconds since the window's start, ascending.
+        due_s: Vec<f64>,
+    },
+}
+
+impl Shape {
+    /// Whether requests are due whatever the answers do.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Shape::Closed | Shape::Count { .. } => false,
+            Shape::Open { .. } | Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Replay { .. } => true,
+        }
+    }
+}
+
+/// A rate, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Requests a second, over all threads. 0 is a pause.
+    pub rate: f64,
+    /// Seconds.
+    pub for_s: f64,
+}
+
+/// A length of time, fixed or drawn anew each time. As text: `10ms`, `5ms..15ms` (uniform), `exp:10ms` (exponential).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum RandomDuration {
+    /// Always the same.
+    Constant {
+        /// Seconds.
+        s: f64,
+    },
+    /// Anything between two times, alike.
+    Uniform {
+        /// Seconds, the least.
+        from_s: f64,
+        /// Seconds, the most.
+        to_s: f64,
+    },
+    /// Exponential: many short ones, few long ones, without memory.
+    Exponential {
+        /// Seconds, the mean.
+        mean_s: f64,
+    },
+}
+
+impl RandomDuration {
+    /// The time for a number drawn from [0, 1): seconds. (The inverse of the distribution function.)
+    pub fn at(self, uniform: f64) -> f64 {
+        match self {
+            RandomDuration::Constant { s } => s,
+            RandomDuration::Uniform { from_s, to_s } => from_s + (to_s - from_s) * uniform,
+            // 1 - [0, 1) is (0, 1], whose logarithm is finite.
+            RandomDuration::Exponential { mean_s } => -(1.0 - uniform).ln() * mean_s,
+        }
+    }
+
+    /// The mean: seconds.
+    pub fn mean_s(self) -> f64 {
+        match self {
+            RandomDuration::Constant { s } => s,
+            RandomDuration::Uniform { from_s, to_s } => (from_s + to_s) / 2.0,
+            RandomDuration::Exponential { mean_s } => mean_s,
+        }
+    }
+}
+
+impl fmt::Display for RandomDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |s: f64| human_us(s * 1e6);
+        match *self {
+            RandomDuration::Constant { s } => write!(f, "{}", time(s)),
+            RandomDuration::Uniform { from_s, to_s } => write!(f, "{} to {}, uniform", time(from_s), time(to_s)),
+            RandomDuration::Exponential { mean_s } => write!(f, "{} in the mean, exponential", time(mean_s)),
+        }
+    }
+}
+
+impl FromStr for RandomDuration {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RandomDuration, String> {
+        let seconds = |part: &str| {
+            part.trim().parse::<HumanDuration>().map(|time| time.0.as_secs_f64()).map_err(|_| {
+                format!("\"{text}\" is no time; 10ms, 5ms..15ms (uniform) or exp:10ms (exponential) would be right")
+            })
+        };
+        if let Some(mean) = text.strip_prefix("exp:") {
+            return Ok(RandomDuration::Exponential { mean_s: seconds(mean)? });
+        }
+        let Some((from, to)) = text.split_once("..") else {
+            return Ok(RandomDuration::Constant { s: seconds(text)? });
+        };
+        let (from_s, to_s) = (seconds(from)?, seconds(to)?);
+        if from_s > to_s {
+            return Err(format!("\"{text}\" ends before it begins"));
+        }
+        Ok(RandomDuration::Uniform { from_s, to_s })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_written_as_they_are_read() {
+        for text in ["127.0.0.1:80", "[::1]:8443", "unix:/tmp/a b.sock"] {
+            let endpoint: Endpoint = text.parse().unwrap();
+            assert_eq!(endpoint.to_string(), text);
+            let json = serde_json::to_string(&endpoint).unwrap();
+            assert_eq!(serde_json::from_str::<Endpoint>(&json).unwrap(), endpoint);
+        }
+        for wrong in ["localhost", "unix:", "127.0.0.1"] {
+            assert!(wrong.parse::<Endpoint>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spreads_have_the_mean_they_say() {
+        for (text, mean) in [("10ms", 0.01), ("5ms..15ms", 0.01), ("exp:10ms", 0.01)] {
+            let spread: RandomDuration = text.parse().unwrap();
+            assert!((spread.mean_s() - mean).abs() < 1e-12);
+            let n = 100_000;
+            let sum: f64 = (0..n).map(|i| spread.at((f64::from(i) + 0.5) / f64::from(n))).sum();
+            assert!((sum / f64::from(n) - mean).abs() < mean * 0.001, "{text}");
+        }
+        for wrong in ["", "10", "15ms..5ms", "exp:", "5ms.."] {
+            assert!(wrong.parse::<RandomDuration>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! One turn of the io_uring driver: what is given to the kernel, and what its completions lead to.
+
+use std::io;
+use std::mem;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Instant;
+
+use io_uring::{opcode, squeue};
+
+use super::UringDriver;
+use super::files::{Place, at};
+use super::ring::{Completion, Kind, Wait};
+use crate::out::NONE;
+use crate::slots::Is;
+use crate::socket::{STARVED_FOR, is_starving};
+use crate::{Event, Handler};
+
+/// The most bytes given to the kernel in one send.
+const SEND_AT_MOST: usize = 1 << 30;
+
+/// A short send is a failure, which makes a completion even where success makes none.
+const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+
+/// As above, and what the socket does not take at once is a failure.
+pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
+
+impl UringDriver {
+    pub(super) fn turn_once<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+        let soon = self.prepare();
+        let wait = self.wait_for(until, soon);
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        self.ring.enter(wait)?;
+        if self.ring.queued() > 0 {
+            self.ring.submit_all()?;
+        }
+        self.scratch.submitted();
+        // Their sockets are closed now. Those that die below still have to be.
+        for index in self.dead.drain(..) {
+            self.slots.give(index);
+        }
+        let mut batch = mem::take(&mut self.batch);
+        self.ring.drain(&mut batch)?;
+        for &completion in &batch {
+            match completion.kind() {
+                Kind::SendNow => self.send_fell_short(completion),
+                Kind::Table => self.table_refused(completion.index()),
+                _ => {}
+            }
+        }
+        self.settle();
+        for &completion in &batch {
+            self.complete(handler, completion);
+        }
+        batch.clear();
+        self.batch = batch;
+        self.buffers.publish();
+        self.tell_pending(handler);
+        Ok(())
+    }
+
+    /// Gives the kernel what connections have for it; true when there is more to do than wait.
+    fn prepare(&mut self) -> bool {
+        let mut soon = !self.failed.is_empty() || !self.sent.is_empty();
+        let mut dirty = mem::take(&mut self.dirty);
+        for &index in &dirty {
+            let slot = self.slots.get_mut(index);
+            slot.clear(Is::Dirty);
+            if slot.is(Is::Dead) || !slot.is(Is::Used) {
+                continue;
+            }
+            if slot.is(Is::WantReceive) {
+                slot.clear(Is::WantReceive);
+                if !slot.is(Is::Receiving) {
+                    self.push_receive(index);
+                }
+            }
+            soon |= self.prepare_send(index);
+        }
+        dirty.clear();
+        // Nothing above marks anybody, so the list taken is the only one.
+        self.dirty = dirty;
+        if !self.accept_again.is_empty() && self.starved.is_none_or(|end| end <= Instant::now()) {
+            self.starved = None;
+            for number in mem::take(&mut self.accept_again) {
+                self.push_accept(number);
+            }
+        }
+        soon
+    }
+
+    /// Gives the kernel a connection's queue; true when something follows from its being sent.
+    fn prepare_send(&mut self, index: u32) -> bool {
+        let slot = self.slots.get_mut(index);
+        if slot.out == NONE || slot.error != 0 || slot.is_any(&[Is::Connecting, Is::Sending]) {
+            return false;
+        }
+        let when_room = slot.is(Is::Blocked);
+        let follows = slot.is_any(&[Is::Closing, Is::WantSent]);
+        if when_room {
+            slot.clear(Is::Blocked);
+            slot.set(Is::Sending);
+        }
+        let place = if when_room { self.place(index) } else { self.place_to_send(index) };
+        let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
+        let out = self.outs.get(self.slots.get(index).out);
+        let (entry, len) = if let Some(bytes) = out.as_one() {
+            let len = bytes.len().min(SEND_AT_MOST);
+            let (start, count) = (bytes.as_ptr(), len as u32);
+            (at!(place, |at| opcode::Send::new(at, start, count).flags(flags).build()), len)
+        } else {
+            let (message, len) = self.scratch.message(out);
+            (at!(place, |at| opcode::SendMsg::new(at, message).flags(flags as u32).build()), len)
+        };
+        let part = len < out.left();
+        if when_room {
+            // SAFETY: the queue is not touched while `Sending`, and lives on if the connection ends before.
+            unsafe { self.push(entry, Kind::SendWhenRoom, index) };
+            return false;
+        }
+        self.flights.push((index, len));
+        // SAFETY: the queue is not touched before `settle`, when the submission is over; after a turn that fails
+        // before that nothing is submitted.
+        unsafe {
+            self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), Kind::SendNow, index);
+        }
+        follows || part
+    }
+
+    fn wait_for(&self, until: Option<Instant>, soon: bool) -> Wait {
+        // The last connection has just gone and there is no listener: a wait could be for ever.
+        let nothing_can_come =
+            !self.dead.is_empty() && self.slots.used() == self.dead.len() && self.listeners.iter().all(Option::is_none);
+        if soon || nothing_can_come || self.broken.is_some() {
+            return Wait::No;
+        }
+        let until = match (until, self.starved) {
+            (Some(until), Some(starved)) => Some(until.min(starved)),
+            (until, starved) => until.or(starved),
+        };
+        until.map_or(Wait::Ever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
+    }
+
+    /// A send tried at once has not sent all.
+    fn send_fell_short(&mut self, completion: Completion) {
+        let index = completion.index();
+        let Some(flight) = self.flights.iter_mut().find(|flight| flight.0 == index) else {
+            return;
+        };
+        flight.1 = 0;
+        match completion.result {
+            count @ 0.. => self.sent_of_queue(index, count as usize),
+            error if is_passing(-error) => self.sent_of_queue(index, 0),
+            // Not in the ring's table after all.
+            error if error == -libc::EBADF => self.sent_of_queue(index, 0),
+            error => self.send_failed(index, -error),
+        }
+    }
+
+    /// The socket took only `count` bytes: the rest waits for room.
+    fn sent_of_queue(&mut self, index: u32, count: usize) {
+        let slot = self.slots.get_mut(index);
+        slot.set(Is::Blocked);
+        let out = slot.out;
+        self.outs.get_mut(out).advance(count);
+        self.mark(index);
+    }
+
+    /// The submission is over: sends of which the kernel said nothing are done.
+    fn settle(&mut self) {
+        let mut flights = mem::take(&mut self.flights);
+        for &(index, len) in &flights {
+            if len > 0 {
+                self.advance(index, len);
+            }
+        }
+        flights.clear();
+        self.flights = flights;
+    }
+
+    /// `count` bytes of the connection's queue are sent; goes on with the rest, the queue behind it, or the end.
+    fn advance(&mut self, index: u32, count: usize) {
+        let slot = self.slots.get_mut(index);
+        let out = self.outs.get_mut(slot.out);
+        out.advance(count);
+        if out.left() > 0 {
+            return self.mark(index);
+        }
+        let next = mem::replace(&mut out.next, NONE);
+        let done = mem::replace(&mut slot.out, next);
+        self.outs.give(done);
+        if next != NONE {
+            self.mark(index);
+        } else if slot.is(Is::Closing) {
+            self.finish(index);
+        } else if slot.is(Is::WantSent) {
+            slot.clear(Is::WantSent);
+            let conn = self.slots.conn(index);
+            self.sent.push(conn);
+        }
+    }
+
+    /// Nothing more can be sent. What the peer sent before is still to be received and told.
+    fn send_failed(&mut self, index: u32, error: i32) {
+        let slot = self.slots.get_mut(index);
+        if slot.is(Is::Closing) {
+            return self.finish(index);
+        }
+        slot.error = error as u16;
+        if !slot.is(Is::Receiving) {
+            let conn = self.slots.conn(index);
+            self.failed.push(conn);
+        } else if !matches!(error, libc::EPIPE | libc::ECONNRESET) {
+            // A connection that is reset ends its receive by itself, after the last bytes.
+            self.push_cancel(Kind::Receive, index);
+        }
+    }
+
+    fn complete<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        match completion.kind() {
+            Kind::Receive => self.received(handler, completion),
+            Kind::Accept => self.accepted(handler, completion),
+            Kind::Connect => self.connected(handler, completion),
+            Kind::SendWhenRoom => self.sent_when_room(completion),
+            Kind::Cancel => self.not_cancelled(completion),
+            Kind::Wake => {
+                self.waker.clear();
+                if !completion.more() {
+                    self.watch_waker();
+                }
+            }
+            // Handled before the others; and a close that fails has closed all the same.
+            Kind::SendNow | Kind::Table | Kind::Close => {}
+        }
+    }
+
+    fn received<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        let index = completion.index();
+        if !completion.more() {
+            self.slots.get_mut(index).clear(Is::Receiving);
+        }
+        if let Some(buffer) = completion.buffer() {
+            if completion.result > 0 && self.slots.get(index).is_open() {
+                // SAFETY: the kernel has filled that many bytes, and the buffer is given back only below.
+                let bytes = unsafe { self.buffers.bytes(buffer, completion.result as usize) };
+                let conn = self.slots.conn(index);
+                handler.on_event(self, conn, Event::Data(bytes));
+            }
+            self.buffers.told(buffer, completion.result.max(0) as usize, completion.buffer_goes_on());
+        }
+        if !completion.more() {
+            self.receive_ended(handler, index, completion.result);
+        }
+    }
+
+    /// A multishot receive is over: the connection has ended, or it is to begin again.
+    fn receive_ended<H: Handler>(&mut self, handler: &mut H, index: u32, result: i32) {
+        let slot = self.slots.get_mut(index);
+        let known = i32::from(slot.error);
+        if slot.is(Is::Dead) {
+            return self.free_if_idle(index);
+        }
+        match -result {
+            libc::ENOBUFS => {
+                self.buffers.grow();
+                self.receive_again(index);
+            }
+            ..0 => self.receive_again(index),
+            _ if known != 0 => self.fail(handler, index, known),
+            0 => {
+                slot.set(Is::Eof);
+                if slot.is_open() {
+                    let conn = self.slots.conn(index);
+                    handler.on_event(self, conn, Event::Eof);
+                }
+            }
+            libc::ECANCELED | libc::EAGAIN | libc::EINTR => self.receive_again(index),
+            error => self.fail(handler, index, error),
+        }
+    }
+
+    fn receive_again(&mut self, index: u32) {
+        self.slots.get_mut(index).set(Is::WantReceive);
+        self.mark(index);
+    }
+
+    fn accepted<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        let number = completion.index();
+        let listening = self.listeners[number as usize].is_some();
+        match completion.result {
+            fd @ 0.. if listening => {
+                // SAFETY: the kernel made the descriptor for us, and nobody else has it.
+                let index = self.hold(unsafe { OwnedFd::from_raw_fd(fd) });
+                let conn = self.slots.conn(index);
+                handler.on_event(self, conn, Event::Accepted);
+                if !self.slots.get(index).is(Is::Dead) {
+                    self.receive_again(index);
+                }
+            }
+            // SAFETY: the kernel made the descriptor for us, and nobody else has it.
+            fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
+            error => {
+                let error = -error;
+                if is_starving(error) {
+                    self.starved = Some(Instant::now() + STARVED_FOR);
+                }
+            }
+        }
+        if !completion.more() && self.listeners[number as usize].is_some() {
+            self.accept_again.push(number);
+        }
+    }
+
+    fn connected<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        let index = completion.index();
+        let slot = self.slots.get_mut(index);
+        slot.clear(Is::Connecting);
+        if slot.is(Is::Dead) {
+            return self.free_if_idle(index);
+        }
+        if completion.result < 0 {
+            return self.fail(handler, index, -completion.result);
+        }
+        if slot.is_open() {
+            let conn = self.slots.conn(index);
+            handler.on_event(self, conn, Event::Connected);
+        }
+        if !self.slots.get(index).is(Is::Dead) {
+            // Marks it too, for what was queued meanwhile.
+            self.receive_again(index);
+        }
+    }
+
+    fn sent_when_room(&mut self, completion: Completion) {
+        let index = completion.index();
+        let slot = self.slots.get_mut(index);
+        slot.clear(Is::Sending);
+        if slot.is(Is::Dead) {
+            self.drop_queues(index);
+            return self.free_if_idle(index);
+        }
+        match completion.result {
+            count @ 0.. => self.advance(index, count as usize),
+            error if is_passing(-error) => self.sent_of_queue(index, 0),
+            error => self.send_failed(index, -error),
+        }
+    }
+
+    /// A cancellation found nothing to cancel, or came while the operation was being worked on. If the operation
+    /// has still not ended, tries again.
+    fn not_cancelled(&mut self, completion: Completion) {
+        if completion.result != -libc::EALREADY {
+            return;
+        }
+        let index = completion.index();
+        if self.slots.get(index).is(Is::Dead) && self.slots.get(index).is(Is::Receiving) {
+            self.push_cancel(Kind::Receive, index);
+        }
+    }
+
+    /// The connection is gone: tells so, unless the handler has closed it.
+    fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
+        let slot = self.slots.get(index);
+        let (told, unsent) = (slot.is_open(), self.outs.left(slot.out));
+        let conn = self.slots.conn(index);
+        self.finish(index);
+        if told {
+            let error = io::Error::from_raw_os_error(error);
+            handler.on_event(self, conn, Event::Failed { error, unsent });
+        }
+    }
+
+    /// Tells what follows from sends.
+    fn tell_pending<H: Handler>(&mut self, handler: &mut H) {
+        // Handlers cannot settle sends, so the lists do not grow meanwhile.
+        for number in 0..self.sent.len() {
+            let conn = self.sent[number];
+            if self.slots.open(conn).is_some() {
+                handler.on_event(self, conn, Event::Sent);
+            }
+        }
+        self.sent.clear();
+        for number in 0..self.failed.len() {
+            let conn = self.failed[number];
+            if let Some(slot) = self.slots.open(conn) {
+                let error = i32::from(slot.error);
+                self.fail(handler, conn.slot() as u32, error);
+            }
+        }
+        self.failed.clear();
+    }
+}
+
+/// Errors after which the same operation may well succeed.
+fn is_passing(error: i32) -> bool {
+    matches!(error, libc::EAGAIN | libc::EINTR)
+}

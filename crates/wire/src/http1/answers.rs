@@ -1,0 +1,250 @@
+//! The client half: reads answers, in the order of the requests.
+//!
+//! Knows which answers have no body and what ends a connection; does not know what was asked, beyond whether it
+//! was HEAD.
+
+use std::collections::VecDeque;
+
+use super::chars::{check_text, strip_line_end};
+use super::chunked::{Body, Step};
+use super::head::{Bounds, Head, Place, StartLine, Store};
+use super::headers::Fields;
+use super::{AnswerEvent, AnswerHead, Framing, Limits, Version, WireError};
+
+/// Reads the answers of one connection. At most 64 bytes until an answer comes in pieces.
+#[derive(Debug)]
+pub struct Answers {
+    state: State,
+    bounds: Bounds,
+    store: Store<StatusLine>,
+    /// Which requests in flight were HEAD, by number. Hardly ever used, so empty until it is.
+    #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
+    heads: Option<Box<VecDeque<u32>>>,
+    /// Number of the request whose answer is next; wraps.
+    number: u32,
+    in_flight: u32,
+    keep_alive: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Before or inside a head.
+    Head,
+    /// After a head.
+    Body(Body),
+    /// After the last answer that the connection carries.
+    Closed,
+    /// After an error.
+    Failed(WireError),
+}
+
+impl Answers {
+    /// For a new connection.
+    pub fn new(limits: Limits) -> Answers {
+        Answers {
+            state: State::Head,
+            bounds: Bounds::from(limits),
+            store: Store::new(),
+            heads: None,
+            number: 0,
+            in_flight: 0,
+            keep_alive: true,
+        }
+    }
+
+    /// A request was sent; answers come in that order. `head`: it was a HEAD request, whose answer has no body.
+    pub fn request_sent(&mut self, head: bool) {
+        if head {
+            let number = self.number.wrapping_add(self.in_flight);
+            self.heads.get_or_insert_default().push_back(number);
+        }
+        self.in_flight += 1;
+    }
+
+    /// Requests sent whose [`AnswerEvent::End`] has not come.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    ///
+    /// Call it until it gives `None`, even when `input` is empty: the last `End` needs no bytes.
+    ///
+    /// # Errors
+    /// What the peer did wrong. The connection is of no more use, and every further call gives the same error.
+    #[inline]
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
+        match &mut self.state {
+            State::Head => self.next_head(input),
+            State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
+                Ok(Step::Data(data)) => Ok(Some(AnswerEvent::Body(data))),
+                Ok(Step::More) => Ok(None),
+                Ok(Step::Done) => {
+                    let keep_alive = self.keep_alive;
+                    self.finish(if keep_alive { State::Head } else { State::Closed });
+                    Ok(Some(AnswerEvent::End { keep_alive }))
+                }
+                Err(error) => Err(self.fail(error)),
+            },
+            State::Closed if input.is_empty() => Ok(None),
+            State::Closed => Err(self.fail(WireError::AfterClose)),
+            State::Failed(error) => Err(*error),
+        }
+    }
+
+    /// The peer closed. `Ok(true)`: a body that lasts until the close ended properly here; its answer is complete,
+    /// with no `End` to come. `Ok(false)`: nothing was pending.
+    ///
+    /// Give it all bytes that came before, until [`Answers::next`] gives `None`.
+    ///
+    /// # Errors
+    /// The peer closed in the middle of an answer, or with requests unanswered ([`WireError::ClosedBeforeAnswer`],
+    /// which a client may answer by asking again: RFC 9112 section 9.3.1). Or it had failed before.
+    pub fn on_eof(&mut self) -> Result<bool, WireError> {
+        let error = match self.state {
+            State::Body(Body::UntilClose | Body::Done) => {
+                self.finish(State::Closed);
+                return Ok(true);
+            }
+            State::Body(_) => WireError::CutInBody,
+            State::Head if self.store.partial() => WireError::CutInHead,
+            State::Head | State::Closed if self.in_flight > 0 => WireError::ClosedBeforeAnswer,
+            State::Head | State::Closed => {
+                self.state = State::Closed;
+                return Ok(false);
+            }
+            State::Failed(error) => error,
+        };
+        Err(self.fail(error))
+    }
+
+    /// A head, or nothing.
+    #[inline]
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        if self.in_flight == 0 {
+            return Err(self.fail(WireError::Unsolicited));
+        }
+        let judged = match self.store.read_head(input, &self.bounds) {
+            Ok(None) => return Ok(None),
+            Ok(Some(head)) => self.judge(&head).map(|framing| (head, framing)),
+            Err(error) => Err(error),
+        };
+        let (Head { start, fields, place }, framing) = match judged {
+            Ok(judged) => judged,
+            Err(error) => return Err(self.fail(error)),
+        };
+        let StatusLine { version, status } = start;
+        let Some(framing) = framing else {
+            self.store.message_ended();
+            return Ok(Some(AnswerEvent::Informational(status)));
+        };
+        self.keep_alive = fields.persists(version);
+        self.state = State::Body(Body::new(framing));
+        let raw = match place {
+            Place::Input(raw) => raw,
+            Place::Spill => self.store.head(),
+        };
+        Ok(Some(AnswerEvent::Head(AnswerHead { version, status, framing, raw })))
+    }
+
+    /// How the body is delimited (RFC 9112 section 6.3); `None` for an answer that is only informational.
+    #[inline]
+    fn judge(&self, head: &Head<'_, StatusLine>) -> Result<Option<Framing>, WireError> {
+        let StatusLine { version, status } = head.start;
+        let said = Fields::framing(&head.fields, version)?;
+        Ok(match status {
+            101 => return Err(WireError::SwitchingProtocols),
+            100..=199 => None,
+            // Whatever the headers say: they tell what GET would have got.
+            204 | 304 => Some(Framing::None),
+            _ if self.answers_head() => Some(Framing::None),
+            _ => Some(said.unwrap_or(Framing::UntilClose)),
+        })
+    }
+
+    /// Whether the next answer is to a HEAD request.
+    fn answers_head(&self) -> bool {
+        self.heads.as_ref().is_some_and(|heads| heads.front() == Some(&self.number))
+    }
+
+    /// An answer is complete.
+    fn finish(&mut self, then: State) {
+        if self.answers_head()
+            && let Some(heads) = &mut self.heads
+        {
+            heads.pop_front();
+        }
+        self.number = self.number.wrapping_add(1);
+        self.in_flight -= 1;
+        self.store.message_ended();
+        self.state = then;
+    }
+
+    #[cold]
+    fn fail(&mut self, error: WireError) -> WireError {
+        self.state = State::Failed(error);
+        error
+    }
+}
+
+/// `HTTP/1.1 200 OK`, less the reason.
+#[derive(Debug, Clone, Copy)]
+struct StatusLine {
+    version: Version,
+    status: u16,
+}
+
+impl StartLine for StatusLine {
+    const REQUEST: bool = false;
+
+    /// RFC 9112 section 4. The space before an absent reason is often left out, and not missed here.
+    #[inline]
+    fn parse(line: &[u8]) -> Result<StatusLine, WireError> {
+        StatusLine::begin(line)?;
+        let line = strip_line_end(line)?;
+        let (version, rest) = line.split_at_checked(8).ok_or(WireError::BadStartLine)?;
+        let version = parse_version(version)?;
+        let status = match rest {
+            [b' ', a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => [a, b, c],
+            [b' ', a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', reason @ ..] => {
+                check_text(reason)?;
+                [a, b, c]
+            }
+            [b' ', ..] => return Err(WireError::BadStatus),
+            _ => return Err(WireError::BadStartLine),
+        };
+        let status = status.into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
+        if status < 100 { Err(WireError::BadStatus) } else { Ok(StatusLine { version, status }) }
+    }
+
+    fn begin(beginning: &[u8]) -> Result<(), WireError> {
+        let fits = beginning.iter().zip(b"HTTP/").all(|(got, wanted)| got == wanted);
+        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
+    }
+}
+
+/// RFC 9112 section 2.3; case matters.
+#[inline]
+pub(super) fn parse_version(version: &[u8]) -> Result<Version, WireError> {
+    match version {
+        b"HTTP/1.1" => Ok(Version::Http11),
+        b"HTTP/1.0" => Ok(Version::Http10),
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
+            Err(WireError::UnsupportedVersion)
+        }
+        _ => Err(WireError::BadStartLine),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_costs_at_most_64_bytes() {
+        assert!(size_of::<Answers>() <= 64, "{} bytes", size_of::<Answers>());
+    }
+}

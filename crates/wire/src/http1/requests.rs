@@ -1,0 +1,225 @@
+//! The server half: reads requests.
+//!
+//! Knows what a request must have; does not know what is answered, or when.
+
+use super::answers::parse_version;
+use super::chars::{is_target, is_token_byte, strip_line_end};
+use super::chunked::{Body, Step};
+use super::head::{Bounds, Head, Place, StartLine, Store};
+use super::{Framing, Limits, RequestEvent, RequestHead, Version, WireError};
+
+/// Reads the requests of one connection. At most 48 bytes until a request comes in pieces.
+#[derive(Debug)]
+pub struct Requests {
+    state: State,
+    bounds: Bounds,
+    store: Store<RequestLine>,
+    keep_alive: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Between requests. One empty line is passed over here (RFC 9112 section 2.2).
+    Between,
+    /// After the CR of that empty line.
+    EmptyLine,
+    /// Inside a head, or after an empty line.
+    Head,
+    /// After a head.
+    Body(Body),
+    /// After the last request that the peer will send.
+    Closed,
+    /// After an error.
+    Failed(WireError),
+}
+
+impl Requests {
+    /// For a new connection.
+    pub fn new(limits: Limits) -> Requests {
+        Requests { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
+    }
+
+    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    ///
+    /// Call it until it gives `None`, even when `input` is empty: the last `End` needs no bytes.
+    ///
+    /// # Errors
+    /// What the peer did wrong; [`WireError::status`] is what to answer. The connection is of no more use, and every
+    /// further call gives the same error.
+    #[inline]
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
+        match &mut self.state {
+            State::Between | State::EmptyLine | State::Head => self.next_head(input),
+            State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
+                Ok(Step::Data(data)) => Ok(Some(RequestEvent::Body(data))),
+                Ok(Step::More) => Ok(None),
+                Ok(Step::Done) => {
+                    let keep_alive = self.keep_alive;
+                    self.store.message_ended();
+                    self.state = if keep_alive { State::Between } else { State::Closed };
+                    Ok(Some(RequestEvent::End { keep_alive }))
+                }
+                Err(error) => Err(self.fail(error)),
+            },
+            State::Closed if input.is_empty() => Ok(None),
+            State::Closed => Err(self.fail(WireError::AfterClose)),
+            State::Failed(error) => Err(*error),
+        }
+    }
+
+    /// The peer closed, or will send no more. Give all bytes that came before, until [`Requests::next`] gives `None`.
+    ///
+    /// # Errors
+    /// It did so in the middle of a request, or had failed before.
+    pub fn on_eof(&mut self) -> Result<(), WireError> {
+        let error = match self.state {
+            _ if self.is_idle() => {
+                self.state = State::Closed;
+                return Ok(());
+            }
+            State::Body(_) => WireError::CutInBody,
+            State::Failed(error) => error,
+            _ => WireError::CutInHead,
+        };
+        Err(self.fail(error))
+    }
+
+    /// Between requests, with nothing of a next one read (an empty line is nothing). Also after the last one.
+    pub fn is_idle(&self) -> bool {
+        match self.state {
+            State::Between | State::EmptyLine | State::Closed => true,
+            State::Head => !self.store.partial(),
+            State::Body(_) | State::Failed(_) => false,
+        }
+    }
+
+    /// A head, or nothing.
+    #[inline]
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
+        if let Err(error) = self.pass_empty_line(input) {
+            return Err(self.fail(error));
+        }
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let judged = match self.store.read_head(input, &self.bounds) {
+            Ok(None) => return Ok(None),
+            Ok(Some(head)) => judge(&head).map(|framing| (head, framing)),
+            Err(error) => Err(error),
+        };
+        let (Head { start, fields, place }, framing) = match judged {
+            Ok(judged) => judged,
+            Err(error) => return Err(self.fail(error)),
+        };
+        let version = start.version;
+        self.keep_alive = fields.persists(version);
+        self.state = State::Body(Body::new(framing));
+        let raw = match place {
+            Place::Input(raw) => raw,
+            Place::Spill => self.store.head(),
+        };
+        let (method, target) = start.split(raw);
+        let has_body = !matches!(framing, Framing::None | Framing::Length(0));
+        Ok(Some(RequestEvent::Head(RequestHead {
+            version,
+            method,
+            target,
+            framing,
+            // RFC 9110 section 10.1.1: to be ignored in HTTP/1.0, and pointless without a body.
+            expects_continue: fields.expects_continue() && version == Version::Http11 && has_body,
+            connection: fields.connection(),
+            raw,
+        })))
+    }
+
+    /// Passes over one empty line before a request; some old clients send one after a body.
+    #[inline]
+    fn pass_empty_line(&mut self, input: &mut &[u8]) -> Result<(), WireError> {
+        while let Some((&first, rest)) = input.split_first() {
+            self.state = match self.state {
+                State::Between if first == b'\r' => State::EmptyLine,
+                State::EmptyLine if first == b'\n' => State::Head,
+                State::EmptyLine => return Err(WireError::BareCr),
+                _ => {
+                    self.state = State::Head;
+                    return Ok(());
+                }
+            };
+            *input = rest;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, error: WireError) -> WireError {
+        self.state = State::Failed(error);
+        error
+    }
+}
+
+/// How the body is delimited (RFC 9112 section 6.3), when the head is one of a request.
+#[inline]
+fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, WireError> {
+    let version = head.start.version;
+    if version == Version::Http11 && !head.fields.has_host() {
+        return Err(WireError::MissingHost);
+    }
+    Ok(head.fields.framing(version)?.unwrap_or(Framing::None))
+}
+
+/// `GET / HTTP/1.1`, as places in the head's bytes.
+#[derive(Debug, Clone, Copy)]
+struct RequestLine {
+    version: Version,
+    method: u32,
+    target: u32,
+}
+
+impl RequestLine {
+    /// Method and target; `raw` begins with the line that this was read from.
+    #[inline]
+    fn split(self, raw: &[u8]) -> (&[u8], &[u8]) {
+        let (method, rest) = raw.split_at(self.method as usize);
+        (method, &rest[1..][..self.target as usize])
+    }
+}
+
+impl StartLine for RequestLine {
+    const REQUEST: bool = true;
+
+    /// RFC 9112 section 3: single spaces, and no others.
+    #[inline]
+    fn parse(line: &[u8]) -> Result<RequestLine, WireError> {
+        RequestLine::begin(line)?;
+        let line = strip_line_end(line)?;
+        let space = line.iter().position(|&b| !is_token_byte(b));
+        let method = space.filter(|&at| line[at] == b' ').ok_or(WireError::BadStartLine)?;
+        let rest = &line[method + 1..];
+        let target = memchr::memchr(b' ', rest).ok_or(WireError::BadStartLine)?;
+        let version = parse_version(&rest[target + 1..])?;
+        if &line[..method] == b"CONNECT" {
+            return Err(WireError::ConnectMethod);
+        }
+        if !is_target(&rest[..target]) {
+            return Err(WireError::BadTarget);
+        }
+        // Neither can fail: a head is within its limit, a u32.
+        let place = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Ok(RequestLine { version, method: place(method), target: place(target) })
+    }
+
+    fn begin(beginning: &[u8]) -> Result<(), WireError> {
+        let fits = beginning.first().is_none_or(|&b| is_token_byte(b));
+        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_costs_at_most_48_bytes() {
+        assert!(size_of::<Requests>() <= 48, "{} bytes", size_of::<Requests>());
+    }
+}
