@@ -60,7 +60,7 @@ pub fn configurations(run: &Run) -> Vec<Rendered> {
 
 /// The configuration of one trial: names of files and what stands in them, without ports and the paths of the trial's own
 /// folder, so that those of two runs can be compared.
-pub(crate) fn of_trial(run: &Run, trial: &crate::run::Trial) -> Vec<(String, String)> {
+pub fn of_trial(run: &Run, trial: &crate::run::Trial) -> Vec<(String, String)> {
     let folder = run.folder.join(&trial.folder).join(FOLDER);
     let own = trial.folder.rsplit('/').next().unwrap_or_default();
     let told = |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));

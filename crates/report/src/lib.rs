@@ -4,23 +4,23 @@
 //! everything drawn (terminal, `report.md`, `report.html`, SVG, PNG) is a drawing of that. Nothing in here starts a
 //! process or opens a socket, and nothing of a run is written but the folder `report/`.
 //!
-//! This crate knows no product, no protocol, and not how anything was measured beyond what the record says.
+//! The verbs `run` and `report` call [`make_of`], with sections of their own to add ([`extra`]). This crate knows no product,
+//! no protocol, no document that something was published in, and not how anything was measured beyond what the record says.
 
 pub mod chart;
 pub mod charts;
-pub mod compare;
 mod error;
-mod files;
-mod hlog;
+pub mod extra;
+pub mod files;
+pub mod hlog;
 mod make;
 mod markdown;
 mod only;
 mod page;
 pub mod palette;
 mod plan;
-pub mod published;
 pub mod run;
-mod series;
+pub mod series;
 pub mod shaped;
 mod shown;
 pub mod summary;
@@ -29,8 +29,9 @@ pub mod tables;
 mod terminal;
 
 pub use error::ReportError;
+pub use extra::Extra;
 pub use make::{Made, Options, make, make_of};
-pub use plan::{Arrival, Plan, PlannedLoad, PlannedWorkload};
+pub use plan::{Arrival, Plan, PlannedLoad, PlannedWorkload, read_suite};
 pub use run::{Run, load_run};
 pub use shown::Shown;
 pub use summary::{Summary, summary};

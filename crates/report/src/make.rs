@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::chart::{Chart, data, png, svg};
 use crate::charts::{self, SectionCharts};
 use crate::error::ReportError;
+use crate::extra::Extra;
 use crate::page::{self, Drawing};
-use crate::published::{Published, published};
 use crate::run::{Broken, Run, load_run};
 use crate::summary::{Summary, summary};
 use crate::{markdown, summary_csv};
@@ -52,20 +52,20 @@ pub struct Made {
 /// weir. Then an older report stands as it was.
 pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     let run = load_run(run)?;
-    make_of(&run, summary(&run), options)
+    make_of(&run, summary(&run), Extra::default(), options)
 }
 
 /// Makes the report of a run that was loaded, or of a part of it, of which `summary` is the summary: that takes long where
-/// trials are many, and who shows it has it already.
+/// trials are many, and who shows it has it already. The sections of `extra` stand behind the report's own.
 ///
 /// # Errors
 ///
 /// As [`make`].
-pub fn make_of(loaded: &Run, mut summary: Summary, options: &Options) -> Result<Made, ReportError> {
+pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Options) -> Result<Made, ReportError> {
     let run = loaded.folder.as_path();
     let (mut drawn, mut broken) = draw_sections(loaded, &summary);
-    let published = published(loaded, &summary, &mut broken);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
+    extra.broken.iter().for_each(|row| charts::note_broken(&mut broken, row.file.clone(), row.why.clone()));
     summary.broken.append(&mut broken);
     let overview = charts::overview(loaded, &summary);
     if let ([only], Some(_)) = (drawn.as_mut_slice(), &overview) {
@@ -77,17 +77,17 @@ pub fn make_of(loaded: &Run, mut summary: Summary, options: &Options) -> Result<
         summary: &summary,
         overview: overview.as_ref(),
         sections: summary.sections.iter().zip(&drawn).collect(),
-        published: published.as_ref(),
+        extra: &extra.sections,
     };
     let new = folder_beside(run)?;
     let of_sections = drawn.iter().flat_map(SectionCharts::all);
-    let of_published = published.iter().flat_map(Published::charts);
-    let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_published).collect();
+    let of_extra = extra.charts();
+    let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_extra).collect();
     let names = write_charts(&all, new.path(), options)?;
     write(&new.path().join("report.html"), page::draw(&drawing)?.as_bytes())?;
     write(&new.path().join("report.md"), markdown::draw(&drawing).as_bytes())?;
     write(&new.path().join("summary.csv"), &summary_csv::draw(&summary)?)?;
-    for (file, text) in published.iter().flat_map(Published::files) {
+    for (file, text) in extra.files() {
         write_below(new.path(), file, text)?;
     }
     let folder = run.join(FOLDER);

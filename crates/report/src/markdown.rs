@@ -53,9 +53,7 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
             picture(&mut text, chart);
         }
     }
-    if let Some(published) = drawing.published {
-        text.push_str(&crate::published::draw::markdown(published));
-    }
+    text.push_str(&crate::extra::markdown(drawing.extra));
     let with_rows = |text: &mut String, table_of: Table| {
         if !table_of.rows.is_empty() {
             heading(text, 2, &table_of.title);

@@ -7,9 +7,9 @@ use weir_model::suite::Series;
 use crate::chart::{Chart, plotly};
 use crate::charts::SectionCharts;
 use crate::error::ReportError;
+use crate::extra::{self, ExtraSection};
 use crate::files::{self, Rendered};
 use crate::only;
-use crate::published::{Block, Published, draw as published};
 use crate::run::Run;
 use crate::summary::{Failed, Section, Summary};
 use crate::tables::{self, html};
@@ -38,7 +38,7 @@ pub(crate) struct Drawing<'a> {
     pub summary: &'a Summary,
     pub overview: Option<&'a Chart>,
     pub sections: Vec<(&'a Section, &'a SectionCharts)>,
-    pub published: Option<&'a Published>,
+    pub extra: &'a [ExtraSection],
 }
 
 #[derive(Template)]
@@ -57,8 +57,8 @@ struct Page<'a> {
     matrix: Option<String>,
     sections: Vec<SectionBlock>,
     /// For the contents.
-    published_blocks: &'a [Block],
-    published: String,
+    extra_sections: &'a [ExtraSection],
+    extra: String,
     findings: Option<String>,
     errors: String,
     broken: Option<String>,
@@ -150,8 +150,8 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
         head_chart: drawing.overview.map(block),
         matrix: table(summary.sections.len() > 1, tables::matrix(summary))?,
         sections,
-        published_blocks: drawing.published.map_or(&[], |published| &published.blocks),
-        published: drawing.published.map(published::html).transpose()?.unwrap_or_default(),
+        extra_sections: drawing.extra,
+        extra: extra::html(drawing.extra)?,
         findings: table(!summary.findings.is_empty(), tables::findings(&summary.findings))?,
         errors: rendered("errors", Errors { errors: &summary.errors }.render())?,
         broken: table(!summary.broken.is_empty(), tables::broken_files(&summary.broken))?,

@@ -221,7 +221,7 @@ fn cases(suite: &Suite) -> Vec<CaseId> {
 }
 
 /// A run's own file names products that may no longer be in any catalogue; so the file is its own catalogue.
-pub(crate) fn read_suite(file: &Path) -> Result<Suite, String> {
+pub fn read_suite(file: &Path) -> Result<Suite, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let named = |error: &dyn std::fmt::Display| error.to_string();
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| named(&error.message()))?;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use weir_compare::{Comparison, FailIf, Options, Selection, Side, compare, markdown, text};
 use weir_model::{Filter, InputError};
-use weir_report::compare::{Comparison, FailIf, Options, Selection, Side, compare, markdown, text};
 
 use crate::exit::{Done, Exit, Failure};
 

@@ -44,14 +44,19 @@ pub fn main(args: &Args) -> Done {
     let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
     let run = shown.of(run).map_err(Failure::input)?;
     let summary = weir_report::summary(&run);
-    let made =
-        weir_report::make_of(&run, summary.clone(), &weir_report::Options::default()).map_err(Failure::missing)?;
+    let made = make(&run, &summary)?;
     if args.json {
         super::print_json(&summary)?;
     } else {
         show(&summary, &made)?;
     }
     Ok(Exit::Ok)
+}
+
+/// Writes the report, with what was published of its suite.
+pub fn make(run: &weir_report::Run, summary: &weir_report::Summary) -> Result<weir_report::Made, Failure> {
+    let published = weir_published::sections(run, summary);
+    weir_report::make_of(run, summary.clone(), published, &weir_report::Options::default()).map_err(Failure::missing)
 }
 
 /// Prints the tables and where the report is.

@@ -289,8 +289,7 @@ fn conclude(args: &Args, outcome: &Outcome) -> Done {
     if outcome.finished > 0 {
         let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
         let summary = weir_report::summary(&run);
-        let options = weir_report::Options::default();
-        let made = weir_report::make_of(&run, summary.clone(), &options).map_err(Failure::missing)?;
+        let made = super::report::make(&run, &summary)?;
         if args.json {
             super::print_json(&summary)?;
         } else {

@@ -10,7 +10,7 @@ const TOO_FAR: f64 = 3.0;
 
 /// Curves, told apart.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub struct Told {
     /// To be drawn.
     pub drawn: Vec<Curve>,
     /// Not to be drawn.
@@ -21,7 +21,7 @@ pub(super) struct Told {
 
 /// Takes curves of the direct path (those with the flag) out of a picture in which they would be too far above all others.
 /// Nothing is too far on a logarithmic axis.
-pub(super) fn told(curves: Vec<(bool, Curve)>, scale: Scale, unit: &str) -> Told {
+pub fn told(curves: Vec<(bool, Curve)>, scale: Scale, unit: &str) -> Told {
     let highest = curves.iter().filter(|(direct, _)| !direct).map(|(_, curve)| most(curve)).fold(0.0, f64::max);
     let mut told = Told::default();
     for (direct, curve) in curves {

@@ -62,12 +62,7 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
 }
 
 /// One entry's histograms of the section added up, and microseconds a value.
-pub(super) fn merged(
-    run: &Run,
-    section: &Section,
-    entry: &Entry,
-    broken: &mut Vec<Broken>,
-) -> Option<(Histogram<u64>, f64)> {
+pub fn merged(run: &Run, section: &Section, entry: &Entry, broken: &mut Vec<Broken>) -> Option<(Histogram<u64>, f64)> {
     let mut sum: Option<(Histogram<u64>, f64)> = None;
     let ranked = section.trials(run).any(|t| t.is_of(entry) && t.counts());
     for trial in measured(run, section).filter(|t| t.is_of(entry) && (t.counts() || !ranked)) {
@@ -93,7 +88,7 @@ pub(super) fn merged(
 }
 
 /// (share of requests, microseconds), as far as the samples carry.
-pub(super) fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
+pub fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
     let trusted = rarity(1.0 - SAMPLES_BEYOND / histogram.len() as f64);
     let last = (trusted.clamp(0.0, RAREST) * POINTS_PER_DECADE).floor() as usize;
     let point = |i: usize| {

@@ -6,13 +6,11 @@ mod costs;
 mod curves;
 mod latency;
 mod overview;
-pub(crate) mod published;
-mod published_bars;
-mod published_lines;
-mod published_resources;
 mod resources;
 mod timeline;
 
+pub use apart::{Told, told};
+pub use latency::{curve, merged};
 use weir_model::suite::{Entry, Series};
 
 use crate::chart::{Chart, Dash};
@@ -75,13 +73,14 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
 }
 
 /// Colour and dash of an entry, the same in every chart.
-pub(crate) fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
+pub fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
     let look = look(entry, &run.plan.entries);
     let dash = if look.variant == 0 { Dash::Solid } else { Dash::Dashed };
     (look, dash)
 }
 
-pub(crate) fn note_broken(broken: &mut Vec<Broken>, file: String, why: String) {
+/// Adds a file that could not be read to `broken`, once.
+pub fn note_broken(broken: &mut Vec<Broken>, file: String, why: String) {
     let row = Broken { file, why };
     if !broken.contains(&row) {
         broken.push(row);

@@ -20,12 +20,12 @@ pub(crate) fn cpu_us(load: &LoadResult, usage: &[RoleUsage], role: Role) -> Opti
 }
 
 /// User and system together.
-pub(crate) fn all_cpu_us(load: &LoadResult, usage: &[RoleUsage], role: Role) -> Option<f64> {
+pub fn all_cpu_us(load: &LoadResult, usage: &[RoleUsage], role: Role) -> Option<f64> {
     cpu_us(load, usage, role).map(|(user, system)| user + system)
 }
 
 /// What a role's process tree used; `None` where it had none.
-pub(crate) fn usage_of(usage: &[RoleUsage], role: Role) -> Option<&RoleUsage> {
+pub fn usage_of(usage: &[RoleUsage], role: Role) -> Option<&RoleUsage> {
     usage.iter().find(|usage| usage.role == role)
 }
 

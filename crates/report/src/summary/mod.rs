@@ -25,7 +25,7 @@ use crate::plan::Arrival;
 use crate::run::{Broken, Run, Trial};
 
 pub use cost::{Memory, WarmedUp};
-pub(crate) use cpu::{all_cpu_us, usage_of};
+pub use cpu::{all_cpu_us, usage_of};
 pub use curve::PointRow;
 pub use metric::Metric;
 pub use overall::{Overall, OverallRow};
@@ -36,10 +36,10 @@ pub use search::Searched;
 pub const SUMMARY_SCHEMA: u32 = 1;
 
 /// Confidence asked of every interval.
-pub(crate) const LEVEL: f64 = 0.95;
+pub const LEVEL: f64 = 0.95;
 
 /// Seed of every bootstrap: fixed, so that a report made twice says the same twice.
-pub(crate) const SEED: u64 = 1;
+pub const SEED: u64 = 1;
 
 /// A run in numbers.
 #[derive(Debug, Clone, Serialize)]

@@ -57,7 +57,7 @@ fn fitting(table: &Table) -> Vec<usize> {
 }
 
 /// What a run says is text: no markup of its, and no HTML.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {
         match c {

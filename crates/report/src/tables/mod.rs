@@ -85,7 +85,8 @@ pub struct Cell {
 }
 
 impl Column {
-    pub(crate) fn text(name: &str) -> Column {
+    /// A column of words.
+    pub fn text(name: &str) -> Column {
         Column {
             name: name.to_string(),
             unit: String::new(),
@@ -96,21 +97,25 @@ impl Column {
         }
     }
 
-    pub(crate) fn number(name: &str, unit: &str) -> Column {
+    /// A column of numbers; `unit` may be empty.
+    pub fn number(name: &str, unit: &str) -> Column {
         Column { unit: unit.to_string(), numeric: true, details: false, ..Column::text(name) }
     }
 
-    pub(crate) fn dispensable(mut self, order: u8) -> Column {
+    /// Leaves out the column where there is no room; of several the highest `order` first.
+    pub fn dispensable(mut self, order: u8) -> Column {
         self.dispensable = order;
         self
     }
 
-    pub(crate) fn with_details(mut self) -> Column {
+    /// Shows the details of its cells.
+    pub fn with_details(mut self) -> Column {
         self.details = true;
         self
     }
 
-    pub(crate) fn help(mut self, help: &str) -> Column {
+    /// An explanation for who points at the header.
+    pub fn help(mut self, help: &str) -> Column {
         self.help = help.to_string();
         self
     }
@@ -122,16 +127,18 @@ impl Column {
 }
 
 impl Cell {
-    pub(crate) fn text(main: impl Into<String>) -> Cell {
+    /// Words.
+    pub fn text(main: impl Into<String>) -> Cell {
         Cell { main: main.into(), ..Cell::default() }
     }
 
-    pub(crate) fn number(main: impl Into<String>, sort: f64) -> Cell {
+    /// A number as it is shown, and the one that it is sorted by.
+    pub fn number(main: impl Into<String>, sort: f64) -> Cell {
         Cell { main: main.into(), detail: String::new(), sort: sort.is_finite().then_some(sort) }
     }
 
     /// A cell that has nothing to say.
-    pub(crate) fn none() -> Cell {
+    pub fn none() -> Cell {
         Cell::text("\u{2013}")
     }
 
@@ -142,7 +149,7 @@ impl Cell {
 }
 
 /// Text from a run may hold anything; a table's cell is one line without control characters.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }

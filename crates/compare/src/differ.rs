@@ -1,0 +1,207 @@
+//! What else differs between two runs than what is compared: machine, weir, products, suite. A difference there may be the
+//! cause of a change, so it is said before any number. Knows records, nothing of statistics.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use weir_model::record::{CaseId, Environment, ProductFacts};
+use weir_model::suite::{Load, Suite};
+use weir_model::units::HumanDuration;
+
+use super::Side;
+use weir_report::files;
+use weir_report::run::Trial;
+
+/// One thing that is not the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What: `kernel`, `alder's version`.
+    pub what: String,
+    /// In the run before.
+    pub before: String,
+    /// In the run after.
+    pub after: String,
+}
+
+/// How much of a line of configuration is shown.
+const LINE_SHOWN: usize = 60;
+
+/// How much of a SHA-256 is shown.
+const HASH_SHOWN: usize = 12;
+
+/// All that differs; of products those of `cases`.
+pub(super) fn differences(before: &Side, after: &Side, cases: &[CaseId]) -> Vec<Difference> {
+    let mut all = Differences::default();
+    match (&before.run.environment, &after.run.environment) {
+        (Some(a), Some(b)) => {
+            machine(&mut all, a, b);
+            products(&mut all, a, b, cases);
+            findings(&mut all, a, b);
+        }
+        (a, b) => {
+            let known = |environment: &Option<Environment>| {
+                if environment.is_some() { "known" } else { "unknown: environment.json cannot be read" }
+            };
+            all.push("machine", known(a), known(b));
+        }
+    }
+    configurations(&mut all, before, after, cases);
+    all.push("I/O of client", &drivers(before), &drivers(after));
+    match (&before.suite, &after.suite) {
+        (Some(a), Some(b)) => suites(&mut all, a, b, cases),
+        (a, b) => {
+            let known =
+                |suite: &Option<Suite>| if suite.is_some() { "known" } else { "unknown: run.toml cannot be read" };
+            // Both unknown is no difference, and yet what was asked may differ.
+            if a.is_none() || b.is_none() {
+                all.0.push(Difference { what: "suite".into(), before: known(a).into(), after: known(b).into() });
+            }
+        }
+    }
+    all.0
+}
+
+#[derive(Default)]
+struct Differences(Vec<Difference>);
+
+impl Differences {
+    /// Keeps it when it is one.
+    fn push(&mut self, what: impl Into<String>, before: &str, after: &str) {
+        if before != after {
+            let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+            self.0.push(Difference { what: what.into(), before: shown(before), after: shown(after) });
+        }
+    }
+}
+
+fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
+    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64);
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    all.push("host", &a.host, &b.host);
+    all.push("CPU", &a.cpu_model, &b.cpu_model);
+    all.push("CPUs", &a.cpus.to_string(), &b.cpus.to_string());
+    all.push("memory", &gib(a.memory_bytes), &gib(b.memory_bytes));
+    all.push("architecture", &a.arch, &b.arch);
+    all.push("virtualization", &text(&a.virtualization), &text(&b.virtualization));
+    all.push("kernel", &a.kernel, &b.kernel);
+    all.push("operating system", &a.os, &b.os);
+    all.push("CPU governor", &text(&a.governor), &text(&b.governor));
+    let limits = |limits: (u64, u64)| format!("{} (hard {})", limits.0, limits.1);
+    all.push("limit of descriptors", &limits(a.descriptors), &limits(b.descriptors));
+    for name in a.sysctls.keys().chain(b.sysctls.keys()).collect::<BTreeSet<_>>() {
+        let of = |environment: &Environment| environment.sysctls.get(name).cloned().unwrap_or_default();
+        all.push(name.as_str(), &of(a), &of(b));
+    }
+    for role in a.placement.keys().chain(b.placement.keys()).collect::<BTreeSet<_>>() {
+        let of = |environment: &Environment| {
+            let cpus = environment.placement.get(role).into_iter().flatten();
+            cpus.map(u32::to_string).collect::<Vec<_>>().join(",")
+        };
+        all.push(format!("CPUs of the {role}"), &of(a), &of(b));
+    }
+    all.push("weir", &weir(a, b, a), &weir(a, b, b));
+    let origin = |environment: &Environment| environment.origin.clone().unwrap_or_else(|| "weir's own".to_owned());
+    all.push("origin", &origin(a), &origin(b));
+    all.push("scaled", &a.scaled.join("; "), &b.scaled.join("; "));
+}
+
+/// The version of weir; its hash too, where the versions do not tell the two apart.
+fn weir(a: &Environment, b: &Environment, of: &Environment) -> String {
+    if a.weir_version != b.weir_version {
+        of.weir_version.clone()
+    } else {
+        format!("{}, {}", of.weir_version, short_hash(&of.weir_sha256))
+    }
+}
+
+fn short_hash(hash: &str) -> String {
+    format!("SHA-256 {}...", hash.chars().take(HASH_SHOWN).collect::<String>())
+}
+
+fn products(all: &mut Differences, a: &Environment, b: &Environment, cases: &[CaseId]) {
+    let names: BTreeSet<&str> = cases.iter().map(|case| case.product.as_str()).chain(a.origin.as_deref()).collect();
+    for name in names {
+        let facts =
+            |environment: &'_ Environment| environment.products.iter().find(|facts| facts.name == name).cloned();
+        let (Some(old), Some(new)) = (facts(a), facts(b)) else { continue };
+        if old.version != new.version {
+            all.push(format!("{name}'s version"), &old.version, &new.version);
+        } else if old.sha256 != new.sha256 {
+            let told =
+                |facts: &ProductFacts| format!("{} of {}, {}", short_hash(&facts.sha256), facts.from, facts.version);
+            all.push(format!("{name}'s binary"), &told(&old), &told(&new));
+        }
+    }
+}
+
+/// What the doctor noticed in one run only.
+fn findings(all: &mut Differences, a: &Environment, b: &Environment) {
+    let names = |of: &Environment| of.doctor.iter().map(|finding| finding.check.clone()).collect::<BTreeSet<_>>();
+    let (old, new) = (names(a), names(b));
+    let only = |these: &BTreeSet<String>, others: &BTreeSet<String>| {
+        these.difference(others).map(|name| name.trim_start_matches("doctor-")).collect::<Vec<_>>().join(", ")
+    };
+    all.push("the doctor's findings", &only(&old, &new), &only(&new, &old));
+}
+
+/// What products were told, ports and folders apart: the lines that every trial of a case has. What a product wrote
+/// itself, such as a number drawn at its start, is not among them. Each entry is named once.
+fn configurations(all: &mut Differences, before: &Side, after: &Side, cases: &[CaseId]) {
+    let mut named: Vec<(&str, &str)> = Vec::new();
+    for case in cases {
+        let entry = (case.product.as_str(), case.profile.as_str());
+        let (old, new) = (lines(before, case), lines(after, case));
+        // A folder that was cleared up, or trials that failed early, show nothing.
+        if named.contains(&entry) || old.is_empty() || new.is_empty() || old == new {
+            continue;
+        }
+        named.push(entry);
+        let what = format!("configuration of {} {}", case.product, case.profile);
+        all.0.push(Difference { what, before: only(&old, &new), after: only(&new, &old) });
+    }
+}
+
+fn lines(side: &Side, case: &CaseId) -> BTreeSet<String> {
+    let of_trial = |trial: &Trial| -> BTreeSet<String> {
+        let files = files::of_trial(&side.run, trial);
+        files.iter().flat_map(|(_, text)| text.lines().map(|line| line.trim().to_owned())).collect()
+    };
+    // One trial of each block would do, and is what there is.
+    side.trials(case).map(of_trial).reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+}
+
+/// The lines that only one has, in few words.
+fn only(these: &BTreeSet<String>, others: &BTreeSet<String>) -> String {
+    let own: Vec<&String> = these.difference(others).filter(|line| !line.is_empty()).collect();
+    let shown = |line: &str| match line.char_indices().nth(LINE_SHOWN) {
+        Some((end, _)) => format!("\"{}...\"", &line[..end]),
+        None => format!("\"{line}\""),
+    };
+    match own.as_slice() {
+        [] => "no line of its own".to_owned(),
+        [line] => shown(line),
+        [line, _] => format!("{} and 1 more line", shown(line)),
+        [line, rest @ ..] => format!("{} and {} more lines", shown(line), rest.len()),
+    }
+}
+
+fn drivers(side: &Side) -> String {
+    let loads = side.run.trials.iter().filter_map(|trial| trial.measurement.load.as_ref());
+    loads.map(|load| load.driver.as_str()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+fn suites(all: &mut Differences, a: &Suite, b: &Suite, cases: &[CaseId]) {
+    all.push("suite", &a.name, &b.name);
+    let used: BTreeSet<&str> = cases.iter().map(|case| case.load.as_str()).collect();
+    for name in used {
+        let (Some(old), Some(new)) = (a.load(name), b.load(name)) else { continue };
+        let time = |time: std::time::Duration| HumanDuration(time).to_string();
+        let mut of = |what: &str, time_of: fn(&Load) -> std::time::Duration| {
+            all.push(format!("{what} of {name}"), &time(time_of(old)), &time(time_of(new)));
+        };
+        of("warm-up", |load| load.warmup);
+        of("window", |load| load.duration);
+        of("timeout", |load| load.timeout);
+        of("longest warm-up until steady", |load| load.steady.unwrap_or_default());
+    }
+}

@@ -1,0 +1,248 @@
+//! A comparison as text for a terminal and as markdown for a pull request. Knows a comparison and a width.
+
+use std::fmt::Write as _;
+
+use super::{CaseChange, Change, Comparison, Difference, Judged, Metric, Verdict, words};
+use weir_model::text::{percent, significant, wrapped};
+use weir_report::tables::markdown::escape;
+use weir_report::tables::text::draw as draw_text;
+use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, markdown as markdown_table, one_line};
+
+/// What could have been found is told up to this ratio.
+const LARGEST: f64 = 4.0;
+
+/// For the terminal, at most `width` characters wide (at least 20).
+pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
+    let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    let mut out = String::new();
+    let mut paragraph = |words: &str, before: &str, after: &str| {
+        // Escapes go around whole lines, after whatever the runs may have put into them was taken out.
+        for line in wrapped(&one_line(words), width.max(20), 0).lines() {
+            let _ = writeln!(out, "{before}{line}{after}");
+        }
+    };
+    paragraph(&heading(comparison), "", "");
+    paragraph(preface(comparison), "", "");
+    for line in differences(comparison) {
+        paragraph(&format!("- {line}"), "", "");
+    }
+    paragraph(&comparison.answer, bold, plain);
+    for remark in &comparison.remarks {
+        paragraph(&format!("- {remark}"), "", "");
+    }
+    let table = changes(comparison);
+    if !table.rows.is_empty() {
+        let _ = write!(out, "\n{}", draw_text(&table, width, colour));
+    }
+    for words in ending(comparison) {
+        let _ = writeln!(out, "{}", wrapped(&one_line(&words), width.max(20), 0));
+    }
+    out
+}
+
+/// For a pull request: GitHub's markdown.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = format!("### {}\n\n", escape(&heading(comparison)));
+    let _ = writeln!(out, "**{}**\n", escape(&comparison.answer));
+    let _ = writeln!(out, "{}\n", escape(preface(comparison)));
+    let mut list = |lines: &[String]| {
+        for line in lines {
+            let _ = writeln!(out, "- {}", escape(line));
+        }
+        if !lines.is_empty() {
+            out.push('\n');
+        }
+    };
+    list(&differences(comparison));
+    list(&comparison.remarks);
+    let table = changes(comparison);
+    if !table.rows.is_empty() {
+        let _ = writeln!(out, "{}", markdown_table::draw(&table));
+    }
+    let mut list = |lines: &[String]| {
+        for line in lines {
+            let _ = writeln!(out, "- {}", escape(line));
+        }
+    };
+    list(&ending(comparison));
+    out
+}
+
+fn heading(comparison: &Comparison) -> String {
+    let started = |facts: &super::RunFacts| match &facts.started {
+        Some(started) => format!("{} ({started})", facts.run),
+        None => facts.run.clone(),
+    };
+    format!("{} compared with {} before it", started(&comparison.after), started(&comparison.before))
+}
+
+/// What is said before any number, and before what differs.
+fn preface(comparison: &Comparison) -> &'static str {
+    match comparison.differences.is_empty() {
+        true => "Nothing differs between machine, weir, products and suite of the two runs.",
+        false => "What differs besides, and may be the cause (before -> after):",
+    }
+}
+
+fn differences(comparison: &Comparison) -> Vec<String> {
+    let line = |Difference { what, before, after }: &Difference| format!("{what}: {before} -> {after}");
+    comparison.differences.iter().map(line).collect()
+}
+
+/// What cannot be compared, what only one run has, and what became of the conditions.
+fn ending(comparison: &Comparison) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for refused in &comparison.refused {
+        let case = &refused.case;
+        lines.push(format!(
+            "Not compared: {} {}, {}, {}: {}.",
+            case.product, case.profile, case.workload, case.load, refused.why
+        ));
+    }
+    for (cases, which) in [(&comparison.only_before, "before"), (&comparison.only_after, "after")] {
+        if !cases.is_empty() {
+            lines.push(format!("Only in the run {which}: {}.", words::cases(cases)));
+        }
+    }
+    lines.extend(comparison.conditions.iter().flat_map(told));
+    lines
+}
+
+fn told(judged: &Judged) -> Vec<String> {
+    let condition = &judged.condition;
+    let mut lines: Vec<String> =
+        judged.alarms.iter().map(|alarm| format!("ALARM ({condition}): {}.", alarm.message)).collect();
+    for unjudged in &judged.unjudged {
+        let case = unjudged.case.as_ref().map_or(String::new(), |case| {
+            format!("{} {}, {}, {}: ", case.product, case.profile, case.workload, case.load)
+        });
+        lines.push(format!("Not judged ({condition}): {case}{}.", unjudged.why));
+    }
+    if judged.claims > 0 && judged.alarms.is_empty() {
+        let of = if judged.claims == 1 { "1 number".to_owned() } else { format!("{} numbers", judged.claims) };
+        lines.push(format!("No alarm ({condition}), of {of}."));
+    }
+    lines.extend(judged.blind.iter().map(|blind| format!("Perhaps missed ({condition}): {blind}.")));
+    lines
+}
+
+/// The changes: of each case what its load is about, and whatever else may have changed.
+fn changes(comparison: &Comparison) -> Table {
+    let columns = vec![
+        Column::text("Product"),
+        Column::text("Workload"),
+        Column::text("Load"),
+        Column::text("Number"),
+        Column::number("Before", "").dispensable(3),
+        Column::number("After", "").dispensable(2),
+        Column::number("Change", ""),
+        Column::number("Interval", ""),
+        Column::text("Verdict"),
+        Column::number("Could find", "").dispensable(1),
+        Column::number("Blocks", "").dispensable(4),
+    ];
+    let mut rows = Vec::new();
+    let mut hidden = 0;
+    for case in &comparison.cases {
+        for (at, change) in case.changes.iter().enumerate() {
+            // The first stands for the case: capacity, or median latency.
+            let dull = matches!(change.verdict, Verdict::None | Verdict::Unclaimable | Verdict::Machine);
+            let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Capacity);
+            if dull && !main && !change.asked {
+                hidden += usize::from(!case.machine);
+                continue;
+            }
+            rows.push(row(case, change));
+        }
+    }
+    Table { id: "changes".to_owned(), title: "Changes".to_owned(), columns, rows, notes: notes(comparison, hidden) }
+}
+
+fn row(case: &CaseChange, change: &Change) -> TableRow {
+    let verdict = match change.verdict {
+        Verdict::Sure => "sure".to_owned(),
+        Verdict::Likely => "likely".to_owned(),
+        Verdict::Unclear => "unclear".to_owned(),
+        Verdict::None => "none found".to_owned(),
+        Verdict::Unclaimable => "too few blocks".to_owned(),
+        Verdict::Machine => "the machine".to_owned(),
+    };
+    let interval = match change.verdict {
+        Verdict::Unclaimable => Cell::none(),
+        _ => {
+            Cell::text(format!("{} to {}", signed(change.ratio.low).trim_end_matches(" %"), signed(change.ratio.high)))
+        }
+    };
+    let seen = |median: f64| Cell::number(change.metric.human(median), median);
+    TableRow {
+        kind: match change.verdict {
+            Verdict::Machine => RowKind::Baseline,
+            Verdict::Sure => RowKind::Marked,
+            _ => RowKind::Plain,
+        },
+        cells: vec![
+            Cell::text(&case.label),
+            Cell::text(&case.case.workload),
+            Cell::text(&case.case.load),
+            Cell::text(change.metric.as_str()),
+            seen(change.before.median),
+            seen(change.after.median),
+            Cell::number(signed(change.ratio.value), change.share()),
+            interval,
+            Cell::text(verdict),
+            match change.detectable_ratio.filter(|_| change.verdict != Verdict::Machine) {
+                Some(least) if least > LARGEST => Cell::text(format!("over {}", percent(LARGEST - 1.0))),
+                Some(least) => Cell::text(percent(least - 1.0)),
+                None => Cell::none(),
+            },
+            Cell::text(format!("{}, {}", change.before.blocks, change.after.blocks)),
+        ],
+    }
+}
+
+/// `-4.8 %`, `+12 %`.
+fn signed(ratio: f64) -> String {
+    let share = ratio - 1.0;
+    let text = percent(share.abs());
+    if text.starts_with("0 ") || significant(share.abs() * 1e4, 1) == "0" {
+        return "0 %".to_owned();
+    }
+    format!("{}{text}", if share < 0.0 { '-' } else { '+' })
+}
+
+fn notes(comparison: &Comparison, hidden: usize) -> Vec<String> {
+    let mut notes = vec![format!(
+        "Intervals are at {}. Likely: the interval leaves out no change. Sure: it does so even at the level that lets all claims \
+         be right together in {} of comparisons: {}.",
+        percent(comparison.level),
+        percent(comparison.level),
+        family(comparison)
+    )];
+    if comparison.cases.iter().any(|case| case.changes.iter().any(|change| change.divided)) {
+        notes.push("Before and after are medians as measured; the change is of what was divided.".to_owned());
+    }
+    if comparison.all.claims > 0 {
+        notes.push(
+            "Could find: the least change that such blocks show for sure in four comparisons of five.".to_owned(),
+        );
+    }
+    if hidden > 0 {
+        let what = if hidden == 1 { "1 further number".to_owned() } else { format!("{hidden} further numbers") };
+        notes.push(format!("Not shown: {what} without a change that could be claimed; --json has all."));
+    }
+    notes
+}
+
+fn family(comparison: &Comparison) -> String {
+    let each = |family: &super::Family| {
+        format!("{} % for each of {}", significant(family.level_of_each * 100.0, 4), family.claims)
+    };
+    match comparison.asked.claims {
+        0 => each(&comparison.all),
+        _ => format!(
+            "{} that --fail-if asks about, {} altogether for the others",
+            each(&comparison.asked),
+            each(&comparison.all)
+        ),
+    }
+}

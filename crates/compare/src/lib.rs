@@ -1,0 +1,311 @@
+//! What changed between two runs, by how much, and how sure that is. Pure: two loaded runs in, one [`Comparison`] out, which
+//! `weir compare` prints as a table, as markdown or as JSON. `docs/compare.md` describes the method and its sources.
+//!
+//! Knows nothing of folders beyond what [`Side::read`] reads, nor of exit statuses.
+
+mod change;
+mod comparable;
+mod condition;
+mod crowd;
+mod differ;
+mod draw;
+mod judge;
+mod metric;
+mod select;
+mod side;
+mod words;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_model::InputError;
+use weir_model::record::CaseId;
+
+pub use change::{Change, Seen, Verdict};
+pub use condition::FailIf;
+pub use differ::Difference;
+pub use draw::{markdown, text};
+pub use judge::{Alarm, Judged, Unjudged};
+pub use metric::Metric;
+pub use select::Selection;
+pub use side::Side;
+
+use change::Samples;
+use weir_report::run::BASELINE;
+
+/// Version of [`Comparison`].
+pub const COMPARISON_SCHEMA: u32 = 1;
+
+/// How two runs are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How sure all claims together are to be, between 0 and 1, both excluded.
+    pub level: f64,
+    /// Numbers as measured, not divided by the direct path's.
+    pub absolute: bool,
+    /// Trials count, too, during which something else used the machine.
+    pub busy: bool,
+    /// Which cases.
+    pub selection: Selection,
+    /// What is an alarm.
+    pub fail_if: Vec<FailIf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { level: 0.95, absolute: false, busy: false, selection: Selection::default(), fail_if: Vec::new() }
+    }
+}
+
+/// Why nothing was compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// A filter names what neither run has.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// There is no case that both have.
+    #[error(
+        "the two runs have no case in common{filtered}\n  {before} has {has_before}\n  {after} has {has_after}\n  \
+         would be right: two runs of the same suite"
+    )]
+    Nothing {
+        /// Name of the run before.
+        before: String,
+        /// Name of the run after.
+        after: String,
+        /// Its cases, in words.
+        has_before: String,
+        /// Its cases, in words.
+        has_after: String,
+        /// What the filters have to do with it.
+        filtered: &'static str,
+    },
+}
+
+/// What two runs say beside each other. What `weir compare --json` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: u32,
+    /// The run that came first.
+    pub before: RunFacts,
+    /// The run that is judged.
+    pub after: RunFacts,
+    /// How sure all claims together are.
+    pub level: f64,
+    /// Claims that `--fail-if` asks about, and the level of each.
+    pub asked: Family,
+    /// All claims, and the level of each that is not asked about.
+    pub all: Family,
+    /// Numbers are as measured because that was asked for.
+    pub absolute: bool,
+    /// What changed, one sentence.
+    pub answer: String,
+    /// What else belongs beside it, one sentence each.
+    pub remarks: Vec<String>,
+    /// What differs between the runs besides.
+    pub differences: Vec<Difference>,
+    /// Cases that both have.
+    pub cases: Vec<CaseChange>,
+    /// Cases that both have and that cannot be compared.
+    pub refused: Vec<Refused>,
+    /// Cases that only the run before has.
+    pub only_before: Vec<CaseId>,
+    /// Cases that only the run after has.
+    pub only_after: Vec<CaseId>,
+    /// What became of each `--fail-if`.
+    pub conditions: Vec<Judged>,
+}
+
+/// Claims that are judged together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Family {
+    /// How many.
+    pub claims: usize,
+    /// The level that each needs so that all together keep what was asked for (Bonferroni).
+    pub level_of_each: f64,
+}
+
+impl Family {
+    /// So many claims that are to be right together at `level`.
+    pub(crate) fn of(claims: usize, level: f64) -> Family {
+        Family { claims, level_of_each: 1.0 - (1.0 - level) / claims.max(1) as f64 }
+    }
+}
+
+/// A run in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunFacts {
+    /// Name of its folder.
+    pub run: String,
+    /// The folder as given.
+    pub folder: PathBuf,
+    /// Name of its suite; empty when unknown.
+    pub suite: String,
+    /// When it began, RFC 3339; `None` when unknown.
+    pub started: Option<String>,
+    /// Trials that ended.
+    pub trials: usize,
+}
+
+/// One case that both have.
+#[derive(Debug, Clone, Serialize)]
+pub struct CaseChange {
+    /// Product, profile, workload, load.
+    #[serde(flatten)]
+    pub case: CaseId,
+    /// Product and profile as a reader knows them.
+    pub label: String,
+    /// It is the direct path, by which the others were divided: it makes no claim.
+    pub machine: bool,
+    /// What belongs beside its numbers, one sentence each.
+    pub remarks: Vec<String>,
+    /// Trials before and after that are left out (memory apart), because something else used the machine meanwhile.
+    pub crowded: (usize, usize),
+    /// What changed in it.
+    pub changes: Vec<Change>,
+}
+
+/// A case that cannot be compared.
+#[derive(Debug, Clone, Serialize)]
+pub struct Refused {
+    /// Product, profile, workload, load.
+    #[serde(flatten)]
+    pub case: CaseId,
+    /// It is the direct path, of which nothing is claimed.
+    pub machine: bool,
+    /// Why.
+    pub why: String,
+}
+
+/// Compares two runs.
+///
+/// # Errors
+/// A filter that names what there is not; no case in common.
+pub fn compare(before: &Side, after: &Side, options: &Options) -> Result<Comparison, CompareError> {
+    let cases = Cases::of(before, after, &options.selection)?;
+    let (mut refused, mut drafts) = (Vec::new(), Vec::new());
+    for case in &cases.both {
+        match Draft::of(case, (before, after), options, cases.machine(case)) {
+            Ok(draft) => drafts.push(draft),
+            Err(why) => refused.push(Refused { case: case.clone(), machine: cases.machine(case), why }),
+        }
+    }
+    let claims = |asked: bool| {
+        let of_products = drafts.iter().filter(|draft| !draft.machine).flat_map(|draft| &draft.samples);
+        of_products.filter(|samples| samples.claimable() && (samples.asked || !asked)).count()
+    };
+    let (asked, all) = (Family::of(claims(true), options.level), Family::of(claims(false), options.level));
+    let changed: Vec<CaseChange> =
+        drafts.into_iter().map(|draft| draft.judged(options.level, asked.level_of_each, all.level_of_each)).collect();
+    let mut comparison = Comparison {
+        schema: COMPARISON_SCHEMA,
+        before: facts(before),
+        after: facts(after),
+        level: options.level,
+        asked,
+        all,
+        absolute: options.absolute,
+        answer: String::new(),
+        remarks: Vec::new(),
+        differences: differ::differences(before, after, &cases.both),
+        cases: changed,
+        refused,
+        only_before: cases.only_before,
+        only_after: cases.only_after,
+        conditions: Vec::new(),
+    };
+    comparison.conditions = options.fail_if.iter().map(|condition| judge::judge(*condition, &comparison)).collect();
+    comparison.answer = words::answer(&comparison);
+    comparison.remarks = words::remarks(&comparison);
+    Ok(comparison)
+}
+
+/// Which cases there are.
+struct Cases {
+    both: Vec<CaseId>,
+    only_before: Vec<CaseId>,
+    only_after: Vec<CaseId>,
+}
+
+impl Cases {
+    fn of(before: &Side, after: &Side, selection: &Selection) -> Result<Cases, CompareError> {
+        let (old, new) = (before.cases(), after.cases());
+        let every: Vec<CaseId> = old.iter().chain(&new).cloned().collect();
+        selection.check(&every)?;
+        let kept = |cases: &[CaseId], there: &dyn Fn(&CaseId) -> bool| -> Vec<CaseId> {
+            cases.iter().filter(|case| selection.keeps(case) && there(case)).cloned().collect()
+        };
+        let cases = Cases {
+            both: kept(&new, &|case| old.contains(case)),
+            only_before: kept(&old, &|case| !new.contains(case)),
+            only_after: kept(&new, &|case| !old.contains(case)),
+        };
+        if cases.both.is_empty() {
+            let filtered = if *selection == Selection::default() { "" } else { " of those that the filters leave" };
+            let (has_before, has_after) = (words::cases(&old), words::cases(&new));
+            let (before, after) = (before.run.name.clone(), after.run.name.clone());
+            return Err(CompareError::Nothing { before, after, has_before, has_after, filtered });
+        }
+        Ok(cases)
+    }
+
+    /// The direct path says how the machine changed, unless there is nothing else to be said.
+    fn machine(&self, case: &CaseId) -> bool {
+        case.product == BASELINE && self.both.iter().any(|other| other.product != BASELINE)
+    }
+}
+
+/// A case whose numbers are read and not yet judged.
+struct Draft {
+    case: CaseId,
+    label: String,
+    machine: bool,
+    remarks: Vec<String>,
+    crowded: (usize, usize),
+    samples: Vec<Samples>,
+}
+
+impl Draft {
+    fn of(case: &CaseId, sides: (&Side, &Side), options: &Options, machine: bool) -> Result<Draft, String> {
+        let remarks = comparable::check(sides.0, sides.1, case)?;
+        for (side, when) in [(sides.0, "before"), (sides.1, "after")] {
+            if let Some(why) = side.silent(case) {
+                return Err(format!("the run {when} has no number of it: {why}"));
+            }
+            if !options.busy && side.always_crowded(case) {
+                return Err(words::always_crowded(when));
+            }
+        }
+        let aim = sides.1.aim(case);
+        let asked: Vec<Metric> = options.fail_if.iter().filter_map(|condition| condition.metric.of_load(aim)).collect();
+        let mut metrics: Vec<Metric> = Metric::usual(aim).iter().chain(&asked).copied().collect();
+        metrics.sort_unstable();
+        metrics.dedup();
+        let samples = metrics.into_iter().filter_map(|metric| {
+            let samples = Samples::of(case, metric, sides, options)?;
+            Some(samples.asked(asked.contains(&metric) && !machine))
+        });
+        let label = words::label(&sides.1.run, case);
+        let crowded = |side: &Side| if options.busy { 0 } else { side.crowded(case).count() };
+        let crowded = (crowded(sides.0), crowded(sides.1));
+        Ok(Draft { case: case.clone(), label, machine, remarks, crowded, samples: samples.collect() })
+    }
+
+    fn judged(self, level: f64, asked: f64, all: f64) -> CaseChange {
+        let judge = |samples: &Samples| samples.judged(level, if samples.asked { asked } else { all }, self.machine);
+        let changes: Vec<Change> = self.samples.iter().filter_map(judge).collect();
+        let Draft { case, label, machine, remarks, crowded, .. } = self;
+        CaseChange { case, label, machine, remarks, crowded, changes }
+    }
+}
+
+fn facts(side: &Side) -> RunFacts {
+    RunFacts {
+        run: side.run.name.clone(),
+        folder: side.run.folder.clone(),
+        suite: side.run.plan.suite.clone(),
+        started: side.run.environment.as_ref().map(|environment| environment.started.clone()),
+        trials: side.run.trials.len(),
+    }
+}

@@ -1,0 +1,155 @@
+//! A document's bar charts with this run's numbers. Bars begin at 0, where the original's may not have: a bar that begins
+//! elsewhere has a length that means nothing.
+
+use weir_model::suite::Entry;
+
+use super::{Original, Originals};
+use crate::document::places;
+use crate::layout::fill;
+use crate::ours::OwnCase;
+use crate::quantity::size_of;
+use crate::variant::Variant;
+use weir_model::text::short;
+use weir_report::chart::axis::{Axis, Scale};
+use weir_report::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
+use weir_report::charts::style;
+use weir_report::palette::lighter;
+
+/// How much white the last of several bars of a product has in it.
+const PALEST: f64 = 0.7;
+
+/// Legend of bars that several products have alike.
+const GREY: &str = "#57606a";
+
+/// One number to be drawn.
+struct Value<'a> {
+    group: String,
+    series: String,
+    entry: &'a Entry,
+    bar: Bar,
+}
+
+pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>) -> Option<Chart> {
+    let layout = original.layout;
+    let ours = originals.ours;
+    let mut values: Vec<Value<'_>> = Vec::new();
+    for (case, entry) in places(ours, originals.source, layout.order, &|case| layout.holds(case)) {
+        values.extend(layout.metrics.iter().filter_map(|metric| value(originals, original, case, entry, metric)));
+    }
+    let names = unique(values.iter().map(|value| &value.series));
+    let groups = unique(values.iter().map(|value| &value.group));
+    let by_product = layout.bars.contains("{product}");
+    for value in &mut values {
+        value.bar.series = names.iter().position(|name| *name == value.series).unwrap_or(0);
+        if !by_product {
+            value.bar.colour = lighter(&value.bar.colour, shade(value.bar.series, names.len()));
+        }
+    }
+    let series = names.iter().enumerate().map(|(place, name)| BarSeries {
+        name: name.clone(),
+        colour: match values.iter().find(|value| value.series == *name) {
+            Some(value) if by_product => style(ours.run, value.entry).0.colour,
+            _ => lighter(GREY, shade(place, names.len())),
+        },
+    });
+    let spoken: Vec<String> = values.iter().map(|value| spoken(value, names.len())).collect();
+    let (label, unit) =
+        original.picture.map_or((String::new(), String::new()), |p| (p.y_axis.clone(), p.y_unit.clone()));
+    let bars = Bars {
+        value: Axis { label, unit, scale: original.scale() },
+        series: series.collect(),
+        groups: groups.iter().map(|group| bar_group(group, &values)).collect(),
+        stacked: false,
+    };
+    let mut notes = vec!["Medians over blocks; whiskers are the interval of the median.".to_string()];
+    if let Some(from) = original.cut_off() {
+        notes.push(format!(
+            "The original's axis begins at {}, this one at 0: bars are compared by their length.",
+            short(from)
+        ));
+    }
+    if original.scale() == Scale::Log {
+        notes.push("The axis is logarithmic, as the original's: lengths of bars do not compare.".to_string());
+    }
+    notes.push(originals.scaled.to_string());
+    (!values.is_empty()).then(|| Chart {
+        name: original.name(),
+        title: format!("{}: this run", original.title()),
+        subtitle: original.subtitle(better(&layout.metrics)),
+        alt: format!("Bars: {}.", spoken.join("; ")),
+        notes,
+        kind: Kind::Bars(bars),
+    })
+}
+
+fn value<'a>(
+    originals: &Originals<'_>,
+    original: Original<'_>,
+    case: &OwnCase<'_>,
+    entry: &'a Entry,
+    metric: &str,
+) -> Option<Value<'a>> {
+    let ours = originals.ours;
+    let estimate = ours.estimate(case, Variant::Whole, entry, metric)?;
+    let unit = originals.source.results(metric).next().map(|figure| figure.unit.as_str()).unwrap_or_default();
+    let size = size_of(unit).unwrap_or(1.0);
+    if original.scale() == Scale::Log && estimate.low <= 0.0 {
+        return None;
+    }
+    let invalid = case.invalid(entry);
+    let label = ours.run.label_of(entry);
+    let more = [("product", label.as_str()), ("metric", metric_words(metric))];
+    let text = short(estimate.value / size);
+    Some(Value {
+        group: fill(&original.layout.groups, case.name, &more),
+        series: fill(&original.layout.bars, case.name, &more),
+        entry,
+        bar: Bar {
+            series: 0,
+            value: estimate.value / size,
+            interval: (estimate.n > 1).then_some((estimate.low / size, estimate.high / size)),
+            colour: style(ours.run, entry).0.colour,
+            hollow: invalid,
+            text: if invalid { format!("{text} invalid, not ranked") } else { text },
+        },
+    })
+}
+
+fn bar_group(group: &str, values: &[Value<'_>]) -> BarGroup {
+    let mut bars: Vec<Bar> = Vec::new();
+    for value in values.iter().filter(|value| value.group == group) {
+        // At most one a series: a second would be drawn over the first.
+        if !bars.iter().any(|bar| bar.series == value.bar.series) {
+            bars.push(value.bar.clone());
+        }
+    }
+    BarGroup { label: group.to_string(), baseline: false, bars }
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    all
+}
+
+fn shade(place: usize, of: usize) -> f64 {
+    if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 }
+}
+
+fn spoken(value: &Value<'_>, series: usize) -> String {
+    let part = if series > 1 { format!(" {}", value.series) } else { String::new() };
+    format!("{}{part} {}", value.group, value.bar.text)
+}
+
+/// A metric as a legend has it: `latency-p99` is `p99`.
+fn metric_words(metric: &str) -> &str {
+    metric.strip_prefix("latency-").unwrap_or(metric)
+}
+
+fn better(metrics: &[String]) -> &'static str {
+    if metrics.iter().all(|metric| metric.starts_with("latency-")) { "Less is better." } else { "More is better." }
+}

@@ -1,0 +1,165 @@
+//! A document's picture of what a process used while the benchmark ran: CPU, memory, TCP connections and threads on one axis,
+//! of the proxy, the client and the origin.
+
+use weir_model::record::{ResourceSecond, Role};
+use weir_model::suite::Entry;
+
+use super::{Original, Originals, slug};
+use crate::document::places;
+use crate::ours::OwnCase;
+use weir_report::chart::axis::{Axis, Scale};
+use weir_report::chart::{Chart, Dash, Kind, Line, Lines};
+use weir_report::charts::note_broken;
+use weir_report::run::{BASELINE, Broken};
+use weir_report::series;
+
+/// Seconds between two cases on the joined axis.
+const GAP_S: f64 = 1.0;
+
+/// The four quantities, with their colours.
+const LINES: [(&str, &str); 4] =
+    [("CPU, %", "#0072b2"), ("Memory, %", "#d55e00"), ("TCP connections", "#009e73"), ("Threads", "#cc79a7")];
+
+/// The rows of one case, and where it begins on the joined axis.
+struct Stretch {
+    case: String,
+    start: f64,
+    /// Seconds since the window began, and the row; the host's rows too.
+    rows: Vec<(f64, ResourceSecond)>,
+}
+
+/// One chart a role, for each product as the document configured it.
+pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
+    let (ours, layout) = (originals.ours, original.layout);
+    let all = places(ours, originals.source, layout.order, &|case| layout.holds(case));
+    let mut charts = Vec::new();
+    for measured in originals.source.products.iter().filter(|measured| measured.product != BASELINE) {
+        let first = ours.profiles.first().and_then(|profile| ours.entry(&measured.product, profile));
+        let Some(entry) = first else { continue };
+        let cases = all.iter().filter(|(_, other)| *other == entry).map(|(case, _)| *case);
+        let stretches = stretches(originals, entry, cases, broken);
+        for role in [Role::Proxy, Role::Client, Role::Origin] {
+            charts.push(chart(originals, original, entry, role, &stretches));
+        }
+    }
+    charts
+}
+
+/// The first trial of each case, end to end.
+fn stretches<'a>(
+    originals: &Originals<'_>,
+    entry: &Entry,
+    cases: impl Iterator<Item = &'a OwnCase<'a>>,
+    broken: &mut Vec<Broken>,
+) -> Vec<Stretch> {
+    let mut all = Vec::new();
+    let mut start = 0.0;
+    for case in cases {
+        let shown = case.shown(entry);
+        let Some((trial, load)) = shown.first().and_then(|trial| Some((trial, trial.measurement.load.as_ref()?)))
+        else {
+            continue;
+        };
+        match series::resource_seconds(originals.ours.run, trial) {
+            Ok(rows) => {
+                let placed = rows.into_iter().map(|row| {
+                    let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;
+                    (end - row.length_s / 2.0, row)
+                });
+                let rows = placed.filter(|(at, _)| *at >= 0.0 && *at <= load.window_s).collect();
+                all.push(Stretch { case: case.name.to_string(), start, rows });
+                start += load.window_s + GAP_S;
+            }
+            Err(one) => note_broken(broken, one.file, one.why),
+        }
+    }
+    all
+}
+
+fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role: Role, stretches: &[Stretch]) -> Chart {
+    let run = originals.ours.run;
+    let memory =
+        run.environment.as_ref().map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
+    let who = role.as_str();
+    let of_role = |row: &ResourceSecond| row.who == who;
+    let of_host = |row: &ResourceSecond| row.who == "host";
+    let rows = stretches.iter().flat_map(|stretch| &stretch.rows);
+    let own_sockets = rows.map(|(_, row)| row).any(|row| of_role(row) && row.connections_open.is_some());
+    let pieces: [Vec<Vec<(f64, f64)>>; 4] = [
+        pieces(stretches, of_role, |row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
+        pieces(stretches, of_role, |row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
+        if own_sockets {
+            pieces(stretches, of_role, |row| row.connections_open.map(|n| n as f64))
+        } else {
+            pieces(stretches, of_host, |row| row.tcp_established.map(|n| n as f64))
+        },
+        pieces(stretches, of_role, |row| row.threads.map(|n| n as f64)),
+    ];
+    // The machine's sockets are no line of the role's: without one of its own there is nothing to say of the role.
+    let seen = [0, 1, 3].iter().any(|line| !pieces[*line].is_empty());
+    let lines = LINES.iter().zip(pieces).map(|((name, colour), pieces)| Line {
+        name: (*name).to_string(),
+        part: String::new(),
+        colour: (*colour).to_string(),
+        dash: Dash::Solid,
+        pieces,
+    });
+    let series: Vec<Line> = lines.filter(|line| seen && !line.pieces.is_empty()).collect();
+    let title = run.title_of(&entry.product);
+    let of = match role {
+        Role::Proxy => format!("{title}, {}", entry.profile),
+        Role::Client | Role::Origin => format!("{who} of {title}, {}", entry.profile),
+    };
+    let first_blocks = "The measured windows of the first block's cases, joined end to end. CPU in per cent of a core, memory \
+                        (resident) of the machine's; values of 0 have no place on this axis.";
+    Chart {
+        name: format!("{}-{}-{}-{who}", original.name(), slug(&entry.product), slug(&entry.profile)),
+        title: format!("Performance metrics of process {of}"),
+        subtitle: original.subtitle("The original has a linear axis, on which only the connections are seen."),
+        alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
+        notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), originals.scaled.to_string()],
+        kind: Kind::Lines(Lines {
+            x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
+            y: Axis {
+                label: "CPU and memory in %, connections, threads".to_string(),
+                unit: String::new(),
+                scale: Scale::Log,
+            },
+            series,
+            rules: stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect(),
+        }),
+    }
+}
+
+/// How the connections drawn were counted.
+fn sockets(role: Role, own: bool) -> &'static str {
+    match role {
+        _ if !own => {
+            "TCP connections are the machine's, all roles together, both ends of each, as the kernel counts them: this run did \
+             not record the role's own."
+        }
+        Role::Client => {
+            "TCP connections are the client's own, as its threads count what they open and close, at each second's end."
+        }
+        Role::Origin => {
+            "TCP connections are the origin's own: it was asked how many it has open when each second ended."
+        }
+        Role::Proxy => {
+            "TCP connections are those that client and origin said that they have open with the proxy, added up, at each \
+             second's end."
+        }
+    }
+}
+
+fn pieces(
+    stretches: &[Stretch],
+    of: impl Fn(&ResourceSecond) -> bool,
+    value: impl Fn(&ResourceSecond) -> Option<f64>,
+) -> Vec<Vec<(f64, f64)>> {
+    let piece = |stretch: &Stretch| {
+        let own = stretch.rows.iter().filter(|(_, row)| of(row));
+        let points = own.filter_map(|(at, row)| Some((stretch.start + at, value(row).filter(|value| *value > 0.0)?)));
+        points.collect::<Vec<_>>()
+    };
+    stretches.iter().map(piece).filter(|piece| !piece.is_empty()).collect()
+}

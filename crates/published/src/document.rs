@@ -1,0 +1,266 @@
+//! A document's own tables with our numbers in them: its columns, its units, our precision. Knows layouts and trials.
+
+use weir_model::suite::Entry;
+
+use super::data::Source;
+use super::layout::{ColumnLayout, Order, TableLayout, TableShape, fill, head};
+use super::ours::{Ours, OwnCase};
+use super::quantity::size_of;
+use super::variant::Variant;
+use super::words::interval;
+use weir_model::text::{count, short};
+use weir_report::run::BASELINE;
+use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
+
+/// What stands in a cell that weir has nothing for.
+const NOT_MEASURED: &str = "not measured";
+
+/// Every table of the document of which a case was run.
+pub(super) fn tables(ours: &Ours<'_>, source: &Source, scaled: &str) -> Vec<Table> {
+    let numbered = source.tables.iter().enumerate();
+    let made = numbered.filter_map(|(number, layout)| {
+        let maker = Maker { ours, source, layout };
+        let (columns, rows) = match layout.shape {
+            TableShape::Long => maker.long(),
+            TableShape::Wide => maker.wide(),
+            TableShape::Rounds => maker.rounds(),
+        };
+        let mut notes =
+            vec![format!("Columns and units as in lines {} of the document, numbers of this run.", layout.lines)];
+        notes.extend(maker.missing());
+        notes.push(scaled.to_string());
+        (!rows.is_empty()).then(|| Table {
+            id: format!("published-table-{}", number + 1),
+            title: layout.title.clone(),
+            columns,
+            rows,
+            notes,
+        })
+    });
+    made.collect()
+}
+
+struct Maker<'a> {
+    ours: &'a Ours<'a>,
+    source: &'a Source,
+    layout: &'a TableLayout,
+}
+
+impl<'a> Maker<'a> {
+    /// One row a case and entry.
+    fn long(&self) -> (Vec<Column>, Vec<TableRow>) {
+        let columns = self.layout.columns();
+        let mut header = self.first_columns();
+        header.extend(columns.iter().map(|column| Column::number(&column.name, &self.unit(column)).with_details()));
+        let mut rows = Vec::new();
+        for (case, entry) in places(self.ours, self.source, self.layout.order, &|case| self.layout.holds(case)) {
+            let cells = columns.iter().map(|column| self.cell(case, Variant::Whole, entry, column));
+            rows.push(self.row(case, entry, cells.collect()));
+        }
+        (header, rows)
+    }
+
+    /// One row a head and entry, each column once a tail.
+    fn wide(&self) -> (Vec<Column>, Vec<TableRow>) {
+        let held: Vec<&OwnCase<'_>> = self.cases();
+        let mut tails: Vec<&str> = Vec::new();
+        for case in &held {
+            let tail = super::layout::tail(case.name);
+            if !tails.contains(&tail) {
+                tails.push(tail);
+            }
+        }
+        let mut header = self.first_columns();
+        for column in self.layout.columns() {
+            let named = tails.iter().map(|tail| fill(&column.name, &format!("x-{tail}"), &[]));
+            header.extend(named.map(|name| Column::number(&name, &self.unit(column)).with_details()));
+        }
+        let mut rows = Vec::new();
+        let mut done: Vec<(&str, &Entry)> = Vec::new();
+        for (case, entry) in places(self.ours, self.source, self.layout.order, &|case| self.layout.holds(case)) {
+            if done.contains(&(head(case.name), entry)) {
+                continue;
+            }
+            done.push((head(case.name), entry));
+            let of_tail = |tail: &&str| held.iter().find(|c| c.name == format!("{}-{tail}", head(case.name)));
+            let cells = self.layout.columns().iter().flat_map(|column| {
+                tails.iter().map(move |tail| match of_tail(tail) {
+                    Some(case) => self.cell(case, Variant::Whole, entry, column),
+                    None => Cell::none(),
+                })
+            });
+            let cells: Vec<Cell> = cells.collect();
+            rows.push(self.row(case, entry, cells));
+        }
+        (header, rows)
+    }
+
+    /// One row a round and one of the mean, a column an entry.
+    fn rounds(&self) -> (Vec<Column>, Vec<TableRow>) {
+        let Some(column) = self.layout.columns().first() else { return (Vec::new(), Vec::new()) };
+        let unit = self.unit(column);
+        let mut header = vec![Column::text(&self.layout.first.name)];
+        let mut rows: Vec<TableRow> = Vec::new();
+        for case in self.cases() {
+            let entries = self.entries_of(case);
+            header.truncate(1);
+            header.extend(entries.iter().map(|entry| {
+                let name = fill(&column.name, case.name, &[("called", &self.label(entry))]);
+                Column::number(&name, &unit).with_details()
+            }));
+            let rounds: Vec<u32> = (1..=case.rounds()).collect();
+            for round in &rounds {
+                let name = fill(&self.layout.first.text, case.name, &[("round", &format!("round {round}"))]);
+                let cells = entries.iter().map(|entry| self.cell(case, Variant::Round(*round), entry, column));
+                let cells = std::iter::once(Cell::text(name)).chain(cells).collect();
+                rows.push(TableRow { kind: RowKind::Plain, cells });
+            }
+            if !rounds.is_empty() {
+                rows.push(self.mean_row(case, &entries, &rounds, column));
+            }
+        }
+        (header, rows)
+    }
+
+    /// The mean of the rounds, of the median over blocks.
+    fn mean_row(&self, case: &OwnCase<'_>, entries: &[&Entry], rounds: &[u32], column: &ColumnLayout) -> TableRow {
+        let mean = |entry: &&Entry| {
+            let of_round =
+                |round: &u32| self.ours.estimate(case, Variant::Round(*round), entry, &column.metric).map(|e| e.value);
+            let values: Vec<f64> = rounds.iter().filter_map(of_round).collect();
+            if values.is_empty() {
+                return Cell::none();
+            }
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            Cell::number(short(mean / self.size(column)), mean)
+        };
+        let cells = std::iter::once(Cell::text("mean of the rounds")).chain(entries.iter().map(mean)).collect();
+        TableRow { kind: RowKind::Plain, cells }
+    }
+
+    fn cases(&self) -> Vec<&'a OwnCase<'a>> {
+        let known = self.source.cases();
+        let held = known.into_iter().filter(|case| self.layout.holds(case));
+        held.filter_map(|case| self.ours.case(case)).collect()
+    }
+
+    fn entries_of(&self, case: &OwnCase<'_>) -> Vec<&'a Entry> {
+        let all = self.source.products.iter().flat_map(|measured| self.ours.entries(&measured.product));
+        all.filter(|entry| !case.shown(entry).is_empty()).collect()
+    }
+
+    /// The row's name, and the profile where the run has several.
+    fn first_columns(&self) -> Vec<Column> {
+        let mut columns = vec![Column::text(&self.layout.first.name)];
+        if self.ours.profiles.len() > 1 {
+            columns.push(Column::text("Profile"));
+        }
+        columns
+    }
+
+    fn row(&self, case: &OwnCase<'_>, entry: &Entry, cells: Vec<Cell>) -> TableRow {
+        let cores = case.cores().unwrap_or(1).to_string();
+        let more = [
+            ("cores", cores.as_str()),
+            ("product", entry.product.as_str()),
+            ("called", self.source.called(&entry.product)),
+        ];
+        let mut all = vec![Cell::text(fill(&self.layout.first.text, case.name, &more))];
+        if self.ours.profiles.len() > 1 {
+            all.push(Cell::text(if entry.product == BASELINE { "no proxy" } else { &entry.profile }));
+        }
+        all.extend(cells);
+        TableRow { kind: if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }, cells: all }
+    }
+
+    /// What the document calls a product, with the profile where it runs with several.
+    fn label(&self, entry: &Entry) -> String {
+        let called = self.source.called(&entry.product);
+        if self.ours.entries(&entry.product).len() > 1 {
+            format!("{called} {}", entry.profile)
+        } else {
+            called.to_string()
+        }
+    }
+
+    fn cell(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, column: &ColumnLayout) -> Cell {
+        if column.metric.is_empty() {
+            return Cell::text(NOT_MEASURED);
+        }
+        let Some(estimate) = self.ours.estimate(case, variant, entry, &column.metric) else {
+            return Cell::none();
+        };
+        let size = self.size(column);
+        let value = estimate.value / size;
+        // Below half a microsecond there is nothing: that is what times are measured in.
+        let nothing = is_time(&self.unit(column)) && estimate.value < 0.5;
+        if nothing {
+            return Cell::number("0", 0.0);
+        }
+        let text = if is_count(&self.unit(column)) { count(value.round().max(0.0) as u64) } else { short(value) };
+        let mut cell = Cell::number(text, estimate.value);
+        cell.detail = interval(&estimate, size);
+        cell
+    }
+
+    /// The unit in which the document has the most of this metric.
+    fn unit(&self, column: &ColumnLayout) -> String {
+        let first = self.source.results(&column.metric).next();
+        first.map(|figure| figure.unit.clone()).unwrap_or_default()
+    }
+
+    fn size(&self, column: &ColumnLayout) -> f64 {
+        size_of(&self.unit(column)).unwrap_or(1.0)
+    }
+
+    /// Why columns are empty.
+    fn missing(&self) -> Vec<String> {
+        let empty = self.layout.columns().iter().filter(|column| !column.missing.is_empty());
+        empty.map(|column| format!("{}: {NOT_MEASURED}, {}.", column.name, column.missing)).collect()
+    }
+}
+
+fn is_time(unit: &str) -> bool {
+    ["s", "ms"].contains(&unit)
+}
+
+fn is_count(unit: &str) -> bool {
+    ["requests", "responses", "errors", "B"].contains(&unit)
+}
+
+/// What was run of the cases that `wanted` holds, in a document's order: case by case with each product's entries, or
+/// product by product within the cases of one head.
+pub(crate) fn places<'a>(
+    ours: &'a Ours<'a>,
+    source: &Source,
+    order: Order,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Vec<(&'a OwnCase<'a>, &'a Entry)> {
+    let cases: Vec<&OwnCase<'_>> =
+        source.cases().into_iter().filter(|case| wanted(case)).filter_map(|case| ours.case(case)).collect();
+    let mut heads: Vec<&str> = Vec::new();
+    for case in &cases {
+        if !heads.contains(&head(case.name)) {
+            heads.push(head(case.name));
+        }
+    }
+    let has_figure = |case: &str, product: &str| source.figures.iter().any(|f| f.case == case && f.product == product);
+    let mut all: Vec<(usize, usize, usize, &OwnCase<'_>, &Entry)> = Vec::new();
+    for (at, case) in cases.into_iter().enumerate() {
+        for (place, measured) in source.products.iter().enumerate() {
+            for entry in ours.entries(&measured.product) {
+                // Only what stands in the document: its tables and pictures are repeated, not extended.
+                if has_figure(case.name, &measured.product) && !case.shown(entry).is_empty() {
+                    let head_at = heads.iter().position(|name| *name == head(case.name)).unwrap_or(0);
+                    all.push((head_at, place, at, case, entry));
+                }
+            }
+        }
+    }
+    if order == Order::HeadProductTail {
+        // The profile before the case, so that each stays one line of a chart and one block of rows.
+        let profile = |entry: &Entry| ours.profiles.iter().position(|profile| *profile == entry.profile);
+        all.sort_by_key(|(head, place, at, _, entry)| (*head, *place, profile(entry), *at));
+    }
+    all.into_iter().map(|(_, _, _, case, entry)| (case, entry)).collect()
+}

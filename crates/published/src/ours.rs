@@ -1,0 +1,170 @@
+//! What a run has of the cases of a published suite: the trials of each, as one value a block. Knows no published number.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use weir_model::record::Measurement;
+use weir_model::suite::Entry;
+use weir_stats::{Estimate, median_interval};
+
+use super::quantity;
+use super::variant::{Moment, Variant};
+use weir_report::hlog;
+use weir_report::run::{BASELINE, Run, Trial};
+use weir_report::summary::{LEVEL, SEED, Section, Summary};
+
+/// What the profiles that repeat a document's own configuration are called begins with this.
+const AS_PUBLISHED: &str = "as-published";
+
+/// The run's part of a published suite.
+pub(crate) struct Ours<'a> {
+    pub run: &'a Run,
+    /// The profiles that were run, those that repeat the document's configuration first. Products are compared under one
+    /// of them at a time.
+    pub profiles: Vec<String>,
+    cases: Vec<OwnCase<'a>>,
+    /// Percentiles from histograms: a file is read once, whoever asks.
+    percentiles: Mutex<BTreeMap<(String, String), Option<f64>>>,
+}
+
+/// A case that was run.
+pub(crate) struct OwnCase<'a> {
+    /// The workload's name.
+    pub name: &'a str,
+    /// The load under which it repeats the document.
+    pub section: &'a Section,
+    trials: Vec<&'a Trial>,
+    blocks: Vec<u32>,
+}
+
+impl<'a> Ours<'a> {
+    /// What was run under `loads`, best first; without a trial under one of them, under the first load that has one.
+    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> Ours<'a> {
+        let mut profiles: Vec<String> = Vec::new();
+        for trial in run.trials.iter().filter(|trial| trial.measurement.case.product != BASELINE) {
+            let profile = &trial.measurement.case.profile;
+            if !profiles.contains(profile) {
+                profiles.push(profile.clone());
+            }
+        }
+        let place = |profile: &String| run.plan.entries.iter().position(|entry| entry.profile == *profile);
+        profiles.sort_by_key(|profile| (!profile.starts_with(AS_PUBLISHED), place(profile)));
+        let mut cases = Vec::new();
+        for workload in &run.plan.workloads {
+            let sections = summary.sections.iter().filter(|section| section.workload == workload.name);
+            let preference = |section: &&Section| {
+                let place = loads.iter().position(|load| *load == section.load);
+                // A load under which only the direct path was measured compares nothing.
+                (section.rows.is_empty(), place.unwrap_or(usize::MAX))
+            };
+            if let Some(section) = sections.min_by_key(preference) {
+                cases.push(OwnCase::of(run, section));
+            }
+        }
+        Ours { run, profiles, cases, percentiles: Mutex::default() }
+    }
+
+    pub fn cases(&self) -> &[OwnCase<'a>] {
+        &self.cases
+    }
+
+    pub fn case(&self, name: &str) -> Option<&OwnCase<'a>> {
+        self.cases.iter().find(|case| case.name == name)
+    }
+
+    /// What runs as `product` under `profile`; where a product was run under another profile alone, that stands in.
+    pub fn entry(&self, product: &str, profile: &str) -> Option<&'a Entry> {
+        let own: Vec<&Entry> = self.run.plan.entries.iter().filter(|entry| entry.product == product).collect();
+        match own.as_slice() {
+            [only] => Some(only),
+            several => several.iter().copied().find(|entry| entry.profile == profile),
+        }
+    }
+
+    /// All entries of a product, those that repeat the document first.
+    pub fn entries(&self, product: &str) -> Vec<&'a Entry> {
+        let mut own: Vec<&Entry> = self.run.plan.entries.iter().filter(|entry| entry.product == product).collect();
+        own.sort_by_key(|entry| self.profiles.iter().position(|profile| *profile == entry.profile));
+        own
+    }
+
+    /// A metric in each block of the case, NaN where there is no number; empty when nothing was measured.
+    pub fn by_block(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Vec<f64> {
+        let trials = case.shown(entry);
+        let of_block = |block: &u32| {
+            let mut own = trials.iter().filter(|trial| trial.measurement.block == *block);
+            own.find_map(|trial| self.value(trial, variant, metric)).unwrap_or(f64::NAN)
+        };
+        case.blocks.iter().map(of_block).collect()
+    }
+
+    /// The median over blocks, in the base unit.
+    pub fn estimate(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Option<Estimate> {
+        median_interval(&self.by_block(case, variant, entry, metric), LEVEL, SEED)
+    }
+
+    fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
+        let moment = variant.moment(&trial.measurement)?;
+        let known = quantity::value(metric, moment.load);
+        match quantity::percentile(metric) {
+            Some(share) if known.is_none() && matches!(variant, Variant::Whole | Variant::Cores(_)) => {
+                self.percentile(trial, metric, share)
+            }
+            _ => known,
+        }
+    }
+
+    /// From the histogram: records hold the commonest percentiles only.
+    fn percentile(&self, trial: &Trial, metric: &str, share: f64) -> Option<f64> {
+        let key = (trial.folder.clone(), metric.to_string());
+        let mut known = self.percentiles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *known.entry(key).or_insert_with(|| {
+            let read = hlog::read(&self.run.folder.join(&trial.folder).join("latency.hlog"), "latency").ok()?;
+            (!read.histogram.is_empty()).then(|| read.histogram.value_at_quantile(share) as f64 * read.us_per_value)
+        })
+    }
+}
+
+impl<'a> OwnCase<'a> {
+    fn of(run: &'a Run, section: &'a Section) -> OwnCase<'a> {
+        let trials: Vec<&Trial> = run.trials_of(&section.workload, &section.load).collect();
+        let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        OwnCase { name: &section.workload, section, trials, blocks }
+    }
+
+    /// The trials of an entry whose numbers are shown: those that count, else the invalid ones.
+    pub fn shown(&self, entry: &Entry) -> Vec<&'a Trial> {
+        let own: Vec<&Trial> = self.trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
+        let some_count = own.iter().any(|trial| trial.counts());
+        own.into_iter().filter(|t| if some_count { t.counts() } else { t.measurement.load.is_some() }).collect()
+    }
+
+    /// All measurements of an entry, failed ones too.
+    pub fn all(&self, entry: &Entry) -> impl Iterator<Item = &'a Measurement> {
+        self.trials.iter().copied().filter(|trial| trial.entry() == *entry).map(|trial| &trial.measurement)
+    }
+
+    /// What belongs to a variant in each trial shown.
+    pub fn moments(&self, variant: Variant, entry: &Entry) -> Vec<Moment<'a>> {
+        self.shown(entry).into_iter().filter_map(|trial| variant.moment(&trial.measurement)).collect()
+    }
+
+    /// Whether an entry was measured and may not be ranked.
+    pub fn invalid(&self, entry: &Entry) -> bool {
+        let shown = self.shown(entry);
+        !shown.is_empty() && !shown.iter().any(|trial| trial.counts())
+    }
+
+    /// Rounds, or points of another series: as many as the longest trial has.
+    pub fn rounds(&self) -> u32 {
+        let longest = self.trials.iter().map(|trial| trial.measurement.points.len()).max().unwrap_or(0);
+        u32::try_from(longest).unwrap_or(u32::MAX)
+    }
+
+    /// Cores that products had.
+    pub fn cores(&self) -> Option<u32> {
+        self.trials.iter().map(|trial| trial.measurement.cores).max()
+    }
+}

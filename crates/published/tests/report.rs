@@ -1,0 +1,389 @@
+//! Reports of made-up runs of published suites: what is laid beside what, which causes are named, and that the documents' tables
+//! and pictures are there.
+
+#[path = "../../report/tests/common/mod.rs"]
+mod common;
+#[path = "common/run.rs"]
+mod run;
+
+use std::fs;
+use std::path::Path;
+
+use common::golden;
+use run::{Made, Runner};
+use weir_model::record::{Finding, Measurement, Severity, Verdict};
+use weir_published::sections;
+use weir_report::chart::Kind;
+use weir_report::extra::Item;
+use weir_report::{Extra, Made as Report, Options, load_run, make_of, summary};
+
+const fn runner(
+    product: &'static str,
+    title: &'static str,
+    profile: &'static str,
+    rate: f64,
+    connections: f64,
+) -> Runner {
+    Runner { product, title, profile, rate, connections }
+}
+
+const EASEGRESS: Made = Made {
+    suite: "easegress",
+    load: "requests-90000",
+    cases: &["baseline-echo-2", "scenario-2", "scenario-3", "scenario-5"],
+    runners: &[
+        runner("direct", "Direct", "stock", 9_500.0, 0.001),
+        runner("easegress", "Easegress", "as-published-easegress", 8_800.0, 0.002),
+        runner("nginx", "NGINX", "as-published-easegress", 3_000.0, 1.0),
+        runner("traefik", "Traefik", "as-published-easegress", 8_300.0, 0.003),
+        runner("easegress", "Easegress", "tuned", 8_700.0, 0.002),
+        runner("nginx", "NGINX", "tuned", 9_300.0, 0.001),
+        runner("traefik", "Traefik", "tuned", 8_200.0, 0.003),
+    ],
+    rounds: 0,
+    blocks: 3,
+};
+
+const GATEWAYS: Made = Made {
+    suite: "spring-cloud-gateway",
+    load: "rounds",
+    cases: &["hello"],
+    runners: &[
+        runner("direct", "Direct", "stock", 20_000.0, 0.001),
+        runner("spring-cloud-gateway", "Spring Cloud Gateway", "stock", 5_000.0, 0.002),
+        runner("zuul1", "Zuul 1", "stock", 6_000.0, 0.002),
+        runner("linkerd", "Linkerd 1.x", "stock", 4_000.0, 0.002),
+    ],
+    rounds: 4,
+    blocks: 2,
+};
+
+const LOGGLY: Made = Made {
+    suite: "loggly",
+    load: "published",
+    cases: &["root"],
+    runners: &[
+        runner("direct", "Direct", "stock", 50_000.0, 0.001),
+        runner("caddy", "Caddy", "as-published-loggly", 21_000.0, 0.002),
+        runner("envoy", "Envoy", "as-published-loggly", 20_000.0, 0.002),
+        runner("haproxy", "HAProxy", "as-published-loggly", 40_000.0, 0.002),
+        runner("nginx", "NGINX", "as-published-loggly", 30_000.0, 0.002),
+        runner("traefik", "Traefik", "as-published-loggly", 15_000.0, 0.002),
+    ],
+    rounds: 0,
+    blocks: 3,
+};
+
+const MONOLAKE: Made = Made {
+    suite: "monolake",
+    load: "saturating",
+    cases: &["http-tiny", "http-large", "https-tiny", "https-large"],
+    runners: &[
+        runner("monolake", "Monolake", "as-published-monolake", 50_000.0, 0.001),
+        runner("nginx", "NGINX", "as-published-monolake", 55_000.0, 0.001),
+        runner("traefik", "Traefik", "as-published-monolake", 18_000.0, 0.001),
+        runner("envoy", "Envoy", "as-published-monolake", 14_000.0, 0.001),
+    ],
+    rounds: 0,
+    blocks: 2,
+};
+
+fn published_of(folder: &Path, made: &Made, spoil: &dyn Fn(&mut Measurement)) -> Extra {
+    run::write(folder, made, spoil);
+    published_in(folder)
+}
+
+fn published_in(folder: &Path) -> Extra {
+    let run = load_run(folder).unwrap();
+    assert_eq!(run.broken, []);
+    let published = sections(&run, &summary(&run));
+    assert_eq!(published.broken, []);
+    assert!(!published.sections.is_empty());
+    published
+}
+
+/// Writes the whole report, without pixels.
+fn make(folder: &Path) -> Report {
+    let run = load_run(folder).unwrap();
+    let summary = summary(&run);
+    let published = sections(&run, &summary);
+    make_of(&run, summary, published, &Options { png: false }).unwrap()
+}
+
+fn sentences(published: &Extra) -> Vec<&str> {
+    let items = published.sections.iter().flat_map(|section| &section.items);
+    let of_item = |item: &Item| match item {
+        Item::Sentences(sentences) => sentences.clone(),
+        Item::Digest { sentences, every, .. } => sentences.iter().chain(every).cloned().collect(),
+        _ => Vec::new(),
+    };
+    let all: Vec<String> = items.flat_map(of_item).collect();
+    all.into_iter().map(|sentence| &*sentence.leak()).collect()
+}
+
+fn charts(published: &Extra) -> Vec<&str> {
+    published.charts().map(|chart| chart.name.as_str()).collect()
+}
+
+/// What `report.md` says of published figures.
+fn markdown_part(markdown: &str) -> &str {
+    let begin = markdown.find("## Published figures beside ours").expect("the report has the part");
+    let end = markdown[begin..].find("\n## Products as they were run").expect("and what follows it");
+    &markdown[begin..begin + end]
+}
+
+fn report_of(folder: &Path, made: &Made) -> String {
+    run::write(folder, made, &|_| {});
+    let report = make(folder);
+    let markdown = fs::read_to_string(&report.markdown).unwrap();
+    for link in markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(folder.join("report").join(link).is_file(), "{link} is linked and not there");
+    }
+    markdown_part(&markdown).to_string()
+}
+
+#[test]
+fn the_markdown_of_published_figures_is_the_reviewed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    golden("published-easegress.md", &report_of(&folder.path().join("a"), &EASEGRESS));
+    golden("published-spring-cloud-gateway.md", &report_of(&folder.path().join("b"), &GATEWAYS));
+    golden("published-loggly.md", &report_of(&folder.path().join("c"), &LOGGLY));
+    golden("published-monolake.md", &report_of(&folder.path().join("d"), &MONOLAKE));
+    let shaped =
+        |run: &str, file: &str| fs::read_to_string(folder.path().join(run).join("report/shaped").join(file)).unwrap();
+    golden("published-shaped-wrk.txt", &shaped("b", "zuul1-stock-hello.txt"));
+    golden("published-shaped-hey.txt", &shaped("c", "haproxy-as-published-loggly-root.txt"));
+}
+
+#[test]
+fn why_one_was_published_at_a_third_of_the_others_is_said_by_the_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
+    let all = sentences(&published);
+    let story: Vec<&&str> =
+        all.iter().filter(|sentence| sentence.contains("opened a connection to the origin")).collect();
+    let [story] = story.as_slice() else { panic!("{story:?}") };
+    assert!(
+        story.starts_with(
+            "NGINX (as-published-easegress) opened a connection to the origin for 100 of every 100 requests"
+        )
+    );
+    assert!(story.contains("Easegress and Traefik under the same profile for at most 0.300."), "{story}");
+    assert!(story.contains("With tuned it opens one for at most 0.0"), "{story}");
+    assert!(story.contains("Its published rate is 0.291 to 0.356 of the best one's; here it is 0.3"), "{story}");
+    assert!(
+        all.iter()
+            .any(|s| s.starts_with("Requests a second, as-published-easegress: 9 of 9 pairs of products in 3 cases"))
+    );
+    // The order of `tuned` differs from the published one, and its sentence names the cause.
+    let differs =
+        all.iter().find(|s| s.starts_with("Easegress over NGINX, rate, tuned, scenario-2: 2.81 as published"));
+    assert!(
+        differs.unwrap().contains("NGINX with as-published-easegress opens a connection to the origin"),
+        "{differs:?}"
+    );
+}
+
+#[test]
+fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
+    let digests = published.sections.iter().flat_map(|section| &section.items).filter_map(|item| match item {
+        Item::Digest { sentences, every, .. } => Some((sentences, every)),
+        _ => None,
+    });
+    let all: Vec<(&Vec<String>, &Vec<String>)> = digests.collect();
+    let [(pairs, every)] = all.as_slice() else { panic!("{all:?}") };
+    let over = |sentence: &String| sentence.split([':', ',']).next().unwrap().split(" on ").next().unwrap().to_string();
+    let mut names: Vec<String> = pairs.iter().map(over).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "each pair once: {pairs:?}");
+    assert!(every.len() > pairs.len() && every.iter().all(|sentence| names.contains(&over(sentence))));
+    make(folder.path());
+    let page = fs::read_to_string(folder.path().join("report/report.html")).unwrap();
+    for sentence in every.iter() {
+        let ratios = sentence.split(". ").next().unwrap();
+        assert!(page.contains(ratios), "{ratios} is not on the page");
+    }
+}
+
+#[test]
+fn without_connections_there_is_no_such_story() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
+        if let Some(counters) = &mut measurement.origin {
+            counters.connections_used = 100;
+        }
+    });
+    assert!(!sentences(&published).iter().any(|sentence| sentence.contains("opened a connection")));
+}
+
+#[test]
+fn what_is_invalid_is_shown_and_not_ordered() {
+    let folder = tempfile::tempdir().unwrap();
+    let spoil = |measurement: &mut Measurement| {
+        if measurement.case.product == "haproxy" {
+            measurement.verdict = Verdict::Invalid;
+        }
+        if measurement.case.product == "envoy" && measurement.block == 2 {
+            measurement.verdict = Verdict::Suspect;
+            measurement.findings.push(Finding {
+                check: "quiet-steal".to_string(),
+                severity: Severity::Warning,
+                message: String::new(),
+                remedy: String::new(),
+            });
+        }
+    };
+    let published = published_of(folder.path(), &LOGGLY, &spoil);
+    let all = sentences(&published);
+    // Five products, of which one may not be ranked: six pairs.
+    assert!(all[0].contains(" of 6 pairs of products in one case"), "{}", all[0]);
+    assert!(!all.iter().any(|sentence| sentence.contains("HAProxy over") || sentence.contains("over HAProxy")));
+    let envoy = all.iter().find(|sentence| sentence.starts_with("Envoy over Caddy, rate"));
+    assert!(envoy.unwrap().contains("trials of Envoy are suspect (quiet-steal)"), "{envoy:?}");
+    let caddy = all.iter().find(|sentence| sentence.starts_with("Caddy: of the published requests"));
+    assert_eq!(*caddy.unwrap(), "Caddy: of the published requests 11 % were answered with status 502 on root.");
+    let shown = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
+    assert!(shown.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", shown.alt);
+}
+
+/// The connections drawn of a role, and the notes that say how they were counted.
+fn connections<'p>(published: &'p Extra, role: &str) -> (Vec<f64>, &'p [String]) {
+    let name = format!("published-performance-metrices-monolake-nginx-as-published-monolake-{role}");
+    let chart = published.charts().find(|chart| chart.name == name).unwrap();
+    let Kind::Lines(lines) = &chart.kind else { panic!("lines") };
+    let line = lines.series.iter().find(|line| line.name == "TCP connections").unwrap();
+    let mut values: Vec<f64> = line.pieces.iter().flatten().map(|(_, open)| *open).collect();
+    values.dedup();
+    (values, &chart.notes)
+}
+
+#[test]
+fn connections_are_each_roles_own_or_the_machines_where_those_were_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = published_of(folder.path(), &MONOLAKE, &|_| {});
+    for (role, open, how) in
+        [("client", 64.0, "the client's own"), ("origin", 8.0, "the origin's own"), ("proxy", 72.0, "added up")]
+    {
+        let (values, notes) = connections(&new, role);
+        assert_eq!(values, [open], "{role}");
+        assert!(notes.iter().any(|note| note.contains(how)), "{notes:?}");
+    }
+    // As an older weir wrote it: without the last column.
+    for trial in fs::read_dir(folder.path().join("trials")).unwrap() {
+        let file = trial.unwrap().path().join("resources.csv");
+        let rows = fs::read_to_string(&file).unwrap();
+        let old = rows.lines().map(|row| row.rsplit_once(',').unwrap().0.to_string() + "\n");
+        assert!(rows.starts_with("time_ms,") && rows.lines().next().unwrap().ends_with(",connections_open"));
+        fs::write(&file, old.collect::<String>()).unwrap();
+    }
+    let old = published_in(folder.path());
+    for role in ["client", "origin", "proxy"] {
+        let (values, notes) = connections(&old, role);
+        assert_eq!(values, [500.0], "{role}: the host's");
+        assert!(notes.iter().any(|note| note.contains("the machine's, all roles together")), "{notes:?}");
+    }
+}
+
+#[test]
+fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
+    let folder = tempfile::tempdir().unwrap();
+    let monolake = published_of(&folder.path().join("a"), &MONOLAKE, &|_| {});
+    let names = charts(&monolake);
+    for name in [
+        "published-all-http-tiny-latency",
+        "published-all-http-latency",
+        "published-all-latency-https",
+        "published-proxies-performance",
+        "published-proxies-performance-rotated",
+        "published-tiny-qps",
+        "published-large-throughput",
+    ] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    let resources = names.iter().filter(|name| name.starts_with("published-performance-metrices"));
+    assert_eq!(resources.count(), 12, "four products, three roles");
+    assert!(!names.iter().any(|name| name.contains("small")), "that payload was not run");
+    let cut = monolake.charts().find(|chart| chart.name == "published-large-qps").unwrap();
+    assert!(cut.notes.iter().any(|note| note.contains("begins at 7,600, this one at 0")), "{:?}", cut.notes);
+    let others = [
+        (&EASEGRESS, vec!["published-stress-test-rps", "published-stress-test-p99-latency"]),
+        (&LOGGLY, vec!["published-requests-per-second", "published-avg-response-time", "published-latency"]),
+        (&GATEWAYS, vec!["published-requests-sec-round-after-round-without-a-restart"]),
+    ];
+    for (made, wanted) in others {
+        assert_eq!(charts(&published_of(&folder.path().join(made.suite), made, &|_| {})), wanted);
+    }
+    for chart in monolake.charts() {
+        let svg = weir_report::chart::svg::draw(chart);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", chart.name);
+        assert!(
+            chart.notes.iter().any(|note| note.contains("windows of 8 s")),
+            "{} does not say what was scaled",
+            chart.name
+        );
+    }
+}
+
+#[test]
+fn a_direct_path_that_would_press_the_others_flat_is_said_and_not_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = published_of(folder.path(), &GATEWAYS, &|_| {});
+    make(folder.path());
+    let chart = published.charts().find(|chart| chart.name.contains("round-after-round")).unwrap();
+    assert!(!chart.toggles().iter().any(|(name, _)| *name == "Direct"), "{:?}", chart.toggles());
+    assert!(chart.notes.iter().any(|note| note.starts_with("Not drawn: Direct, up to ")), "{:?}", chart.notes);
+    let csv = fs::read_to_string(folder.path().join(format!("report/charts/{}.csv", chart.name))).unwrap();
+    assert!(csv.contains("Direct,"), "its numbers are kept");
+}
+
+#[test]
+fn a_suite_of_which_nothing_is_published_shows_nothing_of_this() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let run = load_run(folder.path()).unwrap();
+    assert_eq!(sections(&run, &summary(&run)), Extra::default());
+}
+
+#[test]
+fn nothing_hostile_comes_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "<script>window.pwned=1</script>|`*\u{1b}[31m";
+    run::write(folder.path(), &EASEGRESS, &|measurement| {
+        if measurement.case.product == "nginx" {
+            measurement.case.profile = format!("as-published\"'>{}", hostile.replace('\u{1b}', ""));
+        }
+    });
+    let file = folder.path().join("environment.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let title = serde_json::to_string(&format!("Traefik{hostile}")).unwrap();
+    fs::write(&file, text.replace("\"Traefik\"", &title)).unwrap();
+    let made = make(folder.path());
+    let page = fs::read_to_string(&made.html).unwrap();
+    assert!(page.contains("Published figures beside ours") && page.contains("window.pwned"));
+    assert!(!page.contains("<script>window"));
+    let markdown = fs::read_to_string(&made.markdown).unwrap();
+    assert!(!markdown.contains("<script>") && !markdown.contains('\u{1b}'));
+    for file in fs::read_dir(folder.path().join("report/shaped")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c)), "{name}");
+    }
+}
+
+#[test]
+fn a_histogram_that_is_broken_is_named_and_the_rest_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    run::write(folder.path(), &LOGGLY, &|_| {});
+    let trial = folder.path().join("trials/2-caddy-as-published-loggly-root-published");
+    fs::write(trial.join("latency.hlog"), "nonsense").unwrap();
+    let run = load_run(folder.path()).unwrap();
+    let published = sections(&run, &summary(&run));
+    let broken = &published.broken;
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert_eq!(broken[0].file, "trials/2-caddy-as-published-loggly-root-published/latency.hlog");
+    let shaped = |text: &&str| text.starts_with("# block");
+    assert_eq!(published.files().filter(|(_, text)| shaped(text)).count(), 5, "caddy's other blocks are there");
+}

@@ -1,0 +1,205 @@
+//! Sections that a caller of [`make_of`](crate::make_of) adds to a report: prose, tables, charts and text files, drawn on the
+//! page and in `report.md` like everything else. `weir-published` makes some. Knows how such sections are drawn, nothing of
+//! what they say.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+
+use crate::chart::Chart;
+use crate::error::ReportError;
+use crate::page;
+use crate::run::Broken;
+use crate::tables::{Table, html, markdown as markdown_table};
+
+/// What a caller adds to a report.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extra {
+    /// In reading order; they stand behind the report's own sections.
+    pub sections: Vec<ExtraSection>,
+    /// Files of the run that could not be read for them.
+    pub broken: Vec<Broken>,
+}
+
+/// A section with a heading.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtraSection {
+    /// Anchor, unique in a report.
+    pub id: String,
+    /// What it is about.
+    pub heading: String,
+    /// In reading order.
+    pub items: Vec<Item>,
+}
+
+/// Something in a section.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A paragraph.
+    Paragraph(String),
+    /// A list, one sentence a line.
+    Sentences(Vec<String>),
+    /// A list of which there may be more than somebody reads.
+    Digest {
+        /// One sentence a line, what matters most first.
+        sentences: Vec<String>,
+        /// What `every` has.
+        summary: String,
+        /// The same in full, to be folded up; empty where `sentences` are that.
+        every: Vec<String>,
+    },
+    /// A table.
+    Table(Table),
+    /// A picture.
+    Chart(Box<Chart>),
+    /// Text to be kept as it is, folded up.
+    Text {
+        /// What it is.
+        summary: String,
+        /// It.
+        text: String,
+        /// Where it stands as a file, from the report's folder on.
+        file: String,
+    },
+}
+
+impl Extra {
+    /// The items of all sections.
+    fn items(&self) -> impl Iterator<Item = &self::Item> {
+        self.sections.iter().flat_map(|section| &section.items)
+    }
+
+    /// Its texts that are files of their own: where each stands in the report's folder, and what is in it.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.items().filter_map(|item| match item {
+            Item::Text { text, file, .. } => Some((file.as_str(), text.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Its pictures.
+    pub fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.items().filter_map(|item| match item {
+            Item::Chart(chart) => Some(chart.as_ref()),
+            _ => None,
+        })
+    }
+}
+
+/// So many sentences of a digest stand in markdown: it is read from top to bottom, and nothing in it can be folded up everywhere.
+const SHOWN: usize = 6;
+
+/// The page beside the markdown file.
+const PAGE: &str = "report.html";
+
+#[derive(Template)]
+#[template(path = "extra.html")]
+struct Page<'a> {
+    sections: Vec<DrawnSection<'a>>,
+}
+
+struct DrawnSection<'a> {
+    id: &'a str,
+    heading: &'a str,
+    items: Vec<Drawn<'a>>,
+}
+
+enum Drawn<'a> {
+    Paragraph(&'a str),
+    List(&'a [String]),
+    /// A list, and what is folded up behind it.
+    Digest(&'a [String], &'a str, &'a [String]),
+    /// Escaped already.
+    Html(String),
+    Text(&'a str, &'a str, &'a str),
+}
+
+/// The sections as sections of the page.
+///
+/// # Errors
+///
+/// Only when a template is wrong.
+pub(crate) fn html(extra: &[ExtraSection]) -> Result<String, ReportError> {
+    let mut sections = Vec::new();
+    for section in extra {
+        let items = section.items.iter().map(drawn).collect::<Result<_, _>>()?;
+        sections.push(DrawnSection { id: &section.id, heading: &section.heading, items });
+    }
+    Page { sections }.render().map_err(|error| ReportError::draw("extra sections", error))
+}
+
+fn drawn(item: &Item) -> Result<Drawn<'_>, ReportError> {
+    Ok(match item {
+        Item::Paragraph(words) => Drawn::Paragraph(words),
+        Item::Sentences(sentences) => Drawn::List(sentences),
+        Item::Digest { sentences, summary, every } => Drawn::Digest(sentences, summary, every),
+        Item::Table(table) => Drawn::Html(html::draw(table)?),
+        Item::Chart(chart) => Drawn::Html(page::chart(chart)?),
+        Item::Text { summary, text, file } => Drawn::Text(summary, text, file),
+    })
+}
+
+/// The sections as markdown. Texts that are kept as they are are files beside it, and linked.
+pub(crate) fn markdown(extra: &[ExtraSection]) -> String {
+    let mut text = String::new();
+    for section in extra {
+        let _ = writeln!(text, "## {}\n", markdown_table::escape(&section.heading));
+        items(&mut text, section);
+    }
+    text
+}
+
+fn list_of<'a>(text: &mut String, sentences: impl IntoIterator<Item = &'a String>) {
+    for sentence in sentences {
+        let _ = writeln!(text, "- {}", markdown_table::escape(sentence));
+    }
+}
+
+/// Where what is left out stands.
+fn rest(more: usize, every: usize) -> String {
+    let page = format!("[{PAGE}]({PAGE})");
+    match (more, every) {
+        (0, 0) => String::new(),
+        (0, every) => format!("\nEach of the {every} cases, with its own numbers, is in {page}.\n"),
+        (more, 0) => format!("- and {more} more, in {page}\n"),
+        (more, every) => format!("- and {more} more, in {page}, with each of the {every} cases and its own numbers\n"),
+    }
+}
+
+fn items(text: &mut String, section: &ExtraSection) {
+    let mut in_list = false;
+    for item in &section.items {
+        let list = matches!(item, Item::Text { .. });
+        if in_list && !list {
+            text.push('\n');
+        }
+        in_list = list;
+        match item {
+            Item::Paragraph(words) => {
+                let _ = writeln!(text, "{}\n", markdown_table::escape(words));
+            }
+            Item::Sentences(sentences) => {
+                list_of(text, sentences);
+                text.push('\n');
+            }
+            Item::Digest { sentences, every, .. } => {
+                list_of(text, sentences.iter().take(SHOWN));
+                text.push_str(&rest(sentences.len().saturating_sub(SHOWN), every.len()));
+                text.push('\n');
+            }
+            Item::Table(table) => {
+                let _ =
+                    writeln!(text, "### {}\n\n{}", markdown_table::escape(&table.title), markdown_table::draw(table));
+            }
+            Item::Chart(chart) => {
+                let _ = writeln!(text, "![{}](charts/{}.svg)\n", markdown_table::escape(&chart.alt), chart.name);
+            }
+            Item::Text { summary, file, .. } => {
+                let _ = writeln!(text, "- [{}]({file})", markdown_table::escape(summary));
+            }
+        }
+    }
+    if in_list {
+        text.push('\n');
+    }
+}
