@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::bail;
-use weir_wire::http1::{AnswerEvent, Answers, Limits, RequestEvent, Requests, encode};
+use weir_wire::http1::{Limits, RequestEvent, RequestParser, ResponseEvent, ResponseParser, encode};
 
 pub const ANSWER_HEAD: &str =
     "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nContent-Type: application/octet-stream\r\nContent-Length: 128\r\n\r\n";
@@ -13,13 +13,13 @@ pub const REQUEST: &[u8] = b"GET /bytes/128 HTTP/1.1\r\nHost: 127.0.0.1:9000\r\n
 pub fn parse_answer(count: u64) -> anyhow::Result<()> {
     let mut bytes = ANSWER_HEAD.as_bytes().to_vec();
     bytes.resize(bytes.len() + 128, b'x');
-    let mut answers = Answers::new(Limits::default());
+    let mut answers = ResponseParser::new(Limits::default());
     for _ in 0..count {
         answers.request_sent(false);
         let mut input = black_box(&bytes[..]);
         let mut ended = false;
         while let Some(event) = answers.next(&mut input)? {
-            ended = matches!(event, AnswerEvent::End { .. });
+            ended = matches!(event, ResponseEvent::End { .. });
             black_box(&event);
         }
         if !ended {
@@ -31,7 +31,7 @@ pub fn parse_answer(count: u64) -> anyhow::Result<()> {
 
 /// The request that weir sends, as the origin reads it.
 pub fn parse_request(count: u64) -> anyhow::Result<()> {
-    let mut requests = Requests::new(Limits::default());
+    let mut requests = RequestParser::new(Limits::default());
     for _ in 0..count {
         let mut input = black_box(REQUEST);
         let mut ended = false;

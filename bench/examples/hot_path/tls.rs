@@ -24,7 +24,7 @@ pub fn exchange(count: u64) -> anyhow::Result<()> {
             let mut input = black_box(&wire[..]);
             let mut plain = 0;
             while let Some(event) = to.next(&mut input, &mut scratch, &mut back)? {
-                if let TlsEvent::Plain(range) = event {
+                if let TlsEvent::Plaintext(range) = event {
                     plain += range.len();
                 }
             }

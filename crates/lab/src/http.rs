@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
 use weir_model::suite::{Protocol, Request};
-use weir_wire::http1::Answers;
+use weir_wire::http1::ResponseParser;
 use weir_wire::http2::Client;
-use weir_wire::tls::Agreed;
+use weir_wire::tls::Negotiated;
 use xxhash_rust::xxh3::xxh3_64;
 
 use line::Line;
@@ -57,7 +57,7 @@ struct Connection {
 }
 
 enum Spoken {
-    One(Answers),
+    One(ResponseParser),
     Two(Box<Client>),
 }
 
@@ -77,7 +77,7 @@ pub struct Answer {
     /// The body itself.
     pub body: Vec<u8>,
     /// What TLS came to on its connection.
-    pub tls: Option<Agreed>,
+    pub tls: Option<Negotiated>,
 }
 
 impl Answer {
@@ -183,7 +183,7 @@ impl Http {
         let spoken = if self.speech.protocol().is_two() {
             Spoken::Two(Box::new(two::start(&mut line)?))
         } else {
-            Spoken::One(Answers::new(weir_wire::http1::Limits::default()))
+            Spoken::One(ResponseParser::new(weir_wire::http1::Limits::default()))
         };
         Ok(Box::new(Connection { line, spoken, sent: 0 }))
     }
@@ -200,7 +200,7 @@ impl Http {
                 two::exchange(line, client, request, whom, deadline)?
             }
         };
-        let answer = Answer { tls: line.agreed().cloned(), ..answer };
+        let answer = Answer { tls: line.negotiated().cloned(), ..answer };
         if again {
             self.kept.set(Some(connection));
         }

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weir_net::{Capacity, Holding, Kind};
+use weir_net::{Capacity, DescriptorKind, DriverKind};
 
 use crate::error::LoadError;
 
@@ -34,15 +34,25 @@ const SOURCES_FOR_CLOSE: u32 = 16;
 ///
 /// # Errors
 /// [`LoadError::Descriptors`] when there is no way.
-pub(crate) fn hold(kind: Kind, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+pub(crate) fn hold(
+    kind: DriverKind,
+    connections: u32,
+    threads: u32,
+    close: bool,
+) -> Result<(u32, DescriptorKind), LoadError> {
     hold_in(weir_net::capacity(kind), connections, threads, close)
 }
 
-fn hold_in(capacity: Capacity, connections: u32, threads: u32, close: bool) -> Result<(u32, Holding), LoadError> {
+fn hold_in(
+    capacity: Capacity,
+    connections: u32,
+    threads: u32,
+    close: bool,
+) -> Result<(u32, DescriptorKind), LoadError> {
     let closing = if close { connections.min(CLOSING_AT_ONCE) } else { 0 };
     let beside = DESCRIPTORS_A_THREAD.saturating_mul(threads).saturating_add(closing);
     match capacity.plan(connections.saturating_add(beside) as usize) {
-        Some(plan) => Ok((threads.max(plan.drivers as u32), plan.holding)),
+        Some(plan) => Ok((threads.max(plan.drivers as u32), plan.descriptors)),
         None => {
             let most = capacity.most(threads as usize).saturating_sub(u64::from(beside));
             // What has to be free beside the connections, as far as it is not free now.
@@ -157,9 +167,9 @@ mod tests {
     #[test]
     fn beyond_the_descriptors_there_are_tables() {
         let here = Capacity { descriptors: 20_000, per_ring: 20_000 };
-        assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, Holding::Descriptors));
-        assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, Holding::Table));
-        assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, Holding::Table));
+        assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, DescriptorKind::Regular));
+        assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, DescriptorKind::Direct));
+        assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, DescriptorKind::Direct));
     }
 
     #[test]

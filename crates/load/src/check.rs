@@ -18,7 +18,7 @@ pub(crate) struct Expectation {
 }
 
 impl Expectation {
-    /// Answers to HEAD have no body, so only their status and headers are checked.
+    /// ResponseParser to HEAD have no body, so only their status and headers are checked.
     pub(crate) fn new(expect: &Expect, head: bool) -> Expectation {
         let header = |(name, value): &(String, Option<String>)| {
             (name.to_ascii_lowercase().into_bytes(), value.as_ref().map(|value| value.clone().into_bytes()))

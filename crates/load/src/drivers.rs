@@ -1,7 +1,7 @@
 //! Which I/O driver a load uses, and its worker on it.
 
 use weir_model::load::DriverChoice;
-use weir_net::{Choice, Driver, EpollDriver, Holding, Kind, UringDriver, probe};
+use weir_net::{DescriptorKind, Driver, DriverKind, DriverPreference, EpollDriver, UringDriver, probe};
 
 use crate::error::LoadError;
 use crate::worker::Worker;
@@ -10,11 +10,11 @@ use crate::worker::Worker;
 ///
 /// # Errors
 /// [`LoadError::NoDriver`] when io_uring was asked for and does not work here.
-pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, LoadError> {
+pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, LoadError> {
     let choice = match choice {
-        DriverChoice::Auto => Choice::Auto,
-        DriverChoice::Uring => Choice::Uring,
-        DriverChoice::Epoll => Choice::Epoll,
+        DriverChoice::Auto => DriverPreference::Auto,
+        DriverChoice::Uring => DriverPreference::Uring,
+        DriverChoice::Epoll => DriverPreference::Epoll,
     };
     Ok(probe(choice)?)
 }
@@ -23,11 +23,11 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, LoadError> {
 ///
 /// # Errors
 /// What the kernel refused.
-pub(crate) fn work(kind: Kind, holding: Holding, worker: Worker) -> Result<(), LoadError> {
+pub(crate) fn work(kind: DriverKind, descriptors: DescriptorKind, worker: Worker) -> Result<(), LoadError> {
     let cannot = |source| LoadError::Driver { driver: kind, source };
     match kind {
-        Kind::Uring => work_on(UringDriver::with_holding(holding).map_err(cannot)?, worker),
-        Kind::Epoll => work_on(EpollDriver::new().map_err(cannot)?, worker),
+        DriverKind::Uring => work_on(UringDriver::with_descriptors(descriptors).map_err(cannot)?, worker),
+        DriverKind::Epoll => work_on(EpollDriver::new().map_err(cannot)?, worker),
     }
     .map_err(|source| LoadError::DriverFailed { driver: kind, source })
 }

@@ -55,7 +55,7 @@ pub enum LoadError {
     #[error("the {driver} driver cannot be made: {source}")]
     Driver {
         /// Which one.
-        driver: weir_net::Kind,
+        driver: weir_net::DriverKind,
         /// What the kernel said.
         source: io::Error,
     },
@@ -64,7 +64,7 @@ pub enum LoadError {
     #[error("the {driver} driver failed: {source}")]
     DriverFailed {
         /// Which one.
-        driver: weir_net::Kind,
+        driver: weir_net::DriverKind,
         /// What the kernel said.
         source: io::Error,
     },

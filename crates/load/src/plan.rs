@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration, Shape};
-use weir_net::{Address, Holding, Kind};
+use weir_net::{Address, DescriptorKind, DriverKind};
 use weir_wire::http2;
 
 use crate::capacity;
@@ -50,7 +50,7 @@ pub(crate) struct Plan {
     pub think: Option<RandomDuration>,
     pub threads: u32,
     /// What holds the connections of a thread's driver.
-    pub holding: Holding,
+    pub descriptors: DescriptorKind,
     /// Connections that one thread makes at a time.
     pub connecting_at_once: u32,
     /// Nanoseconds between one thread's attempts to connect, while the first connections are made.
@@ -101,7 +101,7 @@ impl Plan {
     ///
     /// # Errors
     /// What of the order cannot be, and what the host lacks for it.
-    pub(crate) fn new(spec: &LoadSpec, kind: Kind, ports: (u16, u16)) -> Result<Plan, LoadError> {
+    pub(crate) fn new(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
         validate::check(spec).map_err(LoadError::Order)?;
         let most = spec.max_connections.unwrap_or(spec.connections);
         let wished = match spec.threads {
@@ -109,7 +109,7 @@ impl Plan {
             n => n,
         };
         let threads = wished.min(spec.connections);
-        let (threads, holding) = capacity::hold(kind, most, threads, spec.connection_close)?;
+        let (threads, descriptors) = capacity::hold(kind, most, threads, spec.connection_close)?;
         let requests: Result<Vec<_>, _> =
             spec.requests.iter().map(|request| PreparedRequest::new(spec, request)).collect();
         let has_warmup = !matches!(spec.shape, Shape::Count { .. } | Shape::Replay { .. });
@@ -137,7 +137,7 @@ impl Plan {
             close: spec.connection_close,
             think: spec.think,
             threads,
-            holding,
+            descriptors,
             connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),
             connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(threads) / rate),
             warmup,
@@ -225,7 +225,7 @@ pub(crate) mod tests {
     const PORTS: (u16, u16) = (32768, 60999);
 
     fn plan(spec: &LoadSpec) -> Plan {
-        Plan::new(spec, Kind::Epoll, PORTS).unwrap()
+        Plan::new(spec, DriverKind::Epoll, PORTS).unwrap()
     }
 
     #[test]
@@ -274,7 +274,7 @@ pub(crate) mod tests {
         spec.requests[1].target = 1;
         spec.connections = 8;
         // 2 ports and 1 of them left to others.
-        let plan = Plan::new(&spec, Kind::Epoll, (40_000, 40_001)).unwrap();
+        let plan = Plan::new(&spec, DriverKind::Epoll, (40_000, 40_001)).unwrap();
         let to: Vec<String> = (0..4).map(|k| plan.goal(k).address.to_string()).collect();
         assert_eq!(to, ["127.0.0.1:1", "unix:/run/x", "127.0.0.1:1", "unix:/run/x"]);
         let from: Vec<_> = (0..8).step_by(2).map(|k| plan.source(k, 0).unwrap().to_string()).collect();

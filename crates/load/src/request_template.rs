@@ -1,4 +1,4 @@
-//! Requests with fields (see the module `template`), made ready to be rendered.
+//! RequestParser with fields (see the module `template`), made ready to be rendered.
 //!
 //! A form is checked when it is made: whatever its fields turn out to be, what it renders to can be sent. It knows
 //! HTTP/1.1's layout, and the parts that HTTP/2 is made of; it knows neither connections nor whose turn it is.
@@ -209,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
-    use weir_wire::http1::{Limits, RequestEvent, Requests};
+    use weir_wire::http1::{Limits, RequestEvent, RequestParser};
 
     use super::*;
 
@@ -322,7 +322,7 @@ mod tests {
 
     /// Reads one request with the reader of the other side.
     fn read(bytes: &[u8]) -> (String, usize) {
-        let mut requests = Requests::new(Limits::default());
+        let mut requests = RequestParser::new(Limits::default());
         let (mut rest, mut target, mut body) = (bytes, String::new(), 0);
         while let Some(event) = requests.next(&mut rest).unwrap() {
             match event {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, TlsResult};
-use weir_net::Kind;
+use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
 use crate::output::span_s;
@@ -26,7 +26,7 @@ pub(crate) struct Span {
 /// Puts the record together.
 pub(crate) fn result(
     plan: &Plan,
-    driver: Kind,
+    driver: DriverKind,
     span: &Span,
     aggregate: Aggregate,
     outcomes: &[WorkerResult],

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
-use weir_net::{Kind, pin_to_cpu};
+use weir_net::{DriverKind, pin_to_cpu};
 
 use crate::aggregate::Aggregate;
 use crate::capacity;
@@ -130,7 +130,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(plan: &Arc<Plan>, kind: Kind, log: bool) -> Result<Load, LoadError> {
+    fn start(plan: &Arc<Plan>, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
         let clock = Clock::start();
         let shared = Arc::new(Shared::new(plan.threads));
         let (sender, messages) = channel();
@@ -154,7 +154,8 @@ impl Load {
             let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
                 let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
-                let done = pin(&plan, share).and_then(|()| drivers::work(kind, plan.holding, worker(sender.clone())));
+                let done =
+                    pin(&plan, share).and_then(|()| drivers::work(kind, plan.descriptors, worker(sender.clone())));
                 if let Err(error) = done {
                     // If nobody listens any more the load is over.
                     let _ = sender.send(Message::Failed(error));

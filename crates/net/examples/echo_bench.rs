@@ -73,7 +73,7 @@ fn serve<D: Driver>(make: fn() -> io::Result<D>, listener: std::net::TcpListener
     let mut done = Done::default();
     while !stop.load(Ordering::Relaxed) {
         let until = Instant::now() + Duration::from_millis(100);
-        driver.turn(&mut Echo, Some(until)).expect("a turn");
+        driver.poll(&mut Echo, Some(until)).expect("a poll");
         done.turns += 1;
     }
     done.cpu = thread_cpu() - start;
@@ -96,7 +96,7 @@ fn ask<D: Driver>(
     let end = Instant::now() + time;
     let mut turns = 0;
     while Instant::now() < end {
-        driver.turn(&mut client, Some(end)).expect("a turn");
+        driver.poll(&mut client, Some(end)).expect("a poll");
         turns += 1;
     }
     Done { requests: client.requests, turns, cpu: thread_cpu() - start }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use weir_net::{Conn, Driver, Event, Handler, Holding, Io, Kind, UringDriver, capacity, listen_socket};
+use weir_net::{Conn, DescriptorKind, Driver, DriverKind, Event, Handler, Io, UringDriver, capacity, listen_socket};
 
 /// Connections of one ring that are being made at a time.
 const AT_ONCE: usize = 256;
@@ -66,11 +66,11 @@ impl Handler for Client {
 }
 
 fn driver() -> UringDriver {
-    UringDriver::with_holding(Holding::Table).expect("a driver")
+    UringDriver::with_descriptors(DescriptorKind::Direct).expect("a driver")
 }
 
-fn turn(driver: &mut UringDriver, handler: &mut impl Handler) {
-    driver.turn(handler, Some(Instant::now() + Duration::from_millis(100))).expect("a turn");
+fn poll(driver: &mut UringDriver, handler: &mut impl Handler) {
+    driver.poll(handler, Some(Instant::now() + Duration::from_millis(100))).expect("a poll");
 }
 
 /// Says its address, and serves until its input ends.
@@ -88,7 +88,7 @@ fn serve(rings: usize) {
             driver.listen(listener).expect("listening");
             let mut had = 0;
             while stop.load(Ordering::Relaxed) == 0 {
-                turn(&mut driver, &mut Echo);
+                poll(&mut driver, &mut Echo);
                 let has = driver.open();
                 open.fetch_add(has.wrapping_sub(had), Ordering::Relaxed);
                 had = has;
@@ -125,7 +125,7 @@ fn ask(to: SocketAddr, ring: usize, share: usize, step: &Barrier) {
         client.connect(&mut driver);
     }
     while client.conns.len() < share {
-        turn(&mut driver, &mut client);
+        poll(&mut driver, &mut client);
     }
     step.wait();
     // The main thread looks at the memory.
@@ -133,18 +133,18 @@ fn ask(to: SocketAddr, ring: usize, share: usize, step: &Barrier) {
     for number in 0..share {
         driver.send(client.conns[number], b"ping");
         if number % AT_ONCE == 0 {
-            turn(&mut driver, &mut client);
+            poll(&mut driver, &mut client);
         }
     }
     while client.echoed < share {
-        turn(&mut driver, &mut client);
+        poll(&mut driver, &mut client);
     }
     step.wait();
     for (number, &conn) in client.conns.iter().enumerate() {
         if number % 2 == 0 { driver.close(conn) } else { driver.abort(conn) }
     }
     while driver.open() > 0 {
-        turn(&mut driver, &mut client);
+        poll(&mut driver, &mut client);
     }
     step.wait();
 }
@@ -153,10 +153,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default| arguments.get(at).map_or(default, |text| text.parse().expect("a number"));
     if arguments.first().is_some_and(|first| first == "server") {
-        capacity(Kind::Uring);
+        capacity(DriverKind::Uring);
         return serve(number(1, 1));
     }
-    let capacity = capacity(Kind::Uring);
+    let capacity = capacity(DriverKind::Uring);
     println!("{capacity:?}");
     let connections: usize = number(0, 200_000);
     let plan = capacity.plan(connections).expect("a kernel that can hold sockets in a ring's table");

@@ -7,7 +7,7 @@
 //! It does not know ports, memory, or what else limits a load.
 
 use crate::uring::{check, table_limit};
-use crate::{Kind, raise_descriptor_limit};
+use crate::{DriverKind, raise_descriptor_limit};
 
 /// Descriptors kept for all else that a process opens: rings, files, libraries, a few connections.
 const SPARE: u64 = 256;
@@ -18,12 +18,12 @@ const UNEVEN: u32 = 16;
 
 /// What holds the connections of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Holding {
+pub enum DescriptorKind {
     /// Descriptors: each connection has one.
     #[default]
-    Descriptors,
+    Regular,
     /// The ring's table: no connection has a descriptor, as long as the table has room.
-    Table,
+    Direct,
 }
 
 /// What this process may have.
@@ -38,30 +38,30 @@ pub struct Capacity {
 
 /// How connections are to be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct SocketPlan {
     /// Drivers, and so threads, at least.
     pub drivers: usize,
     /// What holds the connections, of each driver.
-    pub holding: Holding,
+    pub descriptors: DescriptorKind,
 }
 
 /// Finds out what this process may have with drivers of this kind, and raises the soft limit of descriptors to the
 /// hard one, which bounds a ring's table, too. Tries a ring, so it takes a millisecond or so.
-pub fn capacity(kind: Kind) -> Capacity {
+pub fn capacity(kind: DriverKind) -> Capacity {
     let (descriptors, _) = raise_descriptor_limit();
-    let per_ring = if kind == Kind::Uring && check::check_table().is_ok() { table_limit() } else { 0 };
+    let per_ring = if kind == DriverKind::Uring && check::check_table().is_ok() { table_limit() } else { 0 };
     Capacity { descriptors, per_ring }
 }
 
 impl Capacity {
     /// How to hold `connections` at a time; `None` when there is no way, and then [`Capacity::most`] says how
     /// many there may be.
-    pub fn plan(&self, connections: usize) -> Option<Plan> {
+    pub fn plan(&self, connections: usize) -> Option<SocketPlan> {
         if connections as u64 <= self.by_descriptors() {
-            return Some(Plan { drivers: 1, holding: Holding::Descriptors });
+            return Some(SocketPlan { drivers: 1, descriptors: DescriptorKind::Regular });
         }
         let each = self.each_ring();
-        (each > 0).then(|| Plan { drivers: connections.div_ceil(each), holding: Holding::Table })
+        (each > 0).then(|| SocketPlan { drivers: connections.div_ceil(each), descriptors: DescriptorKind::Direct })
     }
 
     /// Connections that `drivers` drivers can have at a time.
@@ -88,14 +88,14 @@ mod tests {
     #[test]
     fn descriptors_are_used_while_they_last() {
         for connections in [0, 1, 64, 19_744] {
-            assert_eq!(HERE.plan(connections), Some(Plan { drivers: 1, holding: Holding::Descriptors }));
+            assert_eq!(HERE.plan(connections), Some(SocketPlan { drivers: 1, descriptors: DescriptorKind::Regular }));
         }
-        assert_eq!(HERE.plan(19_745), Some(Plan { drivers: 2, holding: Holding::Table }));
+        assert_eq!(HERE.plan(19_745), Some(SocketPlan { drivers: 2, descriptors: DescriptorKind::Direct }));
     }
 
     #[test]
     fn two_hundred_thousand_take_eleven_rings() {
-        assert_eq!(HERE.plan(200_000), Some(Plan { drivers: 11, holding: Holding::Table }));
+        assert_eq!(HERE.plan(200_000), Some(SocketPlan { drivers: 11, descriptors: DescriptorKind::Direct }));
         assert!(HERE.most(11) >= 200_000);
     }
 
@@ -105,16 +105,16 @@ mod tests {
         assert_eq!(epoll.plan(19_745), None);
         assert_eq!(epoll.most(100), 19_744);
         let unlimited = Capacity { descriptors: u64::MAX, per_ring: 0 };
-        assert_eq!(unlimited.plan(1 << 30).map(|plan| plan.holding), Some(Holding::Descriptors));
+        assert_eq!(unlimited.plan(1 << 30).map(|plan| plan.descriptors), Some(DescriptorKind::Regular));
     }
 
     #[test]
     fn this_machine_says_what_it_can() {
-        let capacity = capacity(Kind::Uring);
+        let capacity = capacity(DriverKind::Uring);
         if capacity.per_ring == 0 {
             eprintln!("THE TABLE IS NOT TESTED: this kernel cannot hold sockets in it alone");
         }
         assert!(capacity.descriptors >= u64::from(capacity.per_ring));
-        assert_eq!(super::capacity(Kind::Epoll).per_ring, 0);
+        assert_eq!(super::capacity(DriverKind::Epoll).per_ring, 0);
     }
 }

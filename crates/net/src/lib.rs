@@ -23,26 +23,26 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 pub use address::{Address, Listener};
-pub use capacity::{Capacity, Holding, Plan, capacity};
+pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit};
-pub use probe::{Choice, Kind, ProbeError, probe};
+pub use probe::{DriverKind, DriverPreference, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
-pub use uring::{Filling, UringDriver};
+pub use uring::{BufferFill, UringDriver};
 
 /// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
 /// are used again, so handlers keep their state in a `Vec` indexed by [`Conn::slot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Conn {
     slot: u32,
-    life: u32,
+    generation: u32,
 }
 
 impl Conn {
     /// A connection's name from its parts. Drivers make these; tests may.
-    pub fn new(slot: u32, life: u32) -> Conn {
-        Conn { slot, life }
+    pub fn new(slot: u32, generation: u32) -> Conn {
+        Conn { slot, generation }
     }
 
     /// Dense index, used again after the connection is gone.
@@ -51,8 +51,8 @@ impl Conn {
     }
 
     /// Distinguishes the connections that have had this slot.
-    pub fn life(self) -> u32 {
-        self.life
+    pub fn generation(self) -> u32 {
+        self.generation
     }
 }
 
@@ -144,7 +144,7 @@ pub trait Driver: Io {
     /// # Errors
     /// When the kernel refuses the wait itself; errors of single connections are events. The driver is of no use then:
     /// drop it.
-    fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()>;
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()>;
 
     /// Wakes a waiting turn from another thread.
     fn waker(&self) -> Waker;

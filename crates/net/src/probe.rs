@@ -9,7 +9,7 @@ use crate::uring::check;
 
 /// The driver that a user wishes for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
+pub enum DriverPreference {
     /// io_uring where it works, epoll elsewhere.
     #[default]
     Auto,
@@ -21,18 +21,18 @@ pub enum Choice {
 
 /// The driver to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DriverKind {
     /// [`crate::UringDriver`].
     Uring,
     /// [`crate::EpollDriver`].
     Epoll,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DriverKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Uring => "io_uring",
-            Kind::Epoll => "epoll",
+            DriverKind::Uring => "io_uring",
+            DriverKind::Epoll => "epoll",
         })
     }
 }
@@ -94,13 +94,13 @@ pub enum ProbeError {
 ///
 /// # Errors
 /// When io_uring is asked for and does not work here.
-pub fn probe(choice: Choice) -> Result<Kind, ProbeError> {
+pub fn probe(choice: DriverPreference) -> Result<DriverKind, ProbeError> {
     match choice {
-        Choice::Epoll => Ok(Kind::Epoll),
-        Choice::Uring => uring_works().map(|()| Kind::Uring),
-        Choice::Auto => Ok(match uring_works() {
-            Ok(()) => Kind::Uring,
-            Err(_) => Kind::Epoll,
+        DriverPreference::Epoll => Ok(DriverKind::Epoll),
+        DriverPreference::Uring => uring_works().map(|()| DriverKind::Uring),
+        DriverPreference::Auto => Ok(match uring_works() {
+            Ok(()) => DriverKind::Uring,
+            Err(_) => DriverKind::Epoll,
         }),
     }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn epoll_is_what_it_is_asked_for() {
-        assert_eq!(probe(Choice::Epoll).unwrap(), Kind::Epoll);
+        assert_eq!(probe(DriverPreference::Epoll).unwrap(), DriverKind::Epoll);
     }
 
     #[test]
@@ -161,9 +161,9 @@ mod tests {
         if let Err(error) = &works {
             eprintln!("io_uring does not work here, so only that is tested: {error}");
         }
-        assert_eq!(probe(Choice::Uring).is_ok(), works.is_ok());
-        let expected = if works.is_ok() { Kind::Uring } else { Kind::Epoll };
-        assert_eq!(probe(Choice::Auto).unwrap(), expected);
+        assert_eq!(probe(DriverPreference::Uring).is_ok(), works.is_ok());
+        let expected = if works.is_ok() { DriverKind::Uring } else { DriverKind::Epoll };
+        assert_eq!(probe(DriverPreference::Auto).unwrap(), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The table of a driver's connections: small slots, used again, each with the number of its life.
+//! The table of a driver's connections: small slots, used again, each with the number of its generation.
 //!
 //! It does not know which driver, and closes nothing before the driver itself goes.
 
@@ -13,8 +13,8 @@ use crate::out::NONE;
 pub(crate) struct Slot {
     /// The socket, or -1.
     pub(crate) fd: RawFd,
-    /// Which life of the slot this is.
-    pub(crate) life: u32,
+    /// Which generation of the slot this is.
+    pub(crate) generation: u32,
     /// The queue to send, or [`NONE`].
     pub(crate) out: u32,
     /// The error to tell when reading has ended, or zero.
@@ -95,14 +95,14 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Puts a socket into a free slot, and begins the slot's next life.
+    /// Puts a socket into a free slot, and begins the slot's next generation.
     pub(crate) fn take(&mut self, fd: RawFd) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Slot { fd: -1, life: 0, out: NONE, error: 0, flags: 0 });
+            self.all.push(Slot { fd: -1, generation: 0, out: NONE, error: 0, flags: 0 });
             (self.all.len() - 1) as u32
         });
         let slot = &mut self.all[index as usize];
-        *slot = Slot { fd, life: slot.life.wrapping_add(1), out: NONE, error: 0, flags: Is::Used as u16 };
+        *slot = Slot { fd, generation: slot.generation.wrapping_add(1), out: NONE, error: 0, flags: Is::Used as u16 };
         index
     }
 
@@ -125,22 +125,24 @@ impl Slots {
 
     /// The connection's name.
     pub(crate) fn conn(&self, index: u32) -> Conn {
-        Conn::new(index, self.all[index as usize].life)
+        Conn::new(index, self.all[index as usize].generation)
     }
 
     /// The slot, if `conn` names a connection that handlers still know.
     pub(crate) fn open_mut(&mut self, conn: Conn) -> Option<&mut Slot> {
-        self.all.get_mut(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is_open())
+        self.all.get_mut(conn.slot()).filter(|slot| slot.generation == conn.generation() && slot.is_open())
     }
 
     /// The slot, if `conn` names a connection that handlers still know.
     pub(crate) fn open(&self, conn: Conn) -> Option<&Slot> {
-        self.all.get(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is_open())
+        self.all.get(conn.slot()).filter(|slot| slot.generation == conn.generation() && slot.is_open())
     }
 
     /// The slot, if `conn` names a connection that is not gone: open, or closed and still sending.
     pub(crate) fn living(&self, conn: Conn) -> Option<&Slot> {
-        self.all.get(conn.slot()).filter(|slot| slot.life == conn.life() && slot.is(Is::Used) && !slot.is(Is::Dead))
+        self.all
+            .get(conn.slot())
+            .filter(|slot| slot.generation == conn.generation() && slot.is(Is::Used) && !slot.is(Is::Dead))
     }
 
     /// Slots in use.

@@ -25,7 +25,7 @@ macro_rules! on_both_drivers {
             // No connection has a descriptor.
             mod in_the_table {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
-                    weir_net::UringDriver::with_holding(weir_net::Holding::Table)
+                    weir_net::UringDriver::with_descriptors(weir_net::DescriptorKind::Direct)
                 }
                 $(
                     #[test]
@@ -37,7 +37,7 @@ macro_rules! on_both_drivers {
             // Two small receive buffers: everything again, always short of them.
             mod short_of_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
-                    weir_net::UringDriver::with_receive_buffers(weir_net::Filling::Once, 2, 512)
+                    weir_net::UringDriver::with_receive_buffers(weir_net::BufferFill::Once, 2, 512)
                 }
                 $(
                     #[test]
@@ -49,7 +49,7 @@ macro_rules! on_both_drivers {
             // And always at the end of one, where this kernel fills them through.
             mod through_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
-                    weir_net::UringDriver::with_receive_buffers(weir_net::Filling::Through, 2, 1000).or_else(|error| {
+                    weir_net::UringDriver::with_receive_buffers(weir_net::BufferFill::Through, 2, 1000).or_else(|error| {
                         eprintln!("BUFFERS FILLED THROUGH ARE NOT TESTED: this kernel has none: {error}");
                         weir_net::UringDriver::new()
                     })

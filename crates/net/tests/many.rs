@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_net::{Conn, Driver, Event, Handler, Holding, Io, Kind, UringDriver, capacity, listen_socket};
+use weir_net::{Conn, DescriptorKind, Driver, DriverKind, Event, Handler, Io, UringDriver, capacity, listen_socket};
 
 const MANY: usize = 3_000;
 const DESCRIPTORS: u64 = 256;
@@ -60,8 +60,8 @@ impl Pair {
         while !done(self) {
             assert!(Instant::now() < self.end, "{what}: {} of {MANY}", self.handler.echoed);
             let soon = Some(Instant::now() + Duration::from_millis(1));
-            self.client.turn(&mut self.handler, soon).unwrap();
-            self.server.turn(&mut Echo, soon).unwrap();
+            self.client.poll(&mut self.handler, soon).unwrap();
+            self.server.poll(&mut Echo, soon).unwrap();
         }
     }
 
@@ -85,13 +85,13 @@ fn descriptors() -> usize {
 #[test]
 fn three_thousand_connections_with_two_hundred_and_fifty_six_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let capacity = capacity(Kind::Uring);
+    let capacity = capacity(DriverKind::Uring);
     if capacity.per_ring == 0 {
         eprintln!("NOT TESTED: this kernel cannot hold sockets in a ring's table alone; it takes Linux 6.13");
         return;
     }
     assert!(capacity.per_ring as usize >= MANY, "the hard limit of descriptors is too low: {capacity:?}");
-    let make = || UringDriver::with_holding(Holding::Table).unwrap();
+    let make = || UringDriver::with_descriptors(DescriptorKind::Direct).unwrap();
     let (server, client) = (make(), make());
     // A table keeps the size it was made with.
     let maximum = getrlimit(Resource::Nofile).maximum;

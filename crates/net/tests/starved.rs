@@ -42,7 +42,7 @@ fn accepting_pauses_and_goes_on<D: Driver>(make: fn() -> io::Result<D>) {
     let mut turns = 0;
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
-        driver.turn(&mut count, Some(end)).unwrap();
+        driver.poll(&mut count, Some(end)).unwrap();
         turns += 1;
     }
     assert_eq!(count.accepted, 0);
@@ -52,13 +52,13 @@ fn accepting_pauses_and_goes_on<D: Driver>(make: fn() -> io::Result<D>) {
     let end = Instant::now() + Duration::from_secs(60);
     while count.accepted == 0 {
         assert!(Instant::now() < end, "{} accepts no more", driver.name());
-        driver.turn(&mut count, Some(end)).unwrap();
+        driver.poll(&mut count, Some(end)).unwrap();
     }
     // And no other connection is kept waiting.
     let _more = TcpStream::connect(addr).unwrap();
     while count.accepted == 1 {
         assert!(Instant::now() < end, "{} accepts no more", driver.name());
-        driver.turn(&mut count, Some(end)).unwrap();
+        driver.poll(&mut count, Some(end)).unwrap();
     }
 }
 

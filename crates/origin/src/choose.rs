@@ -3,7 +3,7 @@
 //! This module does not know what is served.
 
 use weir_model::load::DriverChoice;
-use weir_net::{Choice, EpollDriver, Holding, Kind, Plan, UringDriver};
+use weir_net::{DescriptorKind, DriverKind, DriverPreference, EpollDriver, SocketPlan, UringDriver};
 
 use crate::options::{Options, OriginError};
 use crate::origin::Serving;
@@ -12,11 +12,11 @@ use crate::origin::Serving;
 ///
 /// # Errors
 /// When the one that was ordered is not.
-pub(crate) fn choose(choice: DriverChoice) -> Result<Kind, OriginError> {
+pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, OriginError> {
     let choice = match choice {
-        DriverChoice::Auto => Choice::Auto,
-        DriverChoice::Uring => Choice::Uring,
-        DriverChoice::Epoll => Choice::Epoll,
+        DriverChoice::Auto => DriverPreference::Auto,
+        DriverChoice::Uring => DriverPreference::Uring,
+        DriverChoice::Epoll => DriverPreference::Epoll,
     };
     Ok(weir_net::probe(choice)?)
 }
@@ -27,7 +27,7 @@ pub(crate) struct Room {
     /// Worker threads.
     pub(crate) workers: usize,
     /// What holds their connections.
-    pub(crate) holding: Holding,
+    pub(crate) descriptors: DescriptorKind,
     /// Connections that fit.
     pub(crate) most: u64,
     /// Connections that were asked for.
@@ -36,31 +36,33 @@ pub(crate) struct Room {
 
 impl Room {
     /// As the options want it, as far as the kernel allows. Raises the soft limit of descriptors.
-    pub(crate) fn of(kind: Kind, options: &Options) -> Room {
+    pub(crate) fn of(kind: DriverKind, options: &Options) -> Room {
         let capacity = weir_net::capacity(kind);
         let wanted = options.connections.map(u64::from);
         let workers = options.workers();
-        let alone = Room { workers, holding: Holding::Descriptors, most: capacity.most(0), wanted };
+        let alone = Room { workers, descriptors: DescriptorKind::Regular, most: capacity.most(0), wanted };
         match options.connections.map(|connections| capacity.plan(connections as usize)) {
-            Some(Some(Plan { drivers, holding: Holding::Table })) => {
+            Some(Some(SocketPlan { drivers, descriptors: DescriptorKind::Direct })) => {
                 let workers = workers.max(drivers);
-                Room { workers, holding: Holding::Table, most: capacity.most(workers), wanted }
+                Room { workers, descriptors: DescriptorKind::Direct, most: capacity.most(workers), wanted }
             }
             Some(None) if capacity.per_ring > 0 => {
-                Room { holding: Holding::Table, most: capacity.most(workers), ..alone }
+                Room { descriptors: DescriptorKind::Direct, most: capacity.most(workers), ..alone }
             }
             _ => alone,
         }
     }
 
     /// What a user can do for more.
-    pub(crate) fn advice(&self, kind: Kind) -> &'static str {
-        match (kind, self.holding) {
-            (_, Holding::Table) => "--connections or --threads makes room for more, and so does a higher `ulimit -n`",
-            (Kind::Uring, Holding::Descriptors) => {
+    pub(crate) fn advice(&self, kind: DriverKind) -> &'static str {
+        match (kind, self.descriptors) {
+            (_, DescriptorKind::Direct) => {
+                "--connections or --threads makes room for more, and so does a higher `ulimit -n`"
+            }
+            (DriverKind::Uring, DescriptorKind::Regular) => {
                 "--connections makes room for more, and so does a higher `ulimit -n`"
             }
-            (Kind::Epoll, Holding::Descriptors) => "a higher `ulimit -n` makes room for more",
+            (DriverKind::Epoll, DescriptorKind::Regular) => "a higher `ulimit -n` makes room for more",
         }
     }
 }
@@ -69,10 +71,10 @@ impl Room {
 ///
 /// # Errors
 /// When it does not start.
-pub(crate) fn serve_on(kind: Kind, holding: Holding, serving: Serving<'_>) -> Result<(), OriginError> {
+pub(crate) fn serve_on(kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_>) -> Result<(), OriginError> {
     let failed = |source| OriginError::Driver { driver: kind, source };
     match kind {
-        Kind::Uring => serving.run(UringDriver::with_holding(holding).map_err(failed)?, kind),
-        Kind::Epoll => serving.run(EpollDriver::new().map_err(failed)?, kind),
+        DriverKind::Uring => serving.run(UringDriver::with_descriptors(descriptors).map_err(failed)?, kind),
+        DriverKind::Epoll => serving.run(EpollDriver::new().map_err(failed)?, kind),
     }
 }

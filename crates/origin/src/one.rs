@@ -3,7 +3,7 @@
 //! This module does not know drivers, nor what requests mean.
 
 use weir_net::Conn;
-use weir_wire::http1::{Limits, RequestEvent, Requests};
+use weir_wire::http1::{Limits, RequestEvent, RequestParser};
 
 use crate::desk::Desk;
 use crate::flow::Flow;
@@ -13,7 +13,7 @@ use crate::talk::Heard;
 /// A connection that speaks HTTP/1.
 #[derive(Debug)]
 pub(crate) struct One {
-    parser: Requests,
+    parser: RequestParser,
     /// Its answers.
     pub(crate) flow: Flow,
 }
@@ -21,12 +21,12 @@ pub(crate) struct One {
 impl One {
     /// Nobody is there.
     pub(crate) fn new() -> One {
-        One { parser: Requests::new(Limits::default()), flow: Flow::default() }
+        One { parser: RequestParser::new(Limits::default()), flow: Flow::default() }
     }
 
     /// A new connection in place of an old one.
     pub(crate) fn begin(&mut self, conn: Conn) {
-        self.parser = Requests::new(Limits::default());
+        self.parser = RequestParser::new(Limits::default());
         self.flow.begin(conn);
     }
 

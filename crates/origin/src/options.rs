@@ -109,7 +109,7 @@ pub enum OriginError {
     #[error("the origin's {driver} driver does not start: {source}")]
     Driver {
         /// Which one.
-        driver: weir_net::Kind,
+        driver: weir_net::DriverKind,
         /// What the kernel said.
         source: io::Error,
     },

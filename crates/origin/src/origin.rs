@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 
 use weir_model::counters::OriginCounters;
-use weir_net::{Driver, Holding, Kind, Listener, UnixSocket, Waker};
+use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::choose::{Room, choose, serve_on};
@@ -30,7 +30,7 @@ const BACKLOG: u32 = 65_535;
 #[derive(Debug)]
 pub struct Origin {
     addr: SocketAddr,
-    kind: Kind,
+    kind: DriverKind,
     driver: &'static str,
     shared: Arc<Shared>,
     all_counters: Arc<AllCounters>,
@@ -171,12 +171,12 @@ impl Origin {
         }
         let (tell, told) = mpsc::channel();
         let (all_counters, shared) = (Arc::clone(&self.all_counters), Arc::clone(&self.shared));
-        let (kind, holding) = (self.kind, self.room.holding);
+        let (kind, descriptors) = (self.kind, self.room.descriptors);
         let (cpu, manner) = (options.cpu(number), options.manner.clone());
         let body = move || {
             let serving =
                 Serving { tell: &tell, listeners, desk: Desk::new(all_counters, number, manner), tls, shared: &shared };
-            run(cpu, kind, holding, serving);
+            run(cpu, kind, descriptors, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
         match told.recv() {
@@ -230,11 +230,11 @@ fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginErr
 }
 
 /// A worker thread's life.
-fn run(cpu: Option<u32>, kind: Kind, holding: Holding, serving: Serving<'_>) {
+fn run(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_>) {
     let tell = serving.tell;
     // Pinned before the driver is made, so that its memory is near.
     let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
-    if let Err(error) = pinned.and_then(|()| serve_on(kind, holding, serving)) {
+    if let Err(error) = pinned.and_then(|()| serve_on(kind, descriptors, serving)) {
         // Nobody listens any more only when the owner has given up already.
         let _ = tell.send(Err(error));
     }
@@ -254,7 +254,7 @@ impl Serving<'_> {
     ///
     /// # Errors
     /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
-    pub(crate) fn run<D: Driver>(self, mut driver: D, kind: Kind) -> Result<(), OriginError> {
+    pub(crate) fn run<D: Driver>(self, mut driver: D, kind: DriverKind) -> Result<(), OriginError> {
         for listener in self.listeners {
             driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
         }

@@ -124,10 +124,10 @@ pub(crate) fn encode_head(
     let server = ("Server", SERVER);
     let typed = [server, ("Content-Type", content_type)];
     let headers = if bodiless(status) { &typed[..1] } else { &typed[..] };
-    if encode::answer_head(out, status, headers, framing, persistence).is_err() {
+    if encode::response_head(out, status, headers, framing, persistence).is_err() {
         let plain = [server, ("Content-Type", BINARY)];
         // Cannot fail: these headers are constants, and statuses are within 200 to 599.
-        let written = encode::answer_head(out, status, &plain, framing, persistence);
+        let written = encode::response_head(out, status, &plain, framing, persistence);
         debug_assert!(written.is_ok(), "{written:?}");
     }
 }

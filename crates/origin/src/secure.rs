@@ -10,7 +10,7 @@ use std::mem;
 
 use weir_model::counters::TlsCounters;
 use weir_net::{Conn, Io};
-use weir_wire::tls::{Agreed, Session, TlsEvent};
+use weir_wire::tls::{Negotiated, Session, TlsEvent};
 
 use crate::desk::Desk;
 use crate::line::{Line, Sink};
@@ -103,9 +103,9 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
     while !talk.is_over() {
         match line.session.next(&mut input, &mut scratch, &mut line.out) {
             Ok(None) => break,
-            Ok(Some(TlsEvent::Plain(place))) => talk.hear(line, desk, Heard::Data(&scratch[place])),
+            Ok(Some(TlsEvent::Plaintext(place))) => talk.hear(line, desk, Heard::Data(&scratch[place])),
             Ok(Some(TlsEvent::Ready)) => {
-                if let Some(agreed) = line.session.agreed() {
+                if let Some(agreed) = line.session.negotiated() {
                     desk.all_counters().tls(|counters| count(counters, agreed));
                     talk.agreed_on(line.conn, agreed.alpn.as_deref());
                 }
@@ -123,7 +123,7 @@ fn open<I: Io>(line: &mut Sealed<'_, I>, talk: &mut Talk, desk: &mut Desk, bytes
     desk.scratch = scratch;
 }
 
-fn count(counters: &mut TlsCounters, agreed: &Agreed) {
+fn count(counters: &mut TlsCounters, agreed: &Negotiated) {
     counters.handshakes += 1;
     counters.resumed += u64::from(agreed.resumed);
     *counters.versions.entry(agreed.version.as_str().to_owned()).or_default() += 1;

@@ -6,7 +6,7 @@
 //! This module does not know drivers, nor whether there is TLS below.
 
 use weir_net::Conn;
-use weir_wire::http2::{self, Spoken};
+use weir_wire::http2::{self, Detected};
 
 use crate::desk::Desk;
 use crate::line::Line;
@@ -119,11 +119,11 @@ impl Talk {
         let more = bytes.len().min(first.len() - before.len());
         first[..before.len()].copy_from_slice(before);
         first[before.len()..][..more].copy_from_slice(&bytes[..more]);
-        match http2::spoken(&first[..before.len() + more]) {
+        match http2::detect(&first[..before.len() + more]) {
             // Undecided are fewer bytes than the preface has, so that was all.
-            Spoken::Undecided => return self.tongue = Tongue::Unknown((before.len() + more) as u8),
-            Spoken::One => self.tongue = Tongue::One,
-            Spoken::Two => match self.one.flow.conn() {
+            Detected::Undecided => return self.tongue = Tongue::Unknown((before.len() + more) as u8),
+            Detected::Http1 => self.tongue = Tongue::One,
+            Detected::Http2 => match self.one.flow.conn() {
                 Some(conn) => self.speak_two(conn),
                 None => return,
             },

@@ -218,7 +218,7 @@ impl Two {
                 ServerEvent::End { stream } => self.on_end(out, desk, stream),
                 ServerEvent::Sent { stream } => self.on_written(out, desk, stream),
                 ServerEvent::Reset { stream, cause } => {
-                    if matches!(cause, http2::Cause::Malformed(_)) {
+                    if matches!(cause, http2::ResetCause::Malformed(_)) {
                         desk.counters().malformed.add(1);
                     }
                     self.drop_stream(desk, stream);
@@ -256,7 +256,7 @@ impl Two {
             return self.complete(out, desk, request);
         }
         if expects_continue && !request.too_large {
-            // Refused only if the stream is gone, and then there is nobody to go on.
+            // SendError only if the stream is gone, and then there is nobody to go on.
             let _ = self.server.interim(request.stream, 100, out);
         }
         self.keep(Pending { request, phase: Phase::Reading, timer: None });
@@ -335,8 +335,8 @@ impl Two {
             self.written.own += out.written() - before;
         }
         match sent {
-            Ok(http2::Sent::All) => self.wrote(desk, request),
-            Ok(http2::Sent::Waiting) => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
+            Ok(http2::SendStatus::All) => self.wrote(desk, request),
+            Ok(http2::SendStatus::Waiting) => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
             Err(_) => self.lost(&request),
         }
     }
@@ -380,7 +380,7 @@ impl Two {
     /// come are given up.
     fn leave<L: Line>(&mut self, out: &mut Out<'_, L>, desk: &mut Desk, says_so: bool) {
         if says_so && self.state == State::Open {
-            self.server.goodbye(out);
+            self.server.go_away(out);
         }
         self.state = self.state.max(State::Leaving);
         for slot in 0..self.streams.len() {

@@ -69,7 +69,7 @@ pub(crate) fn serve<D: Driver>(
     let mut worker = Worker::new(desk, tls);
     while !stop.load(Ordering::Acquire) {
         let until = worker.desk.timers.next();
-        driver.turn(&mut worker, until)?;
+        driver.poll(&mut worker, until)?;
         worker.on_time(driver);
     }
     worker.finish(driver)
@@ -127,12 +127,12 @@ impl Worker {
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
             let until = self.desk.timers.next().map_or(end, |next| next.min(end));
-            driver.turn(self, Some(until))?;
+            driver.poll(self, Some(until))?;
             self.on_time(driver);
         }
         self.tell_all(driver, || Heard::Abort);
         // The aborts leave with this turn.
-        driver.turn(self, Some(Instant::now()))
+        driver.poll(self, Some(Instant::now()))
     }
 
     fn tell_all<I: Io>(&mut self, io: &mut I, what: impl Fn() -> Heard<'static>) {

@@ -240,7 +240,7 @@ fn a_unix_socket_serves_too_and_its_file_goes() {
 
 #[test]
 fn as_many_threads_as_connections_need() {
-    let capacity = weir_net::capacity(weir_net::probe(weir_net::Choice::Auto).expect("a driver"));
+    let capacity = weir_net::capacity(weir_net::probe(weir_net::DriverPreference::Auto).expect("a driver"));
     let few = Origin::start(Options { connections: Some(100), ..Options::default() }).expect("an origin");
     assert_eq!((few.workers(), few.shortage(), few.full()), (1, None, None));
     if capacity.per_ring == 0 {

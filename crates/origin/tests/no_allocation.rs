@@ -128,7 +128,7 @@ mod wire {
                 None => see(input),
                 Some((session, scratch)) => {
                     while let Some(event) = session.next(&mut input, scratch, &mut self.sealed).expect("TLS") {
-                        if let TlsEvent::Plain(place) = event {
+                        if let TlsEvent::Plaintext(place) = event {
                             see(&scratch[place]);
                         }
                     }

@@ -39,7 +39,7 @@ fn http_1_over_tls(driver: DriverChoice) {
     let origin = start(driver, server_options());
     for (alpn, size) in [(Some("http/1.1"), 128), (None, 11_268), (Some("http/1.1"), 3 << 20)] {
         let mut pipe = Pipe::secret(&origin, &client_config(alpn)).expect("a handshake");
-        assert_eq!(pipe.session().agreed().and_then(|agreed| agreed.alpn.as_deref()), alpn);
+        assert_eq!(pipe.session().negotiated().and_then(|agreed| agreed.alpn.as_deref()), alpn);
         let answer = get(&mut pipe, &format!("/bytes/{size}"));
         assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(payload(size)), "{size}");
     }
@@ -92,7 +92,7 @@ fn resumption_is_counted_and_can_be_off(driver: DriverChoice) {
 
 fn a_client_without_certificate_is_refused(driver: DriverChoice) {
     let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
-    let clients = tls::ClientsMust::Prove(identity.chain.clone());
+    let clients = tls::ClientAuth::Required(identity.chain.clone());
     let origin = start(driver, tls::ServerOptions { clients, ..server_options() });
     let refused = match Pipe::secret(&origin, &client_config(None)) {
         // In TLS 1.3 the client has finished before it is told.

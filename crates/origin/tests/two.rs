@@ -11,7 +11,7 @@ use common::two::Two;
 use common::{Client, counters_when, start};
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
-use weir_wire::http2::{Cause, ClientOptions, Code};
+use weir_wire::http2::{ClientOptions, Code, ResetCause};
 
 /// Runs each test on each driver, plain and with TLS.
 macro_rules! on_each_line {
@@ -165,12 +165,12 @@ fn faults(way: &Way) {
         client.ask(tag, "GET", &format!("/bytes/1000?fault={fault}"), &[], b"");
         let answer = client.answer(tag);
         match tag {
-            0 => assert_eq!((answer.status, answer.reset), (0, Some(Cause::Peer(Code::INTERNAL_ERROR)))),
+            0 => assert_eq!((answer.status, answer.reset), (0, Some(ResetCause::Peer(Code::INTERNAL_ERROR)))),
             1 => {
-                assert_eq!((answer.status, answer.reset), (200, Some(Cause::Peer(Code::INTERNAL_ERROR))));
+                assert_eq!((answer.status, answer.reset), (200, Some(ResetCause::Peer(Code::INTERNAL_ERROR))));
                 assert_eq!(answer.body, payload(500));
             }
-            _ => assert!(matches!(answer.reset, Some(Cause::Malformed(_))), "{answer:?}"),
+            _ => assert!(matches!(answer.reset, Some(ResetCause::Malformed(_))), "{answer:?}"),
         }
     }
     assert_eq!(client.get("/bytes/10?fault=status=503").status, 503);

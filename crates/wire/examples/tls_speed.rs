@@ -23,7 +23,7 @@ impl Half {
         let mut input = bytes;
         let mut heard = 0;
         while let Some(event) = self.session.next(&mut input, &mut self.scratch, &mut self.out).expect("TLS") {
-            if let TlsEvent::Plain(range) = event {
+            if let TlsEvent::Plaintext(range) = event {
                 heard += black_box(&self.scratch[range]).len();
             }
         }

@@ -1,11 +1,11 @@
 //! Replays the fuzz targets' corpus through the same oracle, with a stable toolchain and no fuzzer.
 
-#[path = "common/oracle.rs"]
+#[path = "common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-#[path = "common/h2_oracle.rs"]
-mod h2_oracle;
+#[path = "common/http2_oracle.rs"]
+mod http2_oracle;
 
 use std::fs;
 use std::path::Path;
@@ -30,25 +30,25 @@ fn replay(target: &str, check: fn(&[u8])) {
 
 #[test]
 fn answers() {
-    replay("h1_answers", oracle::answers);
+    replay("http1_responses", oracle::responses);
 }
 
 #[test]
 fn requests() {
-    replay("h1_requests", oracle::requests);
+    replay("http1_requests", oracle::requests);
 }
 
 #[test]
-fn h2_client() {
-    replay("h2_client", h2_oracle::client);
+fn http2_client() {
+    replay("http2_client", http2_oracle::client);
 }
 
 #[test]
-fn h2_server() {
-    replay("h2_server", h2_oracle::server);
+fn http2_server() {
+    replay("http2_server", http2_oracle::server);
 }
 
 #[test]
 fn hpack() {
-    replay("hpack", h2_oracle::hpack);
+    replay("hpack", http2_oracle::hpack);
 }

@@ -110,7 +110,7 @@ fn hear(session: &mut Session, bytes: &mut Vec<u8>, scratch: &mut Scratch, out: 
     let mut input = &bytes[..];
     let mut heard = 0;
     while let Some(event) = session.next(&mut input, scratch, out).expect("TLS") {
-        if let TlsEvent::Plain(range) = event {
+        if let TlsEvent::Plaintext(range) = event {
             heard += range.len();
         }
     }
@@ -216,7 +216,7 @@ fn records_cost_no_allocation() {
             for piece in back.chunks(4096) {
                 let mut input = piece;
                 while let Some(event) = client.next(&mut input, scratch, there).expect("TLS") {
-                    if let TlsEvent::Plain(range) = event {
+                    if let TlsEvent::Plaintext(range) = event {
                         heard += range.len();
                     }
                 }

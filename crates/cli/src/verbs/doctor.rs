@@ -62,7 +62,7 @@ pub fn examine(runs: &std::path::Path) -> Vec<Check> {
 fn driver_check() -> Check {
     let why = "the io_uring driver costs client and origin about a third less CPU a request than epoll".to_owned();
     let name = "io-driver".to_owned();
-    match weir_net::probe(weir_net::Choice::Uring) {
+    match weir_net::probe(weir_net::DriverPreference::Uring) {
         Ok(_) => {
             Check { name, status: Status::Ok, seen: "io_uring with everything weir needs".into(), why, mend: None }
         }

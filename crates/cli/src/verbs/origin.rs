@@ -224,8 +224,8 @@ fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> 
         }
     };
     let clients = match &flags.client_ca {
-        Some(path) => tls::ClientsMust::Prove(read("--client-ca", path)?),
-        None => tls::ClientsMust::Nothing,
+        Some(path) => tls::ClientAuth::Required(read("--client-ca", path)?),
+        None => tls::ClientAuth::None,
     };
     let versions = match flags.tls_version {
         Some(Versions::Old) => (tls::Version::Tls12, tls::Version::Tls12),

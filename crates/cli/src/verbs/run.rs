@@ -230,11 +230,11 @@ fn setup(args: &Args, chosen: Chosen, placement: Placement, folder: &Path) -> Re
     })
 }
 
-pub fn net_choice(driver: DriverArg) -> weir_net::Choice {
+pub fn net_choice(driver: DriverArg) -> weir_net::DriverPreference {
     match driver {
-        DriverArg::Auto => weir_net::Choice::Auto,
-        DriverArg::Uring => weir_net::Choice::Uring,
-        DriverArg::Epoll => weir_net::Choice::Epoll,
+        DriverArg::Auto => weir_net::DriverPreference::Auto,
+        DriverArg::Uring => weir_net::DriverPreference::Uring,
+        DriverArg::Epoll => weir_net::DriverPreference::Epoll,
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use weir_wire::tls::{Agreed, ClientConfig, Scratch, ServerName, Session, TlsEvent};
+use weir_wire::tls::{ClientConfig, Negotiated, Scratch, ServerName, Session, TlsEvent};
 
 /// Read at a time.
 const PIECE: usize = 64 * 1024;
@@ -59,7 +59,7 @@ impl Line {
         let mut session = Session::client(config, name).map_err(|e| format!("TLS: {e}"))?;
         session.start(&mut self.out).map_err(|e| format!("TLS: {e}"))?;
         self.tls = Some(Sealed { session, scratch: Scratch::new() });
-        while self.agreed().is_none() {
+        while self.negotiated().is_none() {
             if let Some(why) = &self.ended {
                 return Err(format!("TLS: the connection ended during the handshake: {why}"));
             }
@@ -69,8 +69,8 @@ impl Line {
     }
 
     /// What TLS came to.
-    pub fn agreed(&self) -> Option<&Agreed> {
-        self.tls.as_ref()?.session.agreed()
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.tls.as_ref()?.session.negotiated()
     }
 
     /// Queues bytes.
@@ -163,7 +163,7 @@ impl Line {
         loop {
             match session.next(&mut input, scratch, &mut self.out) {
                 Ok(None) => return Ok(()),
-                Ok(Some(TlsEvent::Plain(place))) => self.plain.extend_from_slice(&scratch[place]),
+                Ok(Some(TlsEvent::Plaintext(place))) => self.plain.extend_from_slice(&scratch[place]),
                 Ok(Some(TlsEvent::Ready)) => {}
                 Ok(Some(TlsEvent::Closed)) => self.ended = Some("the peer closed the connection".to_owned()),
                 Err(error) => {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weir_model::suite::Request;
-use weir_wire::http1::{AnswerEvent, Answers, Version, WireError, encode, headers};
+use weir_wire::http1::{ParseError, ResponseEvent, ResponseParser, Version, encode, headers};
 
 use super::line::Line;
 use super::{Answer, Fault, headers_but, host_of, owned};
@@ -11,7 +11,7 @@ use super::{Answer, Fault, headers_but, host_of, owned};
 /// Sends a request and reads its answer; whether the connection may carry another.
 pub(super) fn exchange(
     line: &mut Line,
-    answers: &mut Answers,
+    answers: &mut ResponseParser,
     request: &Request,
     authority: &str,
     deadline: Instant,
@@ -24,20 +24,20 @@ pub(super) fn exchange(
         let mut input = came.as_slice();
         while let Some(event) = answers.next(&mut input).map_err(broken)? {
             match event {
-                AnswerEvent::Informational(_) => {}
-                AnswerEvent::Head(head) => {
+                ResponseEvent::Informational(_) => {}
+                ResponseEvent::Head(head) => {
                     let version = match head.version {
                         Version::Http10 => "HTTP/1.0",
                         Version::Http11 => "HTTP/1.1",
                     };
                     answer = Some(Answer::new(head.status, version, owned(headers(head.raw))));
                 }
-                AnswerEvent::Body(piece) => {
+                ResponseEvent::Body(piece) => {
                     if let Some(answer) = &mut answer {
                         answer.add(piece)?;
                     }
                 }
-                AnswerEvent::End { keep_alive } => {
+                ResponseEvent::End { keep_alive } => {
                     // A request that is not sent whole spoils the connection for the next.
                     let again = keep_alive && input.is_empty() && line.all_sent();
                     let answer = answer.ok_or_else(|| Fault::Broken("an answer ended without a head".to_owned()))?;
@@ -49,7 +49,7 @@ pub(super) fn exchange(
             let why = why.to_owned();
             return match (answers.on_eof(), answer) {
                 (Ok(true), Some(answer)) => Ok((answer.complete(), false)),
-                (Err(WireError::ClosedBeforeAnswer), None) => Err(Fault::Gone(format!("{why} before it answered"))),
+                (Err(ParseError::ClosedBeforeResponse), None) => Err(Fault::Gone(format!("{why} before it answered"))),
                 _ => Err(Fault::Broken(format!("{why} in the middle of its answer"))),
             };
         }
@@ -69,6 +69,6 @@ fn written(request: &Request, authority: &str) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn broken(error: WireError) -> Fault {
+fn broken(error: ParseError) -> Fault {
     Fault::Broken(format!("what came is no answer of HTTP/1.1: {error}"))
 }

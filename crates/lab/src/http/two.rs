@@ -17,7 +17,7 @@ pub(super) struct Whom<'a> {
 
 /// Begins a connection. With TLS the peer must have agreed on HTTP/2.
 pub(super) fn start(line: &mut Line) -> Result<Client, String> {
-    if let Some(agreed) = line.agreed()
+    if let Some(agreed) = line.negotiated()
         && agreed.alpn.as_deref() != Some("h2")
     {
         return Err("the peer did not agree on h2 by ALPN".to_owned());
@@ -104,6 +104,6 @@ fn prepared(request: &Request, whom: &Whom<'_>) -> Result<Prepared, Fault> {
     Prepared::request(&head).map_err(|e| Fault::Broken(format!("the request cannot be sent: {e}")))
 }
 
-fn broken(error: http2::H2Error) -> Fault {
+fn broken(error: http2::ConnectionError) -> Fault {
     Fault::Broken(format!("what came is not HTTP/2: {error}"))
 }

@@ -133,7 +133,7 @@ fn follow_end(what: Do, server: &mut Server, stream: Stream, line: &mut TcpStrea
         Do::Nothing => Some(()),
         Do::GoAway(body) => {
             answer(server, body, out)?;
-            server.goodbye(out);
+            server.go_away(out);
             Some(())
         }
         Do::TurnAway => {

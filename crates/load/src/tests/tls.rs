@@ -41,7 +41,7 @@ fn speak(mut line: std::net::TcpStream, config: &ServerConfig, then: &[u8]) -> O
             line.write_all(&out).ok()?;
             out.clear();
             match event.ok()? {
-                Some(TlsEvent::Plain(_)) => line.write_all(then).ok()?,
+                Some(TlsEvent::Plaintext(_)) => line.write_all(then).ok()?,
                 Some(_) => {}
                 None => break,
             }

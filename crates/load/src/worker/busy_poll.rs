@@ -59,10 +59,10 @@ impl Worker {
         let now = self.clock.now();
         if asleep_until > now {
             self.busy_poll.idle_since = None;
-            return driver.turn(self, Some(self.clock.instant(asleep_until)));
+            return driver.poll(self, Some(self.clock.instant(asleep_until)));
         }
         self.busy_poll.disturbed = false;
-        driver.turn(self, Some(self.clock.instant(now)))?;
+        driver.poll(self, Some(self.clock.instant(now)))?;
         if self.busy_poll.disturbed || self.clock.now() >= due {
             self.busy_poll.idle_since = None;
             return Ok(());

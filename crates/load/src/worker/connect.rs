@@ -12,7 +12,7 @@ use std::io;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::http1::{Answers, Limits};
+use weir_wire::http1::{Limits, ResponseParser};
 
 use super::pool::{SlotState, StreamState};
 use super::{RequestSource, SlotId, Worker};
@@ -81,7 +81,7 @@ impl Worker {
         let slot = self.pool.slot(id);
         let took = now - slot.begun;
         slot.used = false;
-        slot.answers = Answers::new(Limits::default());
+        slot.answers = ResponseParser::new(Limits::default());
         if let Some(order) = &mut slot.order {
             order.clear();
         }

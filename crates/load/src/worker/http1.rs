@@ -2,7 +2,7 @@
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::http1::{AnswerEvent, Framing, WireError, headers};
+use weir_wire::http1::{Framing, ParseError, ResponseEvent, headers};
 
 use super::{SlotId, StreamId, Worker};
 use crate::encoded::Encoded;
@@ -57,15 +57,15 @@ impl Worker {
             let check = &self.plan.requests[stream.request as usize].check;
             let end = loop {
                 match slot.answers.next(&mut rest) {
-                    Ok(Some(AnswerEvent::Head(head))) => {
+                    Ok(Some(ResponseEvent::Head(head))) => {
                         stream.answer.head(head.status, length(head.framing));
                         if check.checks_headers() {
                             stream.answer.headers(check.headers_right(headers(head.raw)));
                         }
                     }
-                    Ok(Some(AnswerEvent::Body(piece))) => stream.answer.body(piece, check),
-                    Ok(Some(AnswerEvent::Informational(_))) => {}
-                    Ok(Some(AnswerEvent::End { keep_alive })) => break Ok(keep_alive),
+                    Ok(Some(ResponseEvent::Body(piece))) => stream.answer.body(piece, check),
+                    Ok(Some(ResponseEvent::Informational(_))) => {}
+                    Ok(Some(ResponseEvent::End { keep_alive })) => break Ok(keep_alive),
                     Ok(None) => {
                         if stream.first == 0 {
                             stream.first = now;
@@ -78,7 +78,7 @@ impl Worker {
             let keep_alive = match end {
                 // Whatever follows the answer to the last request nobody asked for.
                 Ok(_) if !rest.is_empty() && slot.busy == 1 => {
-                    return self.broken(io, id, &WireError::Unsolicited, now);
+                    return self.broken(io, id, &ParseError::Unsolicited, now);
                 }
                 Ok(keep_alive) => keep_alive,
                 Err(error) => return self.broken(io, id, &error, now),
@@ -99,7 +99,7 @@ impl Worker {
     }
 
     /// What came is not HTTP, or not an answer to anything.
-    fn broken<I: Io>(&mut self, io: &mut I, id: SlotId, _error: &WireError, now: u64) {
+    fn broken<I: Io>(&mut self, io: &mut I, id: SlotId, _error: &ParseError, now: u64) {
         if self.pool.slot(id).busy > 0 {
             let stream = self.oldest(id);
             let stream = self.pool.stream(stream);

@@ -4,7 +4,7 @@
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::http2::{Body, Cause, Client, ClientEvent, Refused};
+use weir_wire::http2::{Body, Client, ClientEvent, ResetCause, SendError};
 
 use super::pool::{SlotState, StreamState};
 use super::{SlotId, StreamId, Worker};
@@ -101,7 +101,7 @@ impl Worker {
                 Then::Nothing
             }
             ClientEvent::End { tag } => Then::End(tag),
-            ClientEvent::Reset { tag, cause: Cause::GoneAway } => Then::TurnedAway(tag),
+            ClientEvent::Reset { tag, cause: ResetCause::GoneAway } => Then::TurnedAway(tag),
             ClientEvent::Reset { tag, cause } => Then::Reset(tag, kind_of(cause)),
             ClientEvent::Settings => Then::Settings,
             ClientEvent::GoAway { .. } => Then::GoAway,
@@ -238,14 +238,14 @@ impl Worker {
                 client.request_filled(tag, head, parts.path(), &values[..filled], body, out)
             }
             // The plan prepares for the protocol that is spoken.
-            Encoded::Http1 { .. } | Encoded::Http1Template(_) => Err(Refused::BadValue),
+            Encoded::Http1 { .. } | Encoded::Http1Template(_) => Err(SendError::BadValue),
         };
         if self.gathering != id {
             self.flush(io, id);
         }
         match sent {
             Ok(()) => true,
-            Err(Refused::Full) => false,
+            Err(SendError::Full) => false,
             Err(_) => {
                 // Another connection is needed.
                 self.pool.slots[id as usize].remaining = 0;
@@ -300,16 +300,16 @@ impl Worker {
     /// Says goodbye on a connection of HTTP/2.
     pub(super) fn close_http2<I: Io>(&mut self, io: &mut I, id: SlotId) {
         if let Some(client) = &mut self.pool.slots[id as usize].http2 {
-            client.goodbye(&mut self.frames);
+            client.go_away(&mut self.frames);
             self.flush(io, id);
         }
     }
 }
 
-fn kind_of(cause: Cause) -> ErrorKind {
+fn kind_of(cause: ResetCause) -> ErrorKind {
     match cause {
-        Cause::Peer(_) => ErrorKind::StreamReset,
-        Cause::Malformed(_) => ErrorKind::Protocol,
-        Cause::GoneAway => ErrorKind::ClosedEarly,
+        ResetCause::Peer(_) => ErrorKind::StreamReset,
+        ResetCause::Malformed(_) => ErrorKind::Protocol,
+        ResetCause::GoneAway => ErrorKind::ClosedEarly,
     }
 }

@@ -285,7 +285,7 @@ impl Worker {
             if self.connecting < self.plan.connecting_at_once && !self.queue.is_empty() {
                 until = until.min(self.next_attempt().max(now));
             }
-            driver.turn(self, Some(self.clock.instant(until)))?;
+            driver.poll(self, Some(self.clock.instant(until)))?;
         }
     }
 

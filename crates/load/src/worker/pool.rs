@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use weir_model::load::ErrorKind;
 use weir_net::Conn;
-use weir_wire::http1::{Answers, Limits};
+use weir_wire::http1::{Limits, ResponseParser};
 use weir_wire::http2::Client;
 use weir_wire::tls::Session;
 
@@ -62,7 +62,7 @@ pub(super) struct ConnSlot {
     pub free: StreamId,
     pub tls: Option<Session>,
     pub http2: Option<Box<Client>>,
-    pub answers: Answers,
+    pub answers: ResponseParser,
     /// Lanes with a request in flight in the order of sending, where there can be more than one.
     #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
     pub order: Option<Box<VecDeque<StreamId>>>,
@@ -86,7 +86,7 @@ impl ConnSlot {
             free: NO_STREAM,
             tls: None,
             http2: None,
-            answers: Answers::new(Limits::default()),
+            answers: ResponseParser::new(Limits::default()),
             order: None,
         }
     }

@@ -80,11 +80,11 @@ impl Worker {
         self.say_goodbye(driver);
         if self.up >= MANY {
             // What was said leaves with this turn; the sockets go with the driver.
-            return driver.turn(self, Some(self.clock.instant(self.clock.now())));
+            return driver.poll(self, Some(self.clock.instant(self.clock.now())));
         }
         let until = self.clock.now() + CLOSING;
         while driver.open() > 0 && self.clock.now() < until {
-            driver.turn(self, Some(self.clock.instant(until)))?;
+            driver.poll(self, Some(self.clock.instant(until)))?;
         }
         Ok(())
     }

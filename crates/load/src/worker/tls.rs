@@ -114,7 +114,7 @@ impl Worker {
             match event {
                 Ok(None) => break,
                 Ok(Some(TlsEvent::Ready)) => self.on_agreed(io, id, now),
-                Ok(Some(TlsEvent::Plain(range))) => match self.plan.http2 {
+                Ok(Some(TlsEvent::Plaintext(range))) => match self.plan.http2 {
                     None => self.on_answers(io, id, &scratch[range], now),
                     Some(_) => self.on_frames(io, id, &scratch[range], now),
                 },
@@ -136,7 +136,7 @@ impl Worker {
     /// The handshake is done.
     fn on_agreed<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let slot = &mut self.pool.slots[id as usize];
-        let (Some(secure), Some(agreed)) = (&mut self.secure, slot.tls.as_ref().and_then(Session::agreed)) else {
+        let (Some(secure), Some(agreed)) = (&mut self.secure, slot.tls.as_ref().and_then(Session::negotiated)) else {
             return;
         };
         if self.plan.http2.is_some() && agreed.alpn.as_deref() != Some("h2") {

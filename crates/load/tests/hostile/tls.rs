@@ -25,7 +25,7 @@ fn agreed(line: Line<'_>) -> Option<Session> {
         while let Some(event) = session.next(&mut input, &mut scratch, &mut out).ok()? {
             say(line, &out)?;
             out.clear();
-            if matches!(event, TlsEvent::Plain(_)) {
+            if matches!(event, TlsEvent::Plaintext(_)) {
                 return Some(session);
             }
         }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 use super::calls::{accept, receive};
-use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_LIFE, READS_A_TURN, WAKER, WATCH, token};
+use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_GENERATION, READS_A_TURN, WAKER, WATCH, token};
 use crate::out::NONE;
 use crate::slots::Is;
 use crate::socket::{self, STARVED_FOR, is_starving};
@@ -15,7 +15,7 @@ use crate::{Conn, Event, Handler};
 impl EpollDriver {
     pub(super) fn dispatch<H: Handler>(&mut self, handler: &mut H, token: u64, flags: u32) {
         let conn = Conn::new(token as u32, (token >> 32) as u32);
-        if conn.life() == NO_LIFE {
+        if conn.generation() == NO_GENERATION {
             if token == WAKER {
                 self.waker.clear();
             } else {
@@ -45,7 +45,7 @@ impl EpollDriver {
     /// Whether the connection has gone since the kernel or a list named it.
     pub(super) fn stale(&self, conn: Conn) -> bool {
         let slot = self.slots.get(conn.slot() as u32);
-        slot.life != conn.life() || slot.is(Is::Dead) || !slot.is(Is::Used)
+        slot.generation != conn.generation() || slot.is(Is::Dead) || !slot.is(Is::Used)
     }
 
     /// Finishes a connect; false when there is nothing to read from it.
@@ -107,7 +107,7 @@ impl EpollDriver {
     }
 
     pub(super) fn watch_listener(&self, number: usize) -> io::Result<()> {
-        let token = token(Conn::new(number as u32, NO_LIFE));
+        let token = token(Conn::new(number as u32, NO_GENERATION));
         let fd = self.listeners[number].as_raw_fd();
         self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, token)
     }

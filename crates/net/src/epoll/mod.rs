@@ -32,10 +32,10 @@ const ACCEPTS_A_TURN: usize = 256;
 const EVENTS: usize = 512;
 
 /// Lives of this number are no connection's: the waker and the listeners.
-const NO_LIFE: u32 = u32::MAX;
+const NO_GENERATION: u32 = u32::MAX;
 
 /// The waker's token; listeners have the numbers below it.
-const WAKER: u64 = ((NO_LIFE as u64) << 32) | u32::MAX as u64;
+const WAKER: u64 = ((NO_GENERATION as u64) << 32) | u32::MAX as u64;
 
 const WATCH: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
 const WATCH_OUT: u32 = WATCH | libc::EPOLLOUT as u32;
@@ -242,7 +242,7 @@ impl Driver for EpollDriver {
         self.starved = None;
     }
 
-    fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
         self.flush_all();
         if !self.waiting.is_empty() {
             self.connect_again();
@@ -286,5 +286,5 @@ impl Drop for EpollDriver {
 }
 
 fn token(conn: Conn) -> u64 {
-    (u64::from(conn.life()) << 32) | conn.slot() as u64
+    (u64::from(conn.generation()) << 32) | conn.slot() as u64
 }

@@ -1,6 +1,6 @@
 //! The provided buffers: a ring of memory that the kernel receives into, shared by all connections of a driver.
 //!
-//! Where the kernel can ([`Filling::Through`]), receives fill a large buffer one behind the other, whoever they are
+//! Where the kernel can ([`BufferFill::Through`]), receives fill a large buffer one behind the other, whoever they are
 //! for: short messages lie close together, and long ones come in few pieces. Elsewhere each takes a buffer.
 //!
 //! It does not know connections.
@@ -22,7 +22,7 @@ const INCREMENTAL: u16 = 2;
 
 /// How receives use a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filling {
+pub enum BufferFill {
     /// Each receive takes a whole one.
     Once,
     /// Each goes on where the last one ended, until the buffer is full (Linux 6.12; used from 6.15 on, the oldest
@@ -33,7 +33,7 @@ pub enum Filling {
 /// How many buffers, and of what size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    pub(super) filling: Filling,
+    pub(super) filling: BufferFill,
     /// Bytes of one buffer.
     pub(super) size: usize,
     /// Buffers the kernel has at first.
@@ -69,7 +69,7 @@ impl Buffers {
         };
         let mut buffers = Buffers { shape, entries: entries.cast(), data, tail: 0, provided: 0, filled: Vec::new() };
         let mut flags = 0;
-        if shape.filling == Filling::Through {
+        if shape.filling == BufferFill::Through {
             flags = INCREMENTAL;
             buffers.filled = vec![0; usize::from(shape.most)];
         }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
-use super::buffers::{self, Buffers, Filling, Shape};
+use super::buffers::{self, BufferFill, Buffers, Shape};
+use super::completions::SEND_NOW_FLAGS;
 use super::ring::{Completion, Kind, Ring, Wait};
-use super::turn::SEND_NOW_FLAGS;
 
 /// Far more than the kernel takes for what is waited for here.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ impl Step {
 pub(crate) fn check() -> Result<(), (Step, io::Error)> {
     let mut ring = Ring::new().map_err(|error| (Step::SetUp, error))?;
     let (ours, theirs) = UnixStream::pair().map_err(|error| (Step::Sockets, error))?;
-    let shape = Shape { filling: Filling::Once, size: 4096, first: 2, most: 2 };
+    let shape = Shape { filling: BufferFill::Once, size: 4096, first: 2, most: 2 };
     let buffers = Buffers::new(&ring, shape).map_err(|error| (Step::Buffers, error))?;
     let received = check_receive(&mut ring, &buffers, &ours, &theirs);
     let sent = check_send(&mut ring, &ours, &theirs);
@@ -69,7 +69,7 @@ pub(crate) fn check() -> Result<(), (Step, io::Error)> {
 /// whatever waits on another.
 pub(crate) fn check_table() -> io::Result<()> {
     let mut ring = Ring::new()?;
-    let buffers = Buffers::new(&ring, Shape { filling: Filling::Once, size: 4096, first: 2, most: 2 })?;
+    let buffers = Buffers::new(&ring, Shape { filling: BufferFill::Once, size: 4096, first: 2, most: 2 })?;
     let closed = check_close(&mut ring);
     let _ =
         ring.ring().submitter().register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());

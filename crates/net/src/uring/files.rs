@@ -1,13 +1,13 @@
 //! The ring's own table of sockets, and how the kernel finds a connection's socket: by descriptor or by place in
 //! that table.
 //!
-//! Usually ([`Holding::Descriptors`]) a connection has a descriptor, and comes into the table too with its second
+//! Usually ([`DescriptorKind::Regular`]) a connection has a descriptor, and comes into the table too with its second
 //! send: a send to a socket in the table saves the kernel looking the descriptor up and counting its users, about
 //! 1.7 % of a short request on loopback, and those that send once never pay for it. Only sends that the kernel
 //! tries at once go by the table then. What waits, waits on the descriptor, so that no operation keeps a socket in
 //! the table alive.
 //!
-//! With [`Holding::Table`] a socket goes into the table when it is made or accepted, at the place that has the
+//! With [`DescriptorKind::Direct`] a socket goes into the table when it is made or accepted, at the place that has the
 //! slot's number, and its descriptor is closed: a process may so have more connections than descriptors.
 //! Everything goes by the table then. Before Linux 6.13 one operation that waits on a socket in the table keeps
 //! all sockets open that leave the table after it; [`super::check::check_table`] finds out. When the table is
@@ -20,7 +20,7 @@ use io_uring::{opcode, squeue};
 use super::UringDriver;
 use super::ring::Kind;
 use crate::slots::Is;
-use crate::{Holding, socket};
+use crate::{DescriptorKind, socket};
 
 /// The option of [`UringDriver::linger_zero`]; the kernel reads it while the operation is submitted.
 static LINGER_ZERO: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -56,7 +56,8 @@ impl UringDriver {
     /// are held.
     pub(super) fn hold(&mut self, socket: OwnedFd) -> u32 {
         let index = self.slots.take(-1);
-        let in_table = self.holding == Holding::Table && index < self.table && self.move_to_table(&socket, index);
+        let in_table =
+            self.descriptors == DescriptorKind::Direct && index < self.table && self.move_to_table(&socket, index);
         let slot = self.slots.get_mut(index);
         if in_table {
             slot.set(Is::InTable);
@@ -175,7 +176,7 @@ mod tests {
             while peer.read(&mut back).is_err() {
                 assert!(Instant::now() < end, "it hangs");
                 let until = Instant::now() + Duration::from_millis(5);
-                driver.turn(&mut echo, Some(until)).unwrap();
+                driver.poll(&mut echo, Some(until)).unwrap();
             }
             assert_eq!(back, [byte]);
             in_table.push(driver.slots.get(0).is(Is::InTable));

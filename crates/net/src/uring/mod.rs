@@ -13,10 +13,10 @@
 
 mod buffers;
 pub(crate) mod check;
+mod completions;
 mod files;
 mod ring;
 mod scratch;
-mod turn;
 
 use std::io;
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use io_uring::{opcode, squeue, types};
 
-pub use self::buffers::Filling;
+pub use self::buffers::BufferFill;
 pub(crate) use self::ring::table_limit;
 
 use self::buffers::{Buffers, Shape};
@@ -37,14 +37,14 @@ use self::scratch::Scratch;
 use crate::out::{NONE, OutPool};
 use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
-use crate::{Address, Conn, Driver, Handler, Holding, Io, Listener, Waker, host};
+use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
 /// A thread with short messages touches 1 MiB, which a cache holds; one that needs them all 16 MiB. An answer of
 /// 160 KiB takes two or three receives.
-const LARGE_BUFFERS: Shape = Shape { filling: Filling::Through, size: 128 * 1024, first: 8, most: 128 };
+const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1024, first: 8, most: 128 };
 
 /// The same for kernels that cannot fill a buffer through: 16 KiB takes most messages whole.
-const SMALL_BUFFERS: Shape = Shape { filling: Filling::Once, size: 16 * 1024, first: 64, most: 1024 };
+const SMALL_BUFFERS: Shape = Shape { filling: BufferFill::Once, size: 16 * 1024, first: 64, most: 1024 };
 
 /// The io_uring driver. It belongs to the thread that makes it.
 pub struct UringDriver {
@@ -54,7 +54,7 @@ pub struct UringDriver {
     scratch: Scratch,
     /// Places in the ring's table of sockets.
     table: u32,
-    holding: Holding,
+    descriptors: DescriptorKind,
     waker: Waker,
     /// By number; numbers are not used again. `None`: closed.
     listeners: Vec<Option<Listener>>,
@@ -97,7 +97,7 @@ impl UringDriver {
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
     pub fn new() -> io::Result<UringDriver> {
-        UringDriver::with_holding(Holding::Descriptors)
+        UringDriver::with_descriptors(DescriptorKind::Regular)
     }
 
     /// As [`UringDriver::new`], with sockets held as [`crate::Capacity::plan`] says. Sockets beyond what the
@@ -105,8 +105,8 @@ impl UringDriver {
     ///
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
-    pub fn with_holding(holding: Holding) -> io::Result<UringDriver> {
-        UringDriver::with_buffers(None, holding)
+    pub fn with_descriptors(descriptors: DescriptorKind) -> io::Result<UringDriver> {
+        UringDriver::with_buffers(None, descriptors)
     }
 
     /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their
@@ -115,22 +115,22 @@ impl UringDriver {
     /// # Errors
     /// When the kernel refuses the ring, its buffers (before Linux 6.12 those to be filled through) or a
     /// descriptor.
-    pub fn with_receive_buffers(filling: Filling, most: u16, size: usize) -> io::Result<UringDriver> {
+    pub fn with_receive_buffers(filling: BufferFill, most: u16, size: usize) -> io::Result<UringDriver> {
         let most = most.clamp(1, 1 << 15).next_power_of_two();
         let shape = Shape { filling, size: size.clamp(64, 1 << 20), first: most.min(64), most };
-        UringDriver::with_buffers(Some(shape), Holding::Descriptors)
+        UringDriver::with_buffers(Some(shape), DescriptorKind::Regular)
     }
 
-    fn with_buffers(shape: Option<Shape>, holding: Holding) -> io::Result<UringDriver> {
+    fn with_buffers(shape: Option<Shape>, descriptors: DescriptorKind) -> io::Result<UringDriver> {
         host::sharpen_timers()?;
         let ring = Ring::new()?;
         let usual = if ring.fills_through() { LARGE_BUFFERS } else { SMALL_BUFFERS };
         let buffers = Buffers::new(&ring, shape.unwrap_or(usual))?;
-        let table = ring.make_table(holding);
+        let table = ring.make_table(descriptors);
         let mut driver = UringDriver {
             ring,
             table,
-            holding,
+            descriptors,
             buffers,
             scratch: Scratch::default(),
             waker: Waker::new()?,
@@ -353,11 +353,11 @@ impl Driver for UringDriver {
         self.starved = None;
     }
 
-    fn turn<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
         if self.over {
             return Err(io::Error::other("the ring has failed before"));
         }
-        self.turn_once(handler, until).inspect_err(|_| self.over = true)
+        self.poll_once(handler, until).inspect_err(|_| self.over = true)
     }
 
     fn waker(&self) -> Waker {
@@ -406,9 +406,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         driver.broken = Some(io::Error::other("made up"));
         let now = Some(Instant::now());
-        assert_eq!(driver.turn(&mut Deaf, now).unwrap_err().to_string(), "made up");
+        assert_eq!(driver.poll(&mut Deaf, now).unwrap_err().to_string(), "made up");
         driver.connect(&listener.local_addr().unwrap().into(), None).unwrap();
-        assert!(driver.turn(&mut Deaf, now).is_err());
+        assert!(driver.poll(&mut Deaf, now).is_err());
         drop(driver);
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err(), "nobody has come");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, squeue};
 
-use crate::Holding;
+use crate::DescriptorKind;
 
 /// Entries of the submission queue; when more is queued in a turn it is submitted in parts.
 const SUBMISSIONS: u32 = 1024;
@@ -181,10 +181,10 @@ impl Ring {
     /// close a socket up to a second after it has left the table; this asks for a feature of 6.10.
     ///
     /// The kernel lets the table be as large as the soft limit of descriptors, though places in it are none.
-    pub(super) fn make_table(&self, holding: Holding) -> u32 {
-        let size = match holding {
-            Holding::Descriptors => table_limit().min(TABLE),
-            Holding::Table => table_limit(),
+    pub(super) fn make_table(&self, descriptors: DescriptorKind) -> u32 {
+        let size = match descriptors {
+            DescriptorKind::Regular => table_limit().min(TABLE),
+            DescriptorKind::Direct => table_limit(),
         };
         let wise = self.ring.params().is_feature_recvsend_bundle();
         if wise && self.ring.submitter().register_files_sparse(size).is_ok() { size } else { 0 }

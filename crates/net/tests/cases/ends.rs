@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::common::{BODY, Echo, LONG, Record, Seen, Server, listener, peer, peer_listener, reset};
-use crate::common::{run_out, run_until, small_peer, turn};
+use crate::common::{poll, run_out, run_until, small_peer};
 
 /// A driver that has accepted `peer`.
 fn accepted<D: Driver>(
@@ -47,7 +47,7 @@ pub fn abort_while_blocked_resets_the_peer<D: Driver>(make: fn() -> io::Result<D
         driver.send_with(conn, b"", &BODY);
     }
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     assert!(driver.unsent(conn) > 0);
     driver.abort(conn);
@@ -65,7 +65,7 @@ pub fn abort_ends_a_close_that_cannot_send<D: Driver>(make: fn() -> io::Result<D
     }
     driver.close(conn);
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     assert_eq!(driver.open(), 1, "the peer does not read");
     driver.abort(conn);
@@ -83,7 +83,7 @@ pub fn refused_connect_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     let conn = driver.connect(&addr.into(), None).unwrap();
     driver.send(conn, b"never sent");
     run_out(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     let refused = Seen::Failed(ErrorKind::ConnectionRefused);
     assert_eq!(record.seen, [(conn, refused)]);
     driver.close(conn);
@@ -96,11 +96,11 @@ pub fn a_reset_in_mid_data_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     for _ in 0..50 {
         driver.send_with(conn, b"", &BODY);
     }
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     peer.read_exact(&mut [0; 10]).unwrap();
     reset(peer);
     run_out(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert_eq!(record.seen.len(), 2, "{:?}", record.seen);
     assert!(is_failure(&record.seen[1].1));
 }
@@ -135,7 +135,7 @@ pub fn a_failure_says_what_was_not_sent<D: Driver>(make: fn() -> io::Result<D>) 
         queued += BODY.len();
     }
     for _ in 0..5 {
-        turn(&mut driver, &mut losses);
+        poll(&mut driver, &mut losses);
     }
     let (peer, _) = listener.accept().unwrap();
     let left = driver.unsent(conn);
@@ -158,7 +158,7 @@ pub fn data_before_a_reset_is_told_before_the_failure<D: Driver>(make: fn() -> i
     // Sending into a reset connection must not hide how it ended, nor tell it twice.
     for _ in 0..5 {
         driver.send(conn, b"into the void");
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     run_out(&mut driver, &mut record);
     assert_eq!(record.data(), b"last words");
@@ -173,7 +173,7 @@ pub fn after_eof_the_connection_can_still_send<D: Driver>(make: fn() -> io::Resu
     let eofs = |record: &Record| record.count(|seen| *seen == Seen::Eof);
     run_until(&mut driver, &mut record, |record, _| eofs(record) > 0);
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     assert_eq!(eofs(&record), 1, "told once");
     assert_eq!(record.data(), b"question");
@@ -200,7 +200,7 @@ pub fn close_before_connected_tells_nothing<D: Driver>(make: fn() -> io::Result<
         driver.abort(aborted);
     }
     run_out(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert!(record.seen.is_empty(), "{:?}", record.seen);
 }
 
@@ -228,7 +228,7 @@ pub fn a_stale_name_does_nothing_to_the_next_life<D: Driver>(make: fn() -> io::R
     driver.abort(first);
     assert_eq!(driver.unsent(first), 0);
     driver.send(second, b"fresh");
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     let mut back = [0; 5];
     second_peer.read_exact(&mut back).unwrap();
     assert_eq!(&back, b"fresh");
@@ -273,16 +273,16 @@ pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D
             driver.connect(&peer_listener().1.into(), None).unwrap();
             let mut inwards = peer(addr);
             inwards.write_all(&[7; 3_000]).unwrap();
-            turn(&mut driver, &mut handler);
+            poll(&mut driver, &mut handler);
             let (mut outwards, _) = theirs.accept().unwrap();
             // It may be closed already, and then refuses the bytes.
             let _ = outwards.write_all(b"hello");
             for _ in 0..3 {
-                turn(&mut driver, &mut handler);
+                poll(&mut driver, &mut handler);
             }
             drop((inwards, outwards));
             for _ in 0..3 {
-                turn(&mut driver, &mut handler);
+                poll(&mut driver, &mut handler);
             }
             driver.close(conn);
         }
@@ -352,7 +352,7 @@ pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
         let aborted = driver.connect(&addr.into(), None).unwrap();
         driver.send(conn, b"hello");
         for _ in 0..3 {
-            turn(&mut driver, &mut record);
+            poll(&mut driver, &mut record);
         }
         driver.abort(aborted);
         let all: Vec<Conn> = record.seen.drain(..).map(|(conn, _)| conn).collect();
@@ -364,7 +364,7 @@ pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
         }
         run_out(&mut driver, &mut record);
     }
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert_eq!(sockets_on(addr.port()), before);
     // Dropped with connections open, idle and blocked.
     let conn = driver.connect(&addr.into(), None).unwrap();
@@ -372,7 +372,7 @@ pub fn sockets_do_not_leak<D: Driver>(make: fn() -> io::Result<D>) {
         driver.send_with(conn, b"", &BODY);
     }
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     assert!(sockets_on(addr.port()) > before);
     drop(driver);
@@ -393,7 +393,7 @@ pub fn stop_listening_refuses_new_peers<D: Driver>(make: fn() -> io::Result<D>) 
     run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
     driver.stop_listening();
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     let refused = TcpStream::connect_timeout(&addr, Duration::from_secs(5)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);

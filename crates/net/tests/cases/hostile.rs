@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
-use crate::common::{BODY, LONG, listener, peer, peer_listener, reset, run_out, run_until, small_peer, turn};
+use crate::common::{BODY, LONG, listener, peer, peer_listener, poll, reset, run_out, run_until, small_peer};
 
 /// Answers whatever comes with far more, as long as the peer takes it; closes when the peer has sent its last.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Handler for Generous {
     }
 }
 
-/// A peer's whole life.
+/// A peer's whole generation.
 type Life = fn(SocketAddr);
 
 const LIVES: [Life; 9] = [
@@ -95,7 +95,7 @@ pub fn no_peer_leaves_a_connection_behind<D: Driver>(make: fn() -> io::Result<D>
     let mut handler = Generous::default();
     let peers = std::thread::spawn(move || {
         for round in 0..20 {
-            let all: Vec<_> = LIVES.iter().map(|life| std::thread::spawn(move || life(addr))).collect();
+            let all: Vec<_> = LIVES.iter().map(|generation| std::thread::spawn(move || generation(addr))).collect();
             for one in all {
                 one.join().unwrap();
             }
@@ -108,7 +108,7 @@ pub fn no_peer_leaves_a_connection_behind<D: Driver>(make: fn() -> io::Result<D>
     peers.join().unwrap();
     // Some may wait to be accepted yet.
     for _ in 0..3 {
-        turn(&mut driver, &mut handler);
+        poll(&mut driver, &mut handler);
     }
     run_out(&mut driver, &mut handler);
     assert!(handler.told > 0 && handler.ended > 0);
@@ -170,12 +170,12 @@ pub fn a_server_that_resets_leaves_no_connection_behind<D: Driver>(make: fn() ->
     for _ in 0..200 {
         driver.connect(&addr.into(), None).unwrap();
         if driver.open() > 50 {
-            turn(&mut driver, &mut handler);
+            poll(&mut driver, &mut handler);
         }
     }
     while driver.open() > 0 {
         assert!(Instant::now() < end, "{} stay", driver.open());
-        turn(&mut driver, &mut handler);
+        poll(&mut driver, &mut handler);
     }
     server.join().unwrap();
     assert!(handler.made > 0);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::common::{BODY, Record, Seen, Server, listener, peer, peer_listener, run_out};
-use crate::common::{run_until, small_peer, turn};
+use crate::common::{poll, run_until, small_peer};
 
 /// Answers each byte with a head and the body.
 struct Bodies {
@@ -149,8 +149,8 @@ pub fn sent_comes_once_when_the_queue_is_empty<D: Driver>(make: fn() -> io::Resu
 
     // Not asked for.
     driver.send(conn, b"1");
-    turn(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert_eq!(sents(&record), 0);
 
     // Asked for, and at once.
@@ -163,8 +163,8 @@ pub fn sent_comes_once_when_the_queue_is_empty<D: Driver>(make: fn() -> io::Resu
         driver.send_with(conn, b"", &BODY);
     }
     driver.want_sent(conn);
-    turn(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert_eq!(sents(&record), 1);
     assert!(driver.unsent(conn) > 0);
     let reading = std::thread::spawn(move || {
@@ -176,8 +176,8 @@ pub fn sent_comes_once_when_the_queue_is_empty<D: Driver>(make: fn() -> io::Resu
     assert_eq!(driver.unsent(conn), 0);
     let _peer = reading.join().unwrap();
     driver.send(conn, b"3");
-    turn(&mut driver, &mut record);
-    turn(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
+    poll(&mut driver, &mut record);
     assert_eq!(sents(&record), 2);
 }
 
@@ -192,7 +192,7 @@ pub fn unsent_counts_down_to_nothing<D: Driver>(make: fn() -> io::Result<D>) {
     let total = 100 * (4 + BODY.len());
     assert_eq!(driver.unsent(conn), total);
     for _ in 0..5 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     let blocked = driver.unsent(conn);
     assert!(blocked > 0 && blocked < total, "{blocked} of {total}");

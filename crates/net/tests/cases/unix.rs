@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weir_net::{Address, Driver, UnixError, listen_unix};
 
-use crate::common::{BODY, Echo, LONG, Record, Seen, run_out, run_until, turn};
+use crate::common::{BODY, Echo, LONG, Record, Seen, poll, run_out, run_until};
 
 /// A path of its own for each test, removed with what is there.
 struct Place(PathBuf);
@@ -36,8 +36,8 @@ pub fn both_ends_of_a_unix_socket_are_drivers<D: Driver>(make: fn() -> io::Resul
     client.send_with(conn, b"head", &BODY);
     let (mut echo, mut record) = (Echo, Record::default());
     while record.data().len() < 4 + BODY.len() {
-        turn(&mut client, &mut record);
-        turn(&mut server, &mut echo);
+        poll(&mut client, &mut record);
+        poll(&mut server, &mut echo);
     }
     assert_eq!(record.seen[0], (conn, Seen::Connected));
     assert!(record.data()[4..] == BODY);
@@ -65,7 +65,7 @@ pub fn a_full_queue_of_a_unix_socket_is_waited_for<D: Driver>(make: fn() -> io::
     driver.close(given_up);
     let connected = |record: &Record| record.count(|seen| *seen == Seen::Connected);
     for _ in 0..3 {
-        turn(&mut driver, &mut record);
+        poll(&mut driver, &mut record);
     }
     assert!(connected(&record) < 20, "the queue is not full");
     let mut peers: Vec<UnixStream> = Vec::new();

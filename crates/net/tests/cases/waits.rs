@@ -14,7 +14,7 @@ pub fn a_wait_is_not_early<D: Driver>(make: fn() -> io::Result<D>) {
     for nanos in [1, 999, 50_000, 999_999, 1_000_001, 7_654_321, 30_000_000] {
         for _ in 0..5 {
             let until = Instant::now() + Duration::from_nanos(nanos);
-            driver.turn(&mut record, Some(until)).unwrap();
+            driver.poll(&mut record, Some(until)).unwrap();
             let now = Instant::now();
             assert!(now >= until, "{:?} early", until - now);
             assert!(now < until + LONG);
@@ -28,14 +28,14 @@ pub fn until_in_the_past_returns_at_once<D: Driver>(make: fn() -> io::Result<D>)
     let mut record = Record::default();
     let start = Instant::now();
     for _ in 0..100 {
-        driver.turn(&mut record, Some(start)).unwrap();
+        driver.poll(&mut record, Some(start)).unwrap();
     }
     assert!(start.elapsed() < LONG);
     // And it looks for events all the same.
     let (_listener, addr) = peer_listener();
     driver.connect(&addr.into(), None).unwrap();
     while record.seen.is_empty() {
-        driver.turn(&mut record, Some(start)).unwrap();
+        driver.poll(&mut record, Some(start)).unwrap();
         assert!(start.elapsed() < LONG);
     }
 }
@@ -50,16 +50,16 @@ pub fn the_waker_ends_a_wait<D: Driver>(make: fn() -> io::Result<D>) {
             std::thread::sleep(Duration::from_millis(20));
             waker.wake();
         });
-        driver.turn(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
+        driver.poll(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
         other.join().unwrap();
         // Before it waits; several count as one.
         let start = Instant::now();
         driver.waker().wake();
         driver.waker().wake();
-        driver.turn(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
+        driver.poll(&mut record, Some(Instant::now() + 2 * LONG)).unwrap();
         assert!(start.elapsed() < LONG);
         let until = Instant::now() + Duration::from_millis(5);
-        driver.turn(&mut record, Some(until)).unwrap();
+        driver.poll(&mut record, Some(until)).unwrap();
         assert!(Instant::now() >= until, "a wake-up counted twice");
     }
 }

@@ -71,13 +71,13 @@ pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut don
     let end = Instant::now() + LONG;
     while !done(handler, driver) {
         assert!(Instant::now() < end, "it hangs");
-        turn(driver, handler);
+        poll(driver, handler);
     }
 }
 
 /// One turn of at most 20 ms.
-pub fn turn<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
-    driver.turn(handler, Some(Instant::now() + Duration::from_millis(20))).unwrap();
+pub fn poll<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
+    driver.poll(handler, Some(Instant::now() + Duration::from_millis(20))).unwrap();
 }
 
 /// Runs turns until no connection is left.
@@ -180,7 +180,7 @@ impl Server {
             tell.send(driver.waker()).unwrap();
             let mut handler = handler();
             while !stopped.load(Ordering::Acquire) {
-                driver.turn(&mut handler, None).unwrap();
+                driver.poll(&mut handler, None).unwrap();
             }
         });
         Server { addr, stop, waker: told.recv().unwrap(), thread: Some(thread) }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, Refused, RequestHead, Sent, Server, Stream};
+use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
 
 use super::out::Out;
 use super::{Pending, Phase, State, Two};
@@ -120,7 +120,12 @@ impl Request {
 
     /// Answers it in the usual way, and learns the length of the body.
     #[inline]
-    pub(super) fn answer(&mut self, server: &mut Server, desk: &Desk, out: &mut impl Output) -> Result<Sent, Refused> {
+    pub(super) fn answer(
+        &mut self,
+        server: &mut Server,
+        desk: &Desk,
+        out: &mut impl Output,
+    ) -> Result<SendStatus, SendError> {
         let resolved = &self.resolved;
         if resolved.source == Source::Fixed {
             let body = match &resolved.body {
@@ -144,7 +149,7 @@ impl Request {
             [("server", resolve::SERVER.as_bytes()), ("content-type", content_type.as_bytes())];
         let status = resolved.plan.status;
         let sent = server.answer_with(self.stream, status, &headers, Body::Copied(body), out);
-        if sent == Err(Refused::BadValue) {
+        if sent == Err(SendError::BadValue) {
             let headers: [(&str, &[u8]); 1] = [("server", resolve::SERVER.as_bytes())];
             return server.answer_with(self.stream, status, &headers, Body::Copied(body), out);
         }
@@ -211,7 +216,7 @@ impl Two {
         let (stream, half) = (request.stream, body.len() / 2);
         match fault {
             None | Some(Fault::Status(_)) if closes && self.state == State::Open => {
-                self.server.goodbye(out);
+                self.server.go_away(out);
                 self.state = State::Leaving;
                 self.begin(out, desk, request, &head, Slow::new(body, None));
             }
@@ -233,7 +238,7 @@ impl Two {
                     let _ = self.server.data(stream, body.part(0, half), false, out);
                 }
                 self.lost(&request);
-                self.server.goodbye(out);
+                self.server.go_away(out);
                 self.drop_all(desk);
                 self.state = self.state.max(State::Leaving);
             }
@@ -258,7 +263,7 @@ impl Two {
         request.body_length = slow.body.len() as u64;
         let empty = slow.body.len() == 0;
         match self.server.head(request.stream, head, empty, out) {
-            Ok(Sent::All) if empty => self.wrote(desk, request),
+            Ok(SendStatus::All) if empty => self.wrote(desk, request),
             Ok(_) if empty => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
             Ok(_) => self.let_out(out, desk, request, Box::new(slow)),
             Err(_) => self.lost(&request),
@@ -295,16 +300,16 @@ impl Two {
                 pace.advance();
             }
             match sent {
-                Ok(Sent::All) if ends => return self.wrote(desk, request),
-                Ok(Sent::Waiting) if ends => {
+                Ok(SendStatus::All) if ends => return self.wrote(desk, request),
+                Ok(SendStatus::Waiting) if ends => {
                     return self.keep(Pending { request, phase: Phase::Blocked, timer: None });
                 }
-                Ok(Sent::Waiting) => {
+                Ok(SendStatus::Waiting) => {
                     // Goes on when that has left: what waits inside is one piece, and not all of a body.
                     slow.held = true;
                     return self.keep(Pending { request, phase: Phase::Slow(slow), timer: None });
                 }
-                Ok(Sent::All) => {}
+                Ok(SendStatus::All) => {}
                 Err(_) => return self.lost(&request),
             }
         }

@@ -85,7 +85,7 @@ impl Pipe {
         loop {
             match session.next(&mut input, scratch, &mut out).map_err(io::Error::other)? {
                 None => break,
-                Some(TlsEvent::Plain(place)) => to.extend_from_slice(&scratch[place]),
+                Some(TlsEvent::Plaintext(place)) => to.extend_from_slice(&scratch[place]),
                 Some(TlsEvent::Closed) => self.closed = true,
                 Some(TlsEvent::Ready) => {}
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use weir_wire::http2::{Body, Cause, Client, ClientEvent, ClientOptions, Code, Prepared, Request};
+use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Code, Prepared, Request, ResetCause};
 
 use super::pipe::Pipe;
 
@@ -26,7 +26,7 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// When it was complete.
     pub ended: Option<Instant>,
-    pub reset: Option<Cause>,
+    pub reset: Option<ResetCause>,
 }
 
 impl Answer {

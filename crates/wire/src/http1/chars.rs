@@ -2,7 +2,7 @@
 //!
 //! Knows the character rules of RFC 9110 section 5.6; knows nothing of messages.
 
-use super::WireError;
+use super::ParseError;
 
 /// Bytes of a token (RFC 9110 section 5.6.2).
 static TOKEN: [bool; 256] = token_table();
@@ -39,12 +39,12 @@ fn is_control(byte: u8) -> bool {
 }
 
 /// The error for a byte where text should be.
-pub(super) fn control_error(byte: u8) -> WireError {
+pub(super) fn control_error(byte: u8) -> ParseError {
     match byte {
-        0 => WireError::Nul,
-        b'\r' => WireError::BareCr,
-        b'\n' => WireError::BareLf,
-        _ => WireError::ControlByte,
+        0 => ParseError::Nul,
+        b'\r' => ParseError::BareCr,
+        b'\n' => ParseError::BareLf,
+        _ => ParseError::ControlByte,
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn control_error(byte: u8) -> WireError {
 ///
 /// Eight bytes at a time, since this looks at every byte of every head.
 #[inline]
-pub(crate) fn check_text(bytes: &[u8]) -> Result<(), WireError> {
+pub(crate) fn check_text(bytes: &[u8]) -> Result<(), ParseError> {
     let (words, rest) = bytes.as_chunks::<8>();
     let clean = words.iter().all(word_is_clean)
         && match bytes.last_chunk::<8>() {
@@ -79,7 +79,7 @@ fn word_is_clean(word: &[u8; 8]) -> bool {
 
 /// The exact and slow form of [`check_text`].
 #[cold]
-fn find_control(bytes: &[u8]) -> Result<(), WireError> {
+fn find_control(bytes: &[u8]) -> Result<(), ParseError> {
     bytes.iter().find(|&&b| is_control(b)).map_or(Ok(()), |&b| Err(control_error(b)))
 }
 
@@ -100,8 +100,8 @@ pub(crate) fn trim(mut bytes: &[u8]) -> &[u8] {
 /// Section 2.2 of RFC 9112 lets a recipient take a lone LF for a line end. weir does not, in either half: what
 /// a product sends is what is being examined, and no product is known to need it.
 #[inline]
-pub(super) fn strip_line_end(line: &[u8]) -> Result<&[u8], WireError> {
-    line.strip_suffix(b"\r\n").ok_or(WireError::BareLf)
+pub(super) fn strip_line_end(line: &[u8]) -> Result<&[u8], ParseError> {
+    line.strip_suffix(b"\r\n").ok_or(ParseError::BareLf)
 }
 
 /// Whether `target` is one that weir sends and serves: origin form, absolute form or `*` (RFC 9112 section 3.2).

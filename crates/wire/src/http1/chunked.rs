@@ -6,7 +6,7 @@
 use super::chars::{check_text, strip_line_end, trim};
 use super::head::{Bounds, StartLine, Store};
 use super::headers::split_field;
-use super::{Framing, WireError};
+use super::{Framing, ParseError};
 
 /// How much of a body is still to come, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl Body {
         store: &mut Store<S>,
         input: &mut &'i [u8],
         bounds: &Bounds,
-    ) -> Result<Step<'i>, WireError> {
+    ) -> Result<Step<'i>, ParseError> {
         loop {
             let next = match *self {
                 Body::Done => return Ok(Step::Done),
@@ -74,7 +74,7 @@ impl Body {
                 }
                 Body::ChunkLine => {
                     let limit = bounds.chunk_line_bytes as usize;
-                    store.read_line(input, limit, WireError::ChunkLineTooLong, chunk_size)?.map(|size| match size {
+                    store.read_line(input, limit, ParseError::ChunkLineTooLong, chunk_size)?.map(|size| match size {
                         0 => Body::Trailers(0),
                         size => Body::ChunkData(size),
                     })
@@ -83,7 +83,7 @@ impl Body {
                 Body::ChunkLf => Some(expect(input, b'\n', Body::ChunkLine)?),
                 Body::Trailers(used) => {
                     let limit = (bounds.trailer_bytes - used) as usize;
-                    store.read_line(input, limit, WireError::TrailersTooLarge, trailer)?.map(|size| match size {
+                    store.read_line(input, limit, ParseError::TrailersTooLarge, trailer)?.map(|size| match size {
                         None => Body::Done,
                         // A line is within its limit, which is what is left of a u32.
                         Some(size) => Body::Trailers(used + size),
@@ -112,29 +112,29 @@ impl Body {
 }
 
 /// Takes one byte of the line end after a chunk's data (RFC 9112 section 7.1).
-fn expect(input: &mut &[u8], byte: u8, then: Body) -> Result<Body, WireError> {
+fn expect(input: &mut &[u8], byte: u8, then: Body) -> Result<Body, ParseError> {
     match input.split_first() {
         Some((first, rest)) if *first == byte => {
             *input = rest;
             Ok(then)
         }
-        _ => Err(WireError::BadChunkEnd),
+        _ => Err(ParseError::BadChunkEnd),
     }
 }
 
 /// A chunk-size line: hexadecimal digits, then extensions, which are ignored (RFC 9112 section 7.1.1).
 ///
 /// White space is allowed where the grammar has it, which is before a semicolon and not before the line end.
-fn chunk_size(line: &[u8]) -> Result<u64, WireError> {
+fn chunk_size(line: &[u8]) -> Result<u64, ParseError> {
     let line = strip_line_end(line)?;
     let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     let (digits, rest) = line.split_at(digits);
     if digits.is_empty() {
-        return Err(WireError::BadChunkSize);
+        return Err(ParseError::BadChunkSize);
     }
     check_text(rest)?;
     if !rest.is_empty() && trim(rest).first() != Some(&b';') {
-        return Err(WireError::BadChunkExtension);
+        return Err(ParseError::BadChunkExtension);
     }
     digits
         .iter()
@@ -142,12 +142,12 @@ fn chunk_size(line: &[u8]) -> Result<u64, WireError> {
             let digit = char::from(digit).to_digit(16)?;
             Some(size.checked_mul(16)? + u64::from(digit))
         })
-        .ok_or(WireError::BadChunkSize)
+        .ok_or(ParseError::BadChunkSize)
 }
 
 /// A trailer's size with its line end; `None` when it is the empty line at the end. What trailers say is ignored,
 /// as RFC 9110 section 6.5.1 allows; that they are well-formed is checked.
-fn trailer(line: &[u8]) -> Result<Option<u32>, WireError> {
+fn trailer(line: &[u8]) -> Result<Option<u32>, ParseError> {
     if line == b"\r\n" {
         return Ok(None);
     }
@@ -176,20 +176,20 @@ mod tests {
         for (line, size) in good {
             assert_eq!(chunk_size(line), Ok(size), "{line:?}");
         }
-        let bad: [(&[u8], WireError); 13] = [
-            (b"\r\n", WireError::BadChunkSize),
-            (b" 5\r\n", WireError::BadChunkSize),
-            (b"-5\r\n", WireError::BadChunkSize),
-            (b"+5\r\n", WireError::BadChunkSize),
-            (b"g\r\n", WireError::BadChunkSize),
-            (b"10000000000000000\r\n", WireError::BadChunkSize),
-            (b"0x5\r\n", WireError::BadChunkExtension),
-            (b"5 \r\n", WireError::BadChunkExtension),
-            (b"5 5\r\n", WireError::BadChunkExtension),
-            (b"5\n", WireError::BareLf),
-            (b"5;a\rb\r\n", WireError::BareCr),
-            (b"5;a\0b\r\n", WireError::Nul),
-            (b"5\r\r\n", WireError::BareCr),
+        let bad: [(&[u8], ParseError); 13] = [
+            (b"\r\n", ParseError::BadChunkSize),
+            (b" 5\r\n", ParseError::BadChunkSize),
+            (b"-5\r\n", ParseError::BadChunkSize),
+            (b"+5\r\n", ParseError::BadChunkSize),
+            (b"g\r\n", ParseError::BadChunkSize),
+            (b"10000000000000000\r\n", ParseError::BadChunkSize),
+            (b"0x5\r\n", ParseError::BadChunkExtension),
+            (b"5 \r\n", ParseError::BadChunkExtension),
+            (b"5 5\r\n", ParseError::BadChunkExtension),
+            (b"5\n", ParseError::BareLf),
+            (b"5;a\rb\r\n", ParseError::BareCr),
+            (b"5;a\0b\r\n", ParseError::Nul),
+            (b"5\r\r\n", ParseError::BareCr),
         ];
         for (line, error) in bad {
             assert_eq!(chunk_size(line), Err(error), "{line:?}");

@@ -121,7 +121,7 @@ pub fn request(
 /// # Errors
 /// What cannot be sent; `out` is then as it was.
 #[inline]
-pub fn answer_head(
+pub fn response_head(
     out: &mut Vec<u8>,
     status: u16,
     headers: &[(&str, &str)],

@@ -6,7 +6,7 @@
 /// What a peer did wrong. Sections are of RFC 9112 unless another is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
-pub enum WireError {
+pub enum ParseError {
     /// Not a status line or request line (sections 3 and 4).
     #[error("the start line is not one of HTTP/1.x")]
     BadStartLine,
@@ -100,26 +100,26 @@ pub enum WireError {
     Unsolicited,
     /// Bytes came after a message that was the connection's last (section 9.6).
     #[error("bytes came after the message that closes the connection")]
-    AfterClose,
+    DataAfterClose,
     /// The peer closed with requests unanswered, before the first byte of the next answer.
     #[error("the connection was closed before the answer began")]
-    ClosedBeforeAnswer,
+    ClosedBeforeResponse,
     /// The peer closed inside a head (section 8).
     #[error("the connection was closed in the middle of a head")]
-    CutInHead,
+    TruncatedHead,
     /// The peer closed inside a body (section 8).
     #[error("the connection was closed in the middle of a body")]
-    CutInBody,
+    TruncatedBody,
 }
 
-impl WireError {
+impl ParseError {
     /// The status that a server answers a request with when reading it ends in this error
     /// (RFC 9110 sections 15.5 and 15.6, RFC 6585 section 5).
     pub fn status(self) -> u16 {
         match self {
-            WireError::HeadTooLarge | WireError::TooManyHeaders | WireError::TrailersTooLarge => 431,
-            WireError::UnsupportedVersion => 505,
-            WireError::BadTransferEncoding | WireError::ConnectMethod => 501,
+            ParseError::HeadTooLarge | ParseError::TooManyHeaders | ParseError::TrailersTooLarge => 431,
+            ParseError::UnsupportedVersion => 505,
+            ParseError::BadTransferEncoding | ParseError::ConnectMethod => 501,
             _ => 400,
         }
     }

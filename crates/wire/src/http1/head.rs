@@ -7,7 +7,7 @@
 //! Does not know what a start line says ([`StartLine`] does) or what follows a head.
 
 use super::headers::Fields;
-use super::{Limits, WireError};
+use super::{Limits, ParseError};
 
 /// A spill buffer above this size is given back when its message ends, so that waiting connections stay small.
 const KEPT_SPILL: usize = 1024;
@@ -40,11 +40,11 @@ pub(super) trait StartLine: Copy {
     const REQUEST: bool;
 
     /// Reads a complete line, with its line end.
-    fn parse(line: &[u8]) -> Result<Self, WireError>;
+    fn parse(line: &[u8]) -> Result<Self, ParseError>;
 
     /// Refuses the beginning of a line that can become none, so that a peer that speaks something else (TLS, HTTP/2)
     /// is told apart from one that is slow. Refuses nothing that [`StartLine::parse`] would refuse otherwise.
-    fn begin(beginning: &[u8]) -> Result<(), WireError>;
+    fn begin(beginning: &[u8]) -> Result<(), ParseError>;
 }
 
 /// What the lines of a head said so far.
@@ -61,7 +61,7 @@ impl<S: StartLine> Lines<S> {
 
     /// Takes in a complete line; gives the start line when this was the empty line at the end.
     #[inline]
-    fn add(&mut self, line: &[u8], bounds: &Bounds) -> Result<Option<S>, WireError> {
+    fn add(&mut self, line: &[u8], bounds: &Bounds) -> Result<Option<S>, ParseError> {
         match self.start {
             None => self.start = Some(S::parse(line)?),
             Some(start) if line == b"\r\n" => return Ok(Some(start)),
@@ -71,7 +71,7 @@ impl<S: StartLine> Lines<S> {
     }
 
     /// Judges a line that is not complete, where it already can be.
-    fn judge_part(&self, part: &[u8]) -> Result<(), WireError> {
+    fn judge_part(&self, part: &[u8]) -> Result<(), ParseError> {
         if self.start.is_none() { S::begin(part) } else { Ok(()) }
     }
 }
@@ -150,7 +150,7 @@ impl<S: StartLine> Store<S> {
         &mut self,
         input: &mut &'i [u8],
         bounds: &Bounds,
-    ) -> Result<Option<Head<'i, S>>, WireError> {
+    ) -> Result<Option<Head<'i, S>>, ParseError> {
         if self.partial() {
             return self.continue_head(input, bounds);
         }
@@ -170,7 +170,7 @@ impl<S: StartLine> Store<S> {
         }
         lines.judge_part(&window[at..])?;
         if window.len() == limit {
-            return Err(WireError::HeadTooLarge);
+            return Err(ParseError::HeadTooLarge);
         }
         let spill = self.open();
         spill.bytes.extend_from_slice(window);
@@ -182,7 +182,7 @@ impl<S: StartLine> Store<S> {
 
     /// Goes on with a head in the spill buffer, a line at a time.
     #[cold]
-    fn continue_head<'i>(&mut self, input: &mut &'i [u8], bounds: &Bounds) -> Result<Option<Head<'i, S>>, WireError> {
+    fn continue_head<'i>(&mut self, input: &mut &'i [u8], bounds: &Bounds) -> Result<Option<Head<'i, S>>, ParseError> {
         let spill = self.open();
         let limit = bounds.head_bytes as usize;
         loop {
@@ -198,7 +198,7 @@ impl<S: StartLine> Store<S> {
             } else {
                 spill.lines.judge_part(line)?;
                 if spill.bytes.len() == limit {
-                    return Err(WireError::HeadTooLarge);
+                    return Err(ParseError::HeadTooLarge);
                 }
                 return Ok(None);
             }
@@ -212,9 +212,9 @@ impl<S: StartLine> Store<S> {
         &mut self,
         input: &mut &[u8],
         limit: usize,
-        too_long: WireError,
-        read: impl FnOnce(&[u8]) -> Result<R, WireError>,
-    ) -> Result<Option<R>, WireError> {
+        too_long: ParseError,
+        read: impl FnOnce(&[u8]) -> Result<R, ParseError>,
+    ) -> Result<Option<R>, ParseError> {
         if input.is_empty() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@
 //! lines, bodies, or where a line came from.
 
 use super::chars::{check_text, control_error, is_host, is_token_byte, strip_line_end, trim};
-use super::{ConnectionHeader, Framing, Version, WireError};
+use super::{ConnectionHeader, Framing, ParseError, Version};
 
 /// The headers of a head's raw bytes, in order: name as sent, and value without the white space around it.
 ///
@@ -27,7 +27,7 @@ pub fn header<'a>(raw: &'a [u8], name: &str) -> Option<&'a [u8]> {
 
 /// Splits a complete header line (with its line end) into name and value (RFC 9112 section 5).
 #[inline]
-pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     let line = strip_line_end(line)?;
     let end = line.iter().position(|&b| !is_token_byte(b)).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
@@ -42,12 +42,12 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 
 /// Why a header line is none: `rest` begins at the first byte that is not of a token.
 #[cold]
-fn bad_field(name: &[u8], rest: &[u8]) -> WireError {
+fn bad_field(name: &[u8], rest: &[u8]) -> ParseError {
     match rest {
-        [b' ' | b'\t', ..] if name.is_empty() => WireError::ObsFold,
-        [b' ' | b'\t', ..] if trim(rest).first() == Some(&b':') => WireError::SpaceBeforeColon,
+        [b' ' | b'\t', ..] if name.is_empty() => ParseError::ObsFold,
+        [b' ' | b'\t', ..] if trim(rest).first() == Some(&b':') => ParseError::SpaceBeforeColon,
         [byte @ (0..0x20 | 0x7f), ..] if *byte != b'\t' => control_error(*byte),
-        _ => WireError::BadHeaderName,
+        _ => ParseError::BadHeaderName,
     }
 }
 
@@ -72,10 +72,10 @@ pub(super) struct Fields {
 impl Fields {
     /// Takes in one complete header line. Most headers are none of the five, and are told so by their length.
     #[inline]
-    pub(super) fn add(&mut self, line: &[u8], most: u32, request: bool) -> Result<(), WireError> {
+    pub(super) fn add(&mut self, line: &[u8], most: u32, request: bool) -> Result<(), ParseError> {
         self.count += 1;
         if self.count > most {
-            return Err(WireError::TooManyHeaders);
+            return Err(ParseError::TooManyHeaders);
         }
         let (name, value) = split_field(line)?;
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
@@ -96,11 +96,11 @@ impl Fields {
     }
 
     /// RFC 9112 section 6.3: a list of lengths that are all the same counts as one.
-    fn add_length(&mut self, value: &[u8]) -> Result<(), WireError> {
+    fn add_length(&mut self, value: &[u8]) -> Result<(), ParseError> {
         for member in value.split(|&b| b == b',') {
-            let length = decimal(trim(member)).ok_or(WireError::BadContentLength)?;
+            let length = decimal(trim(member)).ok_or(ParseError::BadContentLength)?;
             if self.content_length.is_some_and(|earlier| earlier != length) {
-                return Err(WireError::DifferingContentLengths);
+                return Err(ParseError::DifferingContentLengths);
             }
             self.content_length = Some(length);
         }
@@ -108,14 +108,14 @@ impl Fields {
     }
 
     /// RFC 9112 section 7: `chunked`, once. Other codings come only when a TE header offered them.
-    fn add_coding(&mut self, value: &[u8]) -> Result<(), WireError> {
+    fn add_coding(&mut self, value: &[u8]) -> Result<(), ParseError> {
         let mut members = list(value);
         match (members.next(), members.next()) {
             (Some(coding), None) if !self.chunked && coding.eq_ignore_ascii_case(b"chunked") => {
                 self.chunked = true;
                 Ok(())
             }
-            _ => Err(WireError::BadTransferEncoding),
+            _ => Err(ParseError::BadTransferEncoding),
         }
     }
 
@@ -129,12 +129,12 @@ impl Fields {
     }
 
     /// RFC 9112 section 3.2: at most one, and a valid one.
-    fn add_host(&mut self, value: &[u8]) -> Result<(), WireError> {
+    fn add_host(&mut self, value: &[u8]) -> Result<(), ParseError> {
         if self.host {
-            return Err(WireError::RepeatedHost);
+            return Err(ParseError::RepeatedHost);
         }
         self.host = true;
-        if is_host(value) { Ok(()) } else { Err(WireError::BadHost) }
+        if is_host(value) { Ok(()) } else { Err(ParseError::BadHost) }
     }
 
     /// Whether the message outlives its connection's rules: RFC 9112 section 9.3.
@@ -147,10 +147,10 @@ impl Fields {
     /// RFC 9112 section 6.3 lets Transfer-Encoding win over Content-Length, and section 6.1 calls a message with
     /// both an error of its sender, as it does Transfer-Encoding in HTTP/1.0. Both are refused here: a recipient
     /// that goes on cannot know what the next one in the chain made of it.
-    pub(super) fn framing(&self, version: Version) -> Result<Option<Framing>, WireError> {
+    pub(super) fn framing(&self, version: Version) -> Result<Option<Framing>, ParseError> {
         match (self.chunked, self.content_length) {
-            (true, Some(_)) => Err(WireError::LengthAndTransferEncoding),
-            (true, None) if version == Version::Http10 => Err(WireError::TransferEncodingIn10),
+            (true, Some(_)) => Err(ParseError::LengthAndTransferEncoding),
+            (true, None) if version == Version::Http10 => Err(ParseError::TransferEncodingIn10),
             (true, None) => Ok(Some(Framing::Chunked)),
             (false, Some(length)) => Ok(Some(Framing::Length(length))),
             (false, None) => Ok(None),

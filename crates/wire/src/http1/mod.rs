@@ -1,6 +1,6 @@
 //! HTTP/1.1, client and server half (RFC 9112 and 9110).
 //!
-//! [`Answers`] reads what a server sends, [`Requests`] what a client sends, [`encode`] writes both.
+//! [`ResponseParser`] reads what a server sends, [`RequestParser`] what a client sends, [`encode`] writes both.
 //!
 //! Both readers are strict: a benchmark has to notice a product that sends what is not HTTP, and an origin has to
 //! notice a proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a
@@ -8,19 +8,19 @@
 //! are harmless: a status line may end after the code, one empty line may come before a request, and equal
 //! `Content-Length`s may be repeated.
 
-mod answers;
 pub(crate) mod chars;
 mod chunked;
 pub mod encode;
 mod error;
 mod head;
 mod headers;
-mod requests;
+mod request;
+mod response;
 
-pub use answers::Answers;
-pub use error::WireError;
+pub use error::ParseError;
 pub use headers::{header, headers};
-pub use requests::Requests;
+pub use request::RequestParser;
+pub use response::ResponseParser;
 
 /// Bounds on what a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +66,11 @@ pub enum Version {
 
 /// What comes out of the client half.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AnswerEvent<'a> {
+pub enum ResponseEvent<'a> {
     /// A 1xx answer (not 101); the final one is still to come.
     Informational(u16),
     /// The head of the final answer.
-    Head(AnswerHead<'a>),
+    Head(ResponseHead<'a>),
     /// A piece of the body, de-chunked.
     Body(&'a [u8]),
     /// The answer is complete.
@@ -82,7 +82,7 @@ pub enum AnswerEvent<'a> {
 
 /// Head of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerHead<'a> {
+pub struct ResponseHead<'a> {
     /// Version.
     pub version: Version,
     /// Status code, 200 to 999.

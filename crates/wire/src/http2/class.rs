@@ -2,7 +2,7 @@
 //!
 //! A class is found once, when a header is decoded or enters the table, and is then only looked at.
 
-use super::Fault;
+use super::StreamError;
 use crate::http1::chars::{check_text, is_token_byte};
 
 /// What kind of header.
@@ -27,13 +27,13 @@ pub(super) enum Class {
     /// `expect`
     Expect,
     /// One that no message may have.
-    Bad(Fault),
+    Bad(StreamError),
 }
 
 /// The class of a header as it came.
 pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
     if !is_value(value) {
-        return Class::Bad(Fault::BadValue);
+        return Class::Bad(StreamError::BadValue);
     }
     match name {
         b":method" => Class::Method,
@@ -41,14 +41,14 @@ pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
         b":authority" => Class::Authority,
         b":path" => Class::Path,
         b":status" => Class::Status,
-        [b':', ..] => Class::Bad(Fault::PseudoHeader),
+        [b':', ..] => Class::Bad(StreamError::PseudoHeader),
         b"content-length" => Class::ContentLength,
         b"host" => Class::Host,
         b"expect" => Class::Expect,
-        b"te" if value != b"trailers" => Class::Bad(Fault::ConnectionHeader),
-        _ if is_connection_header(name) => Class::Bad(Fault::ConnectionHeader),
+        b"te" if value != b"trailers" => Class::Bad(StreamError::ConnectionHeader),
+        _ if is_connection_header(name) => Class::Bad(StreamError::ConnectionHeader),
         _ if is_name(name) => Class::Plain,
-        _ => Class::Bad(Fault::BadName),
+        _ => Class::Bad(StreamError::BadName),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
         Class::Bad(_) => classify(name, value),
         Class::Plain if name == b"te" => classify(name, value),
         _ if is_value(value) => of,
-        _ => Class::Bad(Fault::BadValue),
+        _ => Class::Bad(StreamError::BadValue),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::conn::{Conn, Event, Own};
 use super::hpack::{put_content_length, put_path_name, put_text};
 use super::streams::{ANY, is};
-use super::{Body, Cause, Code, H2Error, Headers, Limits, Output, Prepared, Refused};
+use super::{Body, Code, ConnectionError, Headers, Limits, Output, Prepared, ResetCause, SendError};
 
 /// How a client behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct ClientOptions {
     pub connection_window: u32,
     /// Largest frame the server may send, from 16,384 to 2^24 - 1.
     pub max_frame: u32,
-    /// Keep the headers of answers for [`AnswerHead::headers`]; without, that is empty and reading costs less.
+    /// Keep the headers of answers for [`ResponseHead::headers`]; without, that is empty and reading costs less.
     pub keep_headers: bool,
     /// Bounds.
     pub limits: Limits,
@@ -53,7 +53,7 @@ pub enum ClientEvent<'a> {
         /// Of which request.
         tag: u32,
         /// What it says.
-        head: AnswerHead<'a>,
+        head: ResponseHead<'a>,
     },
     /// A piece of the body.
     Data {
@@ -72,10 +72,10 @@ pub enum ClientEvent<'a> {
         /// Of which request.
         tag: u32,
         /// Why.
-        cause: Cause,
+        cause: ResetCause,
     },
     /// The server takes no more requests. [`Client::streams`] is 0 from now on. A [`ClientEvent::Reset`] with
-    /// [`Cause::GoneAway`] follows for each request that it did not look at; the others will still be answered.
+    /// [`ResetCause::GoneAway`] follows for each request that it did not look at; the others will still be answered.
     GoAway {
         /// Why.
         code: Code,
@@ -84,7 +84,7 @@ pub enum ClientEvent<'a> {
 
 /// The head of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerHead<'a> {
+pub struct ResponseHead<'a> {
     /// From 200 to 999.
     pub status: u16,
     /// `content-length`, if given.
@@ -131,7 +131,7 @@ impl Client {
         self.conn.own.max_streams.min(self.conn.peer.max_streams)
     }
 
-    /// Requests whose [`ClientEvent::End`] or [`ClientEvent::Reset`] has not come.
+    /// RequestParser whose [`ClientEvent::End`] or [`ClientEvent::Reset`] has not come.
     #[inline]
     pub fn open(&self) -> u32 {
         self.conn.streams.open()
@@ -148,7 +148,7 @@ impl Client {
         request: &Prepared,
         body: Body<'_>,
         out: &mut O,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), SendError> {
         self.request_filled(tag, request, b"", &[], body, out)
     }
 
@@ -166,19 +166,19 @@ impl Client {
         values: &[&[u8]],
         body: Body<'_>,
         out: &mut O,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), SendError> {
         let conn = &mut self.conn;
         if conn.is_closing() {
-            return Err(Refused::Closing);
+            return Err(SendError::Closing);
         }
         if conn.last == LAST_ID {
-            return Err(Refused::Exhausted);
+            return Err(SendError::Exhausted);
         }
         if conn.streams.open() >= conn.own.max_streams.min(conn.peer.max_streams) {
-            return Err(Refused::Full);
+            return Err(SendError::Full);
         }
         if !request.takes(path, values) {
-            return Err(Refused::BadValue);
+            return Err(SendError::BadValue);
         }
         let id = if conn.last == 0 { 1 } else { conn.last + 2 };
         conn.last = id;
@@ -221,13 +221,13 @@ impl Client {
         &'s mut self,
         input: &mut &'i [u8],
         out: &mut O,
-    ) -> Result<Option<ClientEvent<'s>>, H2Error> {
+    ) -> Result<Option<ClientEvent<'s>>, ConnectionError> {
         loop {
             let Some(event) = self.conn.next(input, out)? else {
                 return Ok(None);
             };
             return Ok(Some(match event {
-                Event::Head { tag, .. } => ClientEvent::Head { tag, head: AnswerHead::of(&self.conn) },
+                Event::Head { tag, .. } => ClientEvent::Head { tag, head: ResponseHead::of(&self.conn) },
                 Event::Data { tag, bytes, .. } => ClientEvent::Data { tag, bytes },
                 Event::End { tag, .. } => ClientEvent::End { tag },
                 Event::Settings => ClientEvent::Settings,
@@ -239,17 +239,17 @@ impl Client {
         }
     }
 
-    /// Says that no more requests follow (GOAWAY). Answers under way still come.
-    pub fn goodbye<O: Output>(&mut self, out: &mut O) {
-        self.conn.goodbye(out.buffer());
+    /// Says that no more requests follow (GOAWAY). ResponseParser under way still come.
+    pub fn go_away<O: Output>(&mut self, out: &mut O) {
+        self.conn.go_away(out.buffer());
     }
 }
 
-impl<'a> AnswerHead<'a> {
+impl<'a> ResponseHead<'a> {
     #[inline]
-    fn of(conn: &'a Conn) -> AnswerHead<'a> {
+    fn of(conn: &'a Conn) -> ResponseHead<'a> {
         let message = &conn.message;
-        AnswerHead {
+        ResponseHead {
             status: message.status,
             length: (message.length != ANY).then_some(message.length),
             headers: if conn.own.keep_headers { conn.fields.headers(message.headers) } else { Headers::default() },

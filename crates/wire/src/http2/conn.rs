@@ -7,7 +7,7 @@ use super::hpack::{Encoder, TABLE_SIZE, Table};
 use super::message::{Kind, Message};
 use super::send::Backlog;
 use super::streams::{Streams, is};
-use super::{Cause, Code, Fault, H2Error, Limits, Violation};
+use super::{Code, ConnectionError, Limits, ResetCause, StreamError, Violation};
 
 /// Window of a connection, and of streams before anything is said (RFC 9113 section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
@@ -84,8 +84,8 @@ pub(super) enum Event<'i> {
     Data { slot: u32, id: u32, tag: u32, bytes: &'i [u8] },
     End { slot: u32, id: u32, tag: u32 },
     Sent { slot: u32, id: u32 },
-    Reset { slot: u32, id: u32, tag: u32, cause: Cause },
-    Malformed { fault: Fault },
+    Reset { slot: u32, id: u32, tag: u32, cause: ResetCause },
+    Malformed { fault: StreamError },
     GoAway { code: Code },
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Conn {
     pub(super) leaving: bool,
     /// The last stream that it let go on: a later one must not say more (section 6.8).
     promised: u32,
-    pub(super) failed: Option<H2Error>,
+    pub(super) failed: Option<ConnectionError>,
 }
 
 /// Longest block that is remembered, bytes.
@@ -169,7 +169,7 @@ impl Conn {
     }
 
     /// Says that nothing new is taken or asked.
-    pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn go_away(&mut self, out: &mut Vec<u8>) {
         if !self.leaving && self.failed.is_none() {
             self.leaving = true;
             self.promised = self.last;
@@ -196,7 +196,7 @@ impl Conn {
         &mut self,
         input: &mut &'i [u8],
         out: &mut O,
-    ) -> Result<Option<Event<'i>>, H2Error> {
+    ) -> Result<Option<Event<'i>>, ConnectionError> {
         match self.try_next(input, out) {
             Ok(event) => Ok(event),
             Err(violation) => Err(self.fail(violation, out.buffer())),
@@ -205,11 +205,11 @@ impl Conn {
 
     /// Ends the connection.
     #[cold]
-    pub(super) fn fail(&mut self, violation: Violation, out: &mut Vec<u8>) -> H2Error {
+    pub(super) fn fail(&mut self, violation: Violation, out: &mut Vec<u8>) -> ConnectionError {
         if let Some(error) = self.failed {
             return error;
         }
-        let error = H2Error { code: violation.code(), violation };
+        let error = ConnectionError { code: violation.code(), violation };
         self.put_goaway(error.code, out);
         self.failed = Some(error);
         error
@@ -281,7 +281,7 @@ impl Conn {
         if self.todo & todo::GONE != 0 {
             let last = self.goaway.unwrap_or(u32::MAX);
             match self.streams.search(|stream| stream.id > last) {
-                Some(slot) => return Some(self.lose(slot, Cause::GoneAway)),
+                Some(slot) => return Some(self.lose(slot, ResetCause::GoneAway)),
                 None => self.todo &= !todo::GONE,
             }
         }
@@ -313,14 +313,14 @@ impl Conn {
 
     /// A stream error.
     #[cold]
-    pub(super) fn malformed(&mut self, slot: u32, fault: Fault, out: &mut Vec<u8>) -> Event<'static> {
+    pub(super) fn malformed(&mut self, slot: u32, fault: StreamError, out: &mut Vec<u8>) -> Event<'static> {
         let (id, tag) = self.reset(slot, fault.code(), out);
-        Event::Reset { slot, id, tag, cause: Cause::Malformed(fault) }
+        Event::Reset { slot, id, tag, cause: ResetCause::Malformed(fault) }
     }
 
     /// Forgets a stream that the peer will not go on with.
     #[cold]
-    pub(super) fn lose(&mut self, slot: u32, cause: Cause) -> Event<'static> {
+    pub(super) fn lose(&mut self, slot: u32, cause: ResetCause) -> Event<'static> {
         let stream = self.streams.remove(slot);
         self.forget_waiting(slot, stream.id);
         Event::Reset { slot, id: stream.id, tag: stream.tag, cause }

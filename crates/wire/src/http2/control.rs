@@ -3,7 +3,7 @@
 use super::body::Output;
 use super::conn::{Conn, Event, MAX_WINDOW, todo};
 use super::frame::{self, Head, flag, kind};
-use super::{Cause, Code, Fault, Violation};
+use super::{Code, ResetCause, StreamError, Violation};
 
 impl Conn {
     #[cold]
@@ -64,8 +64,8 @@ impl Conn {
         } else if let Some(slot) = self.streams.find(id) {
             let stream = self.streams.at(slot);
             match stream.window.checked_add(increment) {
-                _ if increment == 0 => return Ok(Some(self.malformed(slot, Fault::NoIncrement, out.buffer()))),
-                None => return Ok(Some(self.malformed(slot, Fault::BadWindow, out.buffer()))),
+                _ if increment == 0 => return Ok(Some(self.malformed(slot, StreamError::NoIncrement, out.buffer()))),
+                None => return Ok(Some(self.malformed(slot, StreamError::BadWindow, out.buffer()))),
                 Some(window) => stream.window = window,
             }
         } else if self.is_idle(id) {
@@ -94,7 +94,7 @@ impl Conn {
                     return Err(Violation::ResetFlood);
                 }
             }
-            return Ok(Some(self.lose(slot, Cause::Peer(code))));
+            return Ok(Some(self.lose(slot, ResetCause::Peer(code))));
         }
         if self.is_idle(id) {
             return Err(Violation::WrongStream);

@@ -66,7 +66,7 @@ impl fmt::Display for Code {
 /// A connection error: the connection is of no more use. GOAWAY with the code has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{violation} ({code})")]
-pub struct H2Error {
+pub struct ConnectionError {
     /// The code that GOAWAY carries.
     pub code: Code,
     /// What the peer did.
@@ -147,7 +147,7 @@ impl Violation {
 /// What is wrong with one message: a stream error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum StreamError {
     /// A name with upper-case letters or other bytes that no name has (RFC 9113 section 8.2.1).
     #[error("a header's name is malformed")]
     BadName,
@@ -189,13 +189,13 @@ pub enum Fault {
     NoIncrement,
 }
 
-impl Fault {
+impl StreamError {
     /// The code that RST_STREAM carries.
     pub fn code(self) -> Code {
         match self {
-            Fault::WindowExceeded | Fault::BadWindow => Code::FLOW_CONTROL_ERROR,
-            Fault::TooLarge => Code::ENHANCE_YOUR_CALM,
-            Fault::Connect => Code::CONNECT_ERROR,
+            StreamError::WindowExceeded | StreamError::BadWindow => Code::FLOW_CONTROL_ERROR,
+            StreamError::TooLarge => Code::ENHANCE_YOUR_CALM,
+            StreamError::Connect => Code::CONNECT_ERROR,
             _ => Code::PROTOCOL_ERROR,
         }
     }
@@ -203,29 +203,29 @@ impl Fault {
 
 /// Why a stream ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Cause {
+pub enum ResetCause {
     /// The peer reset it.
     #[error("reset by the peer: {0}")]
     Peer(Code),
     /// What the peer sent on it is malformed. It has been reset.
     #[error("{0}")]
-    Malformed(Fault),
+    Malformed(StreamError),
     /// GOAWAY said that it was not looked at, and will not be.
     #[error("not processed: the peer goes away")]
     GoneAway,
 }
 
-impl Cause {
+impl ResetCause {
     /// Whether the peer certainly did nothing with the request, so that it can be sent again (RFC 9113 section 8.7).
     pub fn not_processed(self) -> bool {
-        matches!(self, Cause::GoneAway | Cause::Peer(Code::REFUSED_STREAM))
+        matches!(self, ResetCause::GoneAway | ResetCause::Peer(Code::REFUSED_STREAM))
     }
 }
 
 /// Why something was not sent. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum SendError {
     /// As many streams are open as may be: [`super::Client::streams`].
     #[error("as many streams are open as may be")]
     Full,

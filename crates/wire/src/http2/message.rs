@@ -1,6 +1,6 @@
 //! What a header block says as a request, an answer or trailers, and whether it may (RFC 9113 section 8).
 
-use super::Fault;
+use super::StreamError;
 use super::class::Class;
 use super::fields::Fields;
 use super::hpack::Reader;
@@ -46,7 +46,7 @@ pub(super) struct Message {
     pub(super) status: u16,
     seen: u8,
     kind: Kind,
-    fault: Option<Fault>,
+    fault: Option<StreamError>,
     pub(super) expects_continue: bool,
     pub(super) is_head: bool,
 }
@@ -74,30 +74,30 @@ impl Message {
     }
 
     /// After the last header: whether all that has to be there is.
-    pub(super) fn finish(&mut self, fields: &Fields) -> Result<(), Fault> {
+    pub(super) fn finish(&mut self, fields: &Fields) -> Result<(), StreamError> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         match self.kind {
             Kind::Trailers => Ok(()),
             Kind::Answer if self.seen == seen::STATUS => Ok(()),
-            Kind::Answer => Err(Fault::PseudoHeader),
+            Kind::Answer => Err(StreamError::PseudoHeader),
             Kind::Request => self.finish_request(fields),
         }
     }
 
-    fn finish_request(&mut self, fields: &Fields) -> Result<(), Fault> {
+    fn finish_request(&mut self, fields: &Fields) -> Result<(), StreamError> {
         if fields.slice(self.method) == b"CONNECT" {
-            return Err(Fault::Connect);
+            return Err(StreamError::Connect);
         }
         if self.seen & seen::REQUEST != seen::REQUEST {
-            return Err(Fault::PseudoHeader);
+            return Err(StreamError::PseudoHeader);
         }
         if let Some(host) = self.host {
             if self.seen & seen::AUTHORITY == 0 {
                 self.authority = host;
             } else if !fields.slice(self.authority).eq_ignore_ascii_case(fields.slice(host)) {
-                return Err(Fault::DifferingHosts);
+                return Err(StreamError::DifferingHosts);
             }
         }
         Ok(())
@@ -107,13 +107,13 @@ impl Message {
         let of = if self.kind == Kind::Answer { seen::STATUS } else { seen::REQUEST | seen::AUTHORITY };
         let misplaced = self.kind == Kind::Trailers || of & bit == 0 || self.headers != u32::MAX;
         if misplaced || self.seen & bit != 0 || !right {
-            self.wrong(Fault::PseudoHeader);
+            self.wrong(StreamError::PseudoHeader);
         }
         self.seen |= bit;
     }
 
     #[cold]
-    fn wrong(&mut self, fault: Fault) {
+    fn wrong(&mut self, fault: StreamError) {
         self.fault.get_or_insert(fault);
     }
 }
@@ -124,7 +124,7 @@ impl Reader for Message {
         // Blocks are bounded far below 2^32 bytes, and so are these.
         self.size = self.size.saturating_add((name.len() + value.len() + 32) as u32);
         if self.size > self.limit {
-            self.wrong(Fault::TooLarge);
+            self.wrong(StreamError::TooLarge);
         }
         let range = (at as u32, value.len() as u32);
         match class {
@@ -167,11 +167,11 @@ impl Message {
         match class {
             Class::ContentLength if self.kind != Kind::Trailers => match decimal(value) {
                 Some(length) if self.length == ANY || self.length == length => self.length = length,
-                _ => self.wrong(Fault::BadContentLength),
+                _ => self.wrong(StreamError::BadContentLength),
             },
             Class::Host if self.kind == Kind::Request => {
                 if self.host.is_some() || !is_host(value) {
-                    self.wrong(Fault::DifferingHosts);
+                    self.wrong(StreamError::DifferingHosts);
                 }
                 self.host = Some(range);
             }

@@ -5,7 +5,7 @@
 //! they have to send they append to an [`Output`]; flow control is theirs, so bodies that the peer has no window for
 //! wait inside and leave when it has.
 //!
-//! Both are strict, as h1 is: what RFC 9113 calls an error is one, a connection error ends in [`H2Error`] (with
+//! Both are strict, as http1 is: what RFC 9113 calls an error is one, a connection error ends in [`ConnectionError`] (with
 //! GOAWAY written), a stream error in RST_STREAM and an event. Everything a peer can make grow is bounded by
 //! [`Limits`]. Server push and CONNECT are refused, priorities are ignored.
 //!
@@ -31,11 +31,11 @@ mod settings;
 mod streams;
 
 pub use body::{Body, Output};
-pub use client::{AnswerHead, Client, ClientEvent, ClientOptions};
-pub use error::{Cause, Code, EncodeError, Fault, H2Error, Refused, Violation};
+pub use client::{Client, ClientEvent, ClientOptions, ResponseHead};
+pub use error::{Code, ConnectionError, EncodeError, ResetCause, SendError, StreamError, Violation};
 pub use fields::Headers;
 pub use prepared::{Prepared, Request};
-pub use server::{RequestHead, Sent, Server, ServerEvent, ServerOptions, Stream};
+pub use server::{RequestHead, SendStatus, Server, ServerEvent, ServerOptions, Stream};
 
 /// What a client sends first on a connection, before its SETTINGS (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -60,25 +60,25 @@ impl Default for Limits {
 
 /// Which protocol a client speaks on a connection without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoken {
+pub enum Detected {
     /// The bytes so far begin both; ask again with more.
     Undecided,
-    /// HTTP/1: for [`crate::http1::Requests`].
-    One,
+    /// HTTP/1: for [`crate::http1::RequestParser`].
+    Http1,
     /// HTTP/2 by prior knowledge: for [`Server`].
-    Two,
+    Http2,
 }
 
 /// Tells from the first bytes of a connection which protocol the client speaks (RFC 9113 section 3.3).
 ///
 /// The method `PRI` is reserved for this, so `PRI * HTTP/2.0` decides; no byte is used up.
-pub fn spoken(first: &[u8]) -> Spoken {
+pub fn detect(first: &[u8]) -> Detected {
     const TELLTALE: &[u8] = b"PRI * HTTP/2.0\r\n";
     if first.starts_with(TELLTALE) {
-        Spoken::Two
+        Detected::Http2
     } else if TELLTALE.starts_with(first) {
-        Spoken::Undecided
+        Detected::Undecided
     } else {
-        Spoken::One
+        Detected::Http1
     }
 }

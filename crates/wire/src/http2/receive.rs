@@ -5,7 +5,7 @@ use super::frame::{self, Head, flag, kind};
 use super::hpack;
 use super::message::{Kind, Message};
 use super::streams::{ANY, is};
-use super::{Code, Fault, Violation};
+use super::{Code, StreamError, Violation};
 
 impl Conn {
     /// A complete header block.
@@ -41,14 +41,14 @@ impl Conn {
 
     /// Reads a block into `message` and `fields`, or sees that they have it already.
     #[inline]
-    fn read_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), Fault>, Violation> {
+    fn read_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
         if kind != Kind::Trailers && !self.memo.is_empty() && self.memo == block {
             return Ok(Ok(()));
         }
         self.read_new_block(kind, block)
     }
 
-    fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), Fault>, Violation> {
+    fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
         self.memo.clear();
         self.fields.clear();
         self.message = Message::new(kind, self.own.limits.header_list);
@@ -89,7 +89,7 @@ impl Conn {
         let length = self.message.length;
         let fault = match judged {
             Err(fault) => Some(fault),
-            Ok(()) if ends && !matches!(length, 0 | ANY) => Some(Fault::WrongLength),
+            Ok(()) if ends && !matches!(length, 0 | ANY) => Some(StreamError::WrongLength),
             Ok(()) => None,
         };
         if let Some(fault) = fault {
@@ -121,7 +121,7 @@ impl Conn {
         let (id, tag) = (stream.id, stream.tag);
         if status < 200 {
             if ends {
-                return Ok(Some(self.malformed(slot, Fault::WrongOrder, out)));
+                return Ok(Some(self.malformed(slot, StreamError::WrongOrder, out)));
             }
             self.on_idle_frame()?;
             return Ok(Some(Event::Interim { tag, status }));
@@ -131,7 +131,7 @@ impl Conn {
         let bodiless = stream.is(is::BODILESS) || matches!(status, 204 | 304);
         stream.left = if bodiless { 0 } else { length };
         if ends && !matches!(stream.left, 0 | ANY) {
-            return Ok(Some(self.malformed(slot, Fault::WrongLength, out)));
+            return Ok(Some(self.malformed(slot, StreamError::WrongLength, out)));
         }
         self.head_came(slot, id, ends);
         Ok(Some(Event::Head { slot, id, tag, ends }))
@@ -168,8 +168,8 @@ impl Conn {
         }
         let fault = match self.read_block(Kind::Trailers, block)? {
             Err(fault) => fault,
-            Ok(()) if !ends => Fault::WrongOrder,
-            Ok(()) if !matches!(left, 0 | ANY) => Fault::WrongLength,
+            Ok(()) if !ends => StreamError::WrongOrder,
+            Ok(()) if !matches!(left, 0 | ANY) => StreamError::WrongLength,
             Ok(()) => {
                 self.end_comes(slot, id);
                 return Ok(None);
@@ -226,11 +226,11 @@ impl Conn {
             left => left.checked_sub(u64::from(size)),
         };
         let fault = match left {
-            _ if !stream.is(is::HEADED) => Fault::WrongOrder,
-            _ if stream.received > allowed => Fault::WindowExceeded,
+            _ if !stream.is(is::HEADED) => StreamError::WrongOrder,
+            _ if stream.received > allowed => StreamError::WindowExceeded,
             Some(0 | ANY) => return Ok(self.data_comes(slot, id, size, padding, ends, left, out)),
             Some(_) if !ends => return Ok(self.data_comes(slot, id, size, padding, ends, left, out)),
-            _ => Fault::WrongLength,
+            _ => StreamError::WrongLength,
         };
         self.skip(size + u32::from(padding));
         Ok(Some(self.malformed(slot, fault, out)))

@@ -5,7 +5,10 @@ use super::conn::{Conn, Event, Own};
 use super::hpack::{put_content_length, put_digits, put_name, put_text};
 use super::prepared::check_header;
 use super::streams::{ANY, is};
-use super::{Body, Cause, Code, Fault, H2Error, Headers, Limits, Output, PREFACE, Prepared, Refused, Violation};
+use super::{
+    Body, Code, ConnectionError, Headers, Limits, Output, PREFACE, Prepared, ResetCause, SendError, StreamError,
+    Violation,
+};
 
 /// How a server behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +81,7 @@ pub enum ServerEvent<'a> {
         /// Which request.
         stream: Stream,
     },
-    /// What [`Server::answer`] or [`Server::data`] left [`Sent::Waiting`] has been written.
+    /// What [`Server::answer`] or [`Server::data`] left [`SendStatus::Waiting`] has been written.
     Sent {
         /// Which.
         stream: Stream,
@@ -88,12 +91,12 @@ pub enum ServerEvent<'a> {
         /// Which.
         stream: Stream,
         /// Why.
-        cause: Cause,
+        cause: ResetCause,
     },
     /// A request that is malformed from its head on; it has been reset and has no stream.
     Malformed {
         /// What is wrong.
-        fault: Fault,
+        fault: StreamError,
     },
     /// The client will send no more requests.
     GoAway {
@@ -125,7 +128,7 @@ pub struct RequestHead<'a> {
 
 /// How far an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendStatus {
     /// All of it was written.
     All,
     /// The peer has no window for all of it. The rest follows by itself, and then [`ServerEvent::Sent`].
@@ -172,7 +175,7 @@ impl Server {
         &'s mut self,
         input: &mut &'i [u8],
         out: &mut O,
-    ) -> Result<Option<ServerEvent<'s>>, H2Error> {
+    ) -> Result<Option<ServerEvent<'s>>, ConnectionError> {
         if usize::from(self.preface) < PREFACE.len() {
             self.read_preface(input, out.buffer())?;
         }
@@ -199,7 +202,7 @@ impl Server {
 
     /// Compares what comes first with the preface (RFC 9113 section 3.4).
     #[cold]
-    fn read_preface(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), H2Error> {
+    fn read_preface(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), ConnectionError> {
         let wanted = &PREFACE[usize::from(self.preface)..];
         let (piece, rest) = input.split_at(input.len().min(wanted.len()));
         if !wanted.starts_with(piece) {
@@ -213,13 +216,13 @@ impl Server {
 
     /// A stream that is open, whose answer is at this stage.
     #[inline]
-    fn slot(&mut self, stream: Stream, headed: bool) -> Result<u32, Refused> {
+    fn slot(&mut self, stream: Stream, headed: bool) -> Result<u32, SendError> {
         if self.conn.failed.is_some() {
-            return Err(Refused::Closing);
+            return Err(SendError::Closing);
         }
         match self.conn.streams.get(stream.slot, stream.id) {
             Some(open) if open.is(is::ANSWERING) == headed && !open.is(is::SENT) => Ok(stream.slot),
-            _ => Err(Refused::NoStream),
+            _ => Err(SendError::NoStream),
         }
     }
 
@@ -227,10 +230,10 @@ impl Server {
     ///
     /// # Errors
     /// The stream is gone or answered, or that is no interim status.
-    pub fn interim<O: Output>(&mut self, stream: Stream, status: u16, out: &mut O) -> Result<(), Refused> {
+    pub fn interim<O: Output>(&mut self, stream: Stream, status: u16, out: &mut O) -> Result<(), SendError> {
         self.slot(stream, false)?;
         if !(100..=199).contains(&status) || status == 101 {
-            return Err(Refused::BadValue);
+            return Err(SendError::BadValue);
         }
         self.conn.put_block(stream.id, false, out.buffer(), |encoder, out| {
             encoder.begin(out);
@@ -240,7 +243,7 @@ impl Server {
         Ok(())
     }
 
-    /// Answers a request, whole. The body is left out where none can be: HEAD, 204, 205, 304.
+    /// ResponseParser a request, whole. The body is left out where none can be: HEAD, 204, 205, 304.
     ///
     /// # Errors
     /// The stream is gone or answered. Nothing was written.
@@ -251,7 +254,7 @@ impl Server {
         head: &Prepared,
         body: Body<'_>,
         out: &mut O,
-    ) -> Result<Sent, Refused> {
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
         let bodiless = head.bodiless() || self.conn.streams.at(slot).is(is::BODILESS);
         if bodiless || body.is_empty() {
@@ -261,7 +264,7 @@ impl Server {
         Ok(self.send(slot, body, true, out))
     }
 
-    /// Answers a request with a head that is encoded now and has no place in the peer's table, and `content-length`.
+    /// ResponseParser a request with a head that is encoded now and has no place in the peer's table, and `content-length`.
     /// Names are in lower case. The body is left out as by [`Server::answer`], its length is not (but for 204).
     ///
     /// # Errors
@@ -273,11 +276,11 @@ impl Server {
         headers: &[(&str, &[u8])],
         body: Body<'_>,
         out: &mut O,
-    ) -> Result<Sent, Refused> {
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
         let right = |(name, value): &(&str, &[u8])| check_header(name, "").is_ok() && is_value(value);
         if !(200..=999).contains(&status) || !headers.iter().all(right) {
-            return Err(Refused::BadValue);
+            return Err(SendError::BadValue);
         }
         let bodiless = matches!(status, 204 | 205 | 304) || self.conn.streams.at(slot).is(is::BODILESS);
         let ends = bodiless || body.is_empty();
@@ -297,7 +300,7 @@ impl Server {
         if ends {
             self.conn.streams.at(slot).state |= is::SENT;
             self.close_if_done(slot);
-            return Ok(Sent::All);
+            return Ok(SendStatus::All);
         }
         Ok(self.send(slot, body, true, out))
     }
@@ -313,10 +316,10 @@ impl Server {
         head: &Prepared,
         ends: bool,
         out: &mut O,
-    ) -> Result<Sent, Refused> {
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
         if head.status() == 0 {
-            return Err(Refused::BadValue);
+            return Err(SendError::BadValue);
         }
         self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| encoder.head(head, out, |_| ()));
         let open = self.conn.streams.at(slot);
@@ -325,10 +328,10 @@ impl Server {
             open.state |= is::SENT;
             self.close_if_done(slot);
         }
-        Ok(Sent::All)
+        Ok(SendStatus::All)
     }
 
-    /// Writes a piece of the body of an answer, or the last one. [`Sent`] counts for the last one. Where no body can be
+    /// Writes a piece of the body of an answer, or the last one. [`SendStatus`] counts for the last one. Where no body can be
     /// (as for [`Server::answer`]) only the end is written.
     ///
     /// # Errors
@@ -339,29 +342,29 @@ impl Server {
         piece: Body<'_>,
         ends: bool,
         out: &mut O,
-    ) -> Result<Sent, Refused> {
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, true)?;
         let open = self.conn.streams.at(slot);
         let piece = if open.is(is::BODILESS) { Body::None } else { piece };
         if open.is(is::ENDING) {
-            return Err(Refused::NoStream);
+            return Err(SendError::NoStream);
         }
         if piece.is_empty() && !ends {
-            return Ok(Sent::All);
+            return Ok(SendStatus::All);
         }
         Ok(self.send(slot, piece, ends, out))
     }
 
     #[inline]
-    fn send<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> Sent {
+    fn send<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> SendStatus {
         if self.conn.send_body(slot, body, ends, out) {
             self.close_if_done(slot);
-            return Sent::All;
+            return SendStatus::All;
         }
         if ends {
             self.conn.streams.at(slot).state |= is::ENDING;
         }
-        Sent::Waiting
+        SendStatus::Waiting
     }
 
     #[inline]
@@ -380,8 +383,8 @@ impl Server {
 
     /// Says that no more requests are taken (GOAWAY). Those that came are still answered; when [`Server::open`] is 0, the
     /// connection can be closed.
-    pub fn goodbye<O: Output>(&mut self, out: &mut O) {
-        self.conn.goodbye(out.buffer());
+    pub fn go_away<O: Output>(&mut self, out: &mut O) {
+        self.conn.go_away(out.buffer());
     }
 }
 

@@ -13,7 +13,7 @@ use rustls::{CipherSuite, SignatureAlgorithm, SupportedProtocolVersion, version}
 use super::check;
 use super::error::{TlsError, TlsErrorKind};
 use super::names::{chosen_groups, chosen_suites};
-use super::options::{ClientOptions, ClientsMust, ServerOptions, Version};
+use super::options::{ClientAuth, ClientOptions, ServerOptions, Version};
 use super::pem;
 use super::tickets::Tickets;
 
@@ -122,9 +122,9 @@ impl ServerConfig {
             builder.build().map_err(|e| TlsError::new(TlsErrorKind::Options, format!("the clients' authorities: {e}")))
         };
         let verifier = match &options.clients {
-            ClientsMust::Nothing => WebPkiClientVerifier::no_client_auth(),
-            ClientsMust::Offer(authorities) => clients(authorities, false)?,
-            ClientsMust::Prove(authorities) => clients(authorities, true)?,
+            ClientAuth::None => WebPkiClientVerifier::no_client_auth(),
+            ClientAuth::Optional(authorities) => clients(authorities, false)?,
+            ClientAuth::Required(authorities) => clients(authorities, true)?,
         };
         let resolver = Identities { all: identities?, tls13: options.versions.1 == Version::Tls13 };
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))

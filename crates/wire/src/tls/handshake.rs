@@ -15,7 +15,7 @@ use super::keys::{HEADER, Keys};
 use super::names::{group_name, suite_name};
 use super::options::Version;
 use super::records::{Fail, Kernel, Traffic, body_len};
-use super::session::Agreed;
+use super::session::Negotiated;
 
 /// The handshake of one connection.
 pub(super) struct Handshake {
@@ -133,22 +133,23 @@ impl Handshake {
     pub(super) fn into_traffic(self) -> Result<Traffic, TlsError> {
         let failed =
             |e: Error| TlsError::new(TlsErrorKind::Misuse, format!("TLS cannot go on after the handshake: {e}"));
-        let (agreed, secrets, kernel) = match self.half {
+        let (negotiated, secrets, kernel) = match self.half {
             Half::Client { connection, tickets } => {
-                let agreed = agreed(&connection);
+                let negotiated = negotiated(&connection);
                 let (secrets, connection) = connection.dangerous_into_kernel_connection().map_err(failed)?;
-                (agreed, secrets, Kernel::Client { connection, tickets })
+                (negotiated, secrets, Kernel::Client { connection, tickets })
             }
             Half::Server(connection) => {
-                let agreed = agreed(&connection);
+                let negotiated = negotiated(&connection);
                 let (secrets, connection) = connection.dangerous_into_kernel_connection().map_err(failed)?;
-                (agreed, secrets, Kernel::Server(connection))
+                (negotiated, secrets, Kernel::Server(connection))
             }
         };
         let keys = |secrets| {
-            Keys::new(agreed.version, secrets).map_err(|_| failed(Error::General("the keys are unusable".to_owned())))
+            Keys::new(negotiated.version, secrets)
+                .map_err(|_| failed(Error::General("the keys are unusable".to_owned())))
         };
-        Ok(Traffic::new(keys(secrets.rx)?, keys(secrets.tx)?, kernel, agreed))
+        Ok(Traffic::new(keys(secrets.rx)?, keys(secrets.tx)?, kernel, negotiated))
     }
 }
 
@@ -211,12 +212,12 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<
 }
 
 /// What the two sides agreed on, while rustls still knows.
-fn agreed(common: &CommonState) -> Agreed {
+fn negotiated(common: &CommonState) -> Negotiated {
     let version = match common.protocol_version() {
         Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
         _ => Version::Tls13,
     };
-    Agreed {
+    Negotiated {
         version,
         suite: common.negotiated_cipher_suite().map_or("", |suite| suite_name(suite.suite())),
         group: common.negotiated_key_exchange_group().map(|group| group_name(group.name())),

@@ -14,7 +14,6 @@
 //!
 //! This module does not know sockets, files, clocks or threads: it is given PEM texts and slices.
 
-mod after;
 mod alert;
 mod check;
 mod config;
@@ -26,6 +25,7 @@ mod names;
 mod options;
 mod pem;
 mod pending;
+mod post_handshake;
 mod records;
 mod scratch;
 mod session;
@@ -36,6 +36,6 @@ mod tickets;
 pub use config::{ClientConfig, ServerConfig, ServerName};
 pub use error::{TlsError, TlsErrorKind};
 pub use names::{groups, suites};
-pub use options::{ClientOptions, ClientsMust, Identity, KeyKind, ServerOptions, Version};
+pub use options::{ClientAuth, ClientOptions, Identity, KeyKind, ServerOptions, Version};
 pub use scratch::Scratch;
-pub use session::{Agreed, Session, TlsEvent};
+pub use session::{Negotiated, Session, TlsEvent};

@@ -66,7 +66,7 @@ pub struct ClientOptions {
     /// The client's own certificate, for servers that ask for one.
     pub identity: Option<Identity>,
     /// The protocol asked for by ALPN (`http/1.1`, `h2`); `None`: ALPN is not spoken. A server that chooses another, or that
-    /// has ALPN and not this protocol, fails the handshake; one that does not know ALPN does not ([`super::Agreed::alpn`] is
+    /// has ALPN and not this protocol, fails the handshake; one that does not know ALPN does not ([`super::Negotiated::alpn`] is
     /// then `None`).
     pub alpn: Option<String>,
     /// Whether a connection may resume the session of an earlier one.
@@ -90,14 +90,14 @@ impl Default for ClientOptions {
 
 /// What a server wants of its clients' certificates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ClientsMust {
+pub enum ClientAuth {
     /// Clients are not asked for a certificate.
     #[default]
-    Nothing,
+    None,
     /// Clients are asked for a certificate; one that they send must come from these authorities (PEM).
-    Offer(Vec<u8>),
+    Optional(Vec<u8>),
     /// Clients must send a certificate that comes from these authorities (PEM).
-    Prove(Vec<u8>),
+    Required(Vec<u8>),
 }
 
 /// How the server half speaks TLS.
@@ -116,7 +116,7 @@ pub struct ServerOptions {
     /// Whether sessions can be resumed (by tickets).
     pub resumption: bool,
     /// What is wanted of the clients' certificates.
-    pub clients: ClientsMust,
+    pub clients: ClientAuth,
 }
 
 impl Default for ServerOptions {
@@ -129,7 +129,7 @@ impl Default for ServerOptions {
             identities: Vec::new(),
             alpn: Vec::new(),
             resumption: true,
-            clients: ClientsMust::Nothing,
+            clients: ClientAuth::None,
         }
     }
 }

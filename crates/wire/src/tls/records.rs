@@ -7,14 +7,14 @@ use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 
-use super::after::{self, CLIENT_HELLO, HELLO_REQUEST, KEY_UPDATE, NEW_SESSION_TICKET};
 use super::alert;
 use super::error::{TlsError, TlsErrorKind};
 use super::keys::{BODY_MOST, HEADER, Keys, PLAIN_MOST};
 use super::options::Version;
 use super::pending::Pending;
+use super::post_handshake::{self, CLIENT_HELLO, HELLO_REQUEST, KEY_UPDATE, NEW_SESSION_TICKET};
 use super::scratch::Scratch;
-use super::session::{Agreed, TlsEvent};
+use super::session::{Negotiated, TlsEvent};
 
 pub(super) const CHANGE_CIPHER_SPEC: u8 = 20;
 pub(super) const ALERT: u8 = 21;
@@ -78,7 +78,7 @@ pub(super) struct Traffic {
     rx: Keys,
     tx: Keys,
     kernel: Kernel,
-    pub(super) agreed: Agreed,
+    pub(super) negotiated: Negotiated,
     /// A record that has not come whole.
     pending: Pending,
     /// A message after the handshake that has not come whole.
@@ -92,12 +92,12 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn new(rx: Keys, tx: Keys, kernel: Kernel, agreed: Agreed) -> Traffic {
+    pub(super) fn new(rx: Keys, tx: Keys, kernel: Kernel, negotiated: Negotiated) -> Traffic {
         Traffic {
             rx,
             tx,
             kernel,
-            agreed,
+            negotiated,
             pending: Pending::default(),
             joined: Vec::new(),
             idle: 0,
@@ -123,7 +123,7 @@ impl Traffic {
                     return Err(Fail::unexpected("TLS data came inside a message of the handshake's kind"));
                 }
                 self.idle = 0;
-                return Ok(Some(TlsEvent::Plain(0..len)));
+                return Ok(Some(TlsEvent::Plaintext(0..len)));
             }
             self.idle += 1;
             if self.idle > IDLE_MOST {
@@ -166,7 +166,7 @@ impl Traffic {
     }
 
     fn open_record(&mut self, header: [u8; HEADER], body: &[u8], plain: &mut [u8]) -> Result<(u8, usize), Fail> {
-        if self.agreed.version == Version::Tls13 && header[0] != DATA {
+        if self.negotiated.version == Version::Tls13 && header[0] != DATA {
             return Err(Fail::unexpected("a TLS 1.3 record came that is not encrypted"));
         }
         self.rx.open(header, body, plain).map_err(|_| {
@@ -180,7 +180,7 @@ impl Traffic {
             return Err(Fail::new(alert::DECODE_ERROR, TlsErrorKind::Protocol, "a TLS alert is not two bytes long"));
         };
         // TLS 1.3 has no levels; of its alerts these two are no errors.
-        let harmless = match self.agreed.version {
+        let harmless = match self.negotiated.version {
             Version::Tls12 => level == WARNING,
             Version::Tls13 => number == alert::USER_CANCELED,
         };
@@ -206,9 +206,9 @@ impl Traffic {
         }
         let too_long =
             |_| Fail::new(alert::DECODE_ERROR, TlsErrorKind::Protocol, "a TLS message is longer than any can be");
-        while let Some((kind, content, after)) = after::first(rest).map_err(too_long)? {
+        while let Some((kind, content, after)) = post_handshake::first(rest).map_err(too_long)? {
             rest = after;
-            match (self.agreed.version, kind, &self.kernel) {
+            match (self.negotiated.version, kind, &self.kernel) {
                 (Version::Tls13, KEY_UPDATE, _) => self.key_update(content, rest.is_empty(), out)?,
                 (Version::Tls13, NEW_SESSION_TICKET, Kernel::Client { .. }) => self.ticket(content)?,
                 // No renegotiation: it is refused, which the peer may live with (RFC 5246, section 7.2.2).
@@ -297,7 +297,7 @@ impl Traffic {
         Ok(())
     }
 
-    pub(super) fn written_len(&self, plain: usize) -> usize {
+    pub(super) fn sealed_len(&self, plain: usize) -> usize {
         plain + plain.div_ceil(PLAIN_MOST) * self.tx.overhead()
     }
 

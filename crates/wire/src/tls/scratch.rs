@@ -27,7 +27,7 @@ impl Scratch {
         Scratch::default()
     }
 
-    /// The plaintext of the last [`super::TlsEvent::Plain`], to be changed in place. Valid until the next call of any session.
+    /// The plaintext of the last [`super::TlsEvent::Plaintext`], to be changed in place. Valid until the next call of any session.
     pub fn plain_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         &mut self.plain[range]
     }
@@ -60,7 +60,7 @@ fn empty() -> Box<[u8]> {
 impl Deref for Scratch {
     type Target = [u8];
 
-    /// `&scratch[range]`: the plaintext of the last [`super::TlsEvent::Plain`]. Valid until the next call of any session.
+    /// `&scratch[range]`: the plaintext of the last [`super::TlsEvent::Plaintext`]. Valid until the next call of any session.
     fn deref(&self) -> &[u8] {
         &self.plain
     }

@@ -17,17 +17,17 @@ use super::scratch::Scratch;
 /// What [`Session::next`] came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsEvent {
-    /// The handshake is done; [`Session::agreed`] says with what. Comes once, before any plaintext.
+    /// The handshake is done; [`Session::negotiated`] says with what. Comes once, before any plaintext.
     Ready,
     /// Plaintext, at this range of the scratch: `&scratch[range]`. Never empty.
-    Plain(Range<usize>),
+    Plaintext(Range<usize>),
     /// The peer said that it will send no more (close_notify). Comes once; what follows it in the input is ignored.
     Closed,
 }
 
 /// What the two sides agreed on. Names are IANA's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agreed {
+pub struct Negotiated {
     /// Version.
     pub version: Version,
     /// Cipher suite: `TLS_AES_128_GCM_SHA256`, `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
@@ -159,9 +159,9 @@ impl Session {
 
     /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`]. A key update, which
     /// goes ahead of one record in eight million, is not among them.
-    pub fn written_len(&self, plain: usize) -> usize {
+    pub fn sealed_len(&self, plain: usize) -> usize {
         match &self.0 {
-            State::Traffic(traffic) => traffic.written_len(plain),
+            State::Traffic(traffic) => traffic.sealed_len(plain),
             _ => 0,
         }
     }
@@ -182,9 +182,9 @@ impl Session {
     }
 
     /// What the two sides agreed on; `None` before [`TlsEvent::Ready`] and after a failure.
-    pub fn agreed(&self) -> Option<&Agreed> {
+    pub fn negotiated(&self) -> Option<&Negotiated> {
         match &self.0 {
-            State::Traffic(traffic) => Some(&traffic.agreed),
+            State::Traffic(traffic) => Some(&traffic.negotiated),
             _ => None,
         }
     }
@@ -204,7 +204,7 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             State::Handshake(_) => f.write_str("Session(handshake)"),
-            State::Traffic(traffic) => f.debug_tuple("Session").field(&traffic.agreed).finish(),
+            State::Traffic(traffic) => f.debug_tuple("Session").field(&traffic.negotiated).finish(),
             State::Over => f.write_str("Session(over)"),
         }
     }

@@ -34,7 +34,7 @@ fn hear(session: &mut Session, bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>, bool),
     let (mut data, mut closed) = (Vec::new(), false);
     loop {
         match session.next(&mut input, &mut scratch, &mut out) {
-            Ok(Some(TlsEvent::Plain(range))) => data.extend_from_slice(&scratch[range]),
+            Ok(Some(TlsEvent::Plaintext(range))) => data.extend_from_slice(&scratch[range]),
             Ok(Some(TlsEvent::Closed)) => closed = true,
             Ok(Some(TlsEvent::Ready)) => {}
             Ok(None) => return Ok((data, out, closed)),

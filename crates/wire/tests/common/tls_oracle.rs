@@ -11,7 +11,7 @@
 use std::sync::OnceLock;
 
 use weir_wire::tls::{
-    ClientConfig, ClientOptions, ClientsMust, Identity, KeyKind, Scratch, ServerConfig, ServerName, ServerOptions,
+    ClientAuth, ClientConfig, ClientOptions, Identity, KeyKind, Scratch, ServerConfig, ServerName, ServerOptions,
     Session, TlsErrorKind, TlsEvent, Version,
 };
 
@@ -115,8 +115,8 @@ fn feed(session: &mut Session, bytes: &[u8], piece: usize) -> Came {
                 Ok(Some(event)) => {
                     assert!(input.len() < before.0, "an event out of nothing");
                     match event {
-                        TlsEvent::Ready => assert!(!before.1 && session.agreed().is_some(), "ready twice"),
-                        TlsEvent::Plain(range) => {
+                        TlsEvent::Ready => assert!(!before.1 && session.negotiated().is_some(), "ready twice"),
+                        TlsEvent::Plaintext(range) => {
                             assert!(!range.is_empty() && session.ready() && !came.closed);
                             came.heard.extend_from_slice(&scratch[range]);
                         }
@@ -141,7 +141,7 @@ fn feed(session: &mut Session, bytes: &[u8], piece: usize) -> Came {
         let len = out.len();
         let again = session.next(&mut &[22, 3, 3, 0, 1, 0][..], &mut scratch, &mut out);
         assert_eq!(again.map_err(|error| error.kind()), Err(TlsErrorKind::Misuse), "a failure is the end");
-        assert!(session.write(&[b"x"], &mut out).is_err() && session.agreed().is_none());
+        assert!(session.write(&[b"x"], &mut out).is_err() && session.negotiated().is_none());
         session.close(&mut out);
         assert_eq!(out.len(), len, "something is said after the end");
     }
@@ -182,7 +182,7 @@ fn changed(which: Which, how: u8, changes: &[u8], piece: usize) {
         for piece in bytes.chunks(piece) {
             let mut input = piece;
             while let Ok(Some(event)) = session.0.next(&mut input, &mut scratch, &mut session.1) {
-                if let TlsEvent::Plain(range) = event {
+                if let TlsEvent::Plaintext(range) = event {
                     assert!(scratch[range].iter().eq(b"data"), "data that nobody sent");
                 }
             }
@@ -233,8 +233,7 @@ fn server_config(how: u8) -> ServerConfig {
     static MADE: [OnceLock<ServerConfig>; 4] = [const { OnceLock::new() }; 4];
     let make = || {
         let identity = Identity::generated(KeyKind::P256).expect("a certificate");
-        let clients =
-            if index(how) & 2 == 0 { ClientsMust::Nothing } else { ClientsMust::Offer(identity.chain.clone()) };
+        let clients = if index(how) & 2 == 0 { ClientAuth::None } else { ClientAuth::Optional(identity.chain.clone()) };
         let options = ServerOptions {
             identities: vec![identity],
             clients,

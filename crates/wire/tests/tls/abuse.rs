@@ -167,8 +167,8 @@ fn a_session_that_is_not_ready_says_so() {
     let mut out = Vec::new();
     let error = pair.client.session.write(&[b"early"], &mut out).unwrap_err();
     assert_eq!(error.kind(), TlsErrorKind::Misuse);
-    assert!(out.is_empty() && !pair.client.session.ready() && pair.client.session.agreed().is_none());
-    assert_eq!(pair.client.session.written_len(10), 0);
+    assert!(out.is_empty() && !pair.client.session.ready() && pair.client.session.negotiated().is_none());
+    assert_eq!(pair.client.session.sealed_len(10), 0);
     pair.client.session.close(&mut out);
     assert!(out.is_empty());
     assert_eq!(pair.client.take(b"\x16\x03\x03\0\0").unwrap_err().kind(), TlsErrorKind::Misuse);
@@ -195,5 +195,5 @@ fn nothing_to_say_is_nothing_sent() {
     pair.client.session.write(&[], &mut pair.client.out).unwrap();
     pair.client.session.write(&[b"", b""], &mut pair.client.out).unwrap();
     assert!(pair.client.out.is_empty());
-    assert_eq!(pair.client.session.written_len(0), 0);
+    assert_eq!(pair.client.session.sealed_len(0), 0);
 }

@@ -8,14 +8,14 @@ use crate::pair::{Pair, client, p256, rsa, server};
 fn the_newest_version_is_spoken_when_nothing_is_asked_for() {
     let mut pair = Pair::joined(&client(|_| ()), &server(|_| ()));
     for end in [&pair.client, &pair.server] {
-        let agreed = end.session.agreed().unwrap();
-        assert_eq!(agreed.version, Version::Tls13);
-        assert_eq!(agreed.suite, "TLS_AES_256_GCM_SHA384");
-        assert_eq!(agreed.group, Some("X25519"));
-        assert_eq!((agreed.alpn.as_deref(), agreed.resumed), (None, false));
+        let negotiated = end.session.negotiated().unwrap();
+        assert_eq!(negotiated.version, Version::Tls13);
+        assert_eq!(negotiated.suite, "TLS_AES_256_GCM_SHA384");
+        assert_eq!(negotiated.group, Some("X25519"));
+        assert_eq!((negotiated.alpn.as_deref(), negotiated.resumed), (None, false));
     }
-    assert_eq!(pair.client.session.agreed().unwrap().peer_key, Some(KeyKind::P256));
-    assert_eq!(pair.server.session.agreed().unwrap().peer_key, None);
+    assert_eq!(pair.client.session.negotiated().unwrap().peer_key, Some(KeyKind::P256));
+    assert_eq!(pair.server.session.negotiated().unwrap().peer_key, None);
     pair.talk();
 }
 
@@ -24,14 +24,14 @@ fn every_suite_can_be_chosen() {
     for (suite, version) in suites() {
         let mut pair = Pair::joined(&client(|o| o.suites = vec![suite.to_owned()]), &server(|_| ()));
         for end in [&pair.client, &pair.server] {
-            let agreed = end.session.agreed().unwrap();
-            assert_eq!((agreed.suite, agreed.version), (suite, version));
+            let negotiated = end.session.negotiated().unwrap();
+            assert_eq!((negotiated.suite, negotiated.version), (suite, version));
         }
         pair.talk();
         pair.talk();
         // And by the server.
         let mut pair = Pair::joined(&client(|_| ()), &server(|o| o.suites = vec![suite.to_owned()]));
-        assert_eq!(pair.client.session.agreed().unwrap().suite, suite);
+        assert_eq!(pair.client.session.negotiated().unwrap().suite, suite);
         pair.talk();
     }
 }
@@ -48,8 +48,8 @@ fn every_group_can_be_chosen() {
                 o.versions = (version, version);
             });
             let mut pair = Pair::joined(&config, &server(|_| ()));
-            assert_eq!(pair.client.session.agreed().unwrap().group, Some(group), "{version}");
-            assert_eq!(pair.server.session.agreed().unwrap().group, Some(group), "{version}");
+            assert_eq!(pair.client.session.negotiated().unwrap().group, Some(group), "{version}");
+            assert_eq!(pair.server.session.negotiated().unwrap().group, Some(group), "{version}");
             pair.talk();
         }
     }
@@ -59,7 +59,7 @@ fn every_group_can_be_chosen() {
 fn a_server_that_wants_another_group_asks_again() {
     let server = server(|o| o.groups = vec!["secp384r1".to_owned()]);
     let mut pair = Pair::joined(&client(|_| ()), &server);
-    assert_eq!(pair.client.session.agreed().unwrap().group, Some("secp384r1"));
+    assert_eq!(pair.client.session.negotiated().unwrap().group, Some("secp384r1"));
     pair.talk();
 }
 
@@ -73,7 +73,7 @@ fn a_range_of_versions_is_kept_to() {
         ((Tls12, Tls13), (Tls13, Tls13), Tls13),
     ] {
         let mut pair = Pair::joined(&client(|o| o.versions = ours), &server(|o| o.versions = theirs));
-        assert_eq!(pair.client.session.agreed().unwrap().version, expected);
+        assert_eq!(pair.client.session.negotiated().unwrap().version, expected);
         pair.talk();
     }
     for (theirs, ours) in [((Tls12, Tls12), (Tls13, Tls13)), ((Tls13, Tls13), (Tls12, Tls12))] {
@@ -108,17 +108,17 @@ fn a_protocol_is_agreed_on() {
     let both = server(|o| o.alpn = vec!["h2".to_owned(), "http/1.1".to_owned()]);
     for name in ["h2", "http/1.1"] {
         let pair = Pair::joined(&client(|o| o.alpn = Some(name.to_owned())), &both);
-        assert_eq!(pair.client.session.agreed().unwrap().alpn.as_deref(), Some(name));
-        assert_eq!(pair.server.session.agreed().unwrap().alpn.as_deref(), Some(name));
+        assert_eq!(pair.client.session.negotiated().unwrap().alpn.as_deref(), Some(name));
+        assert_eq!(pair.server.session.negotiated().unwrap().alpn.as_deref(), Some(name));
     }
     // One that does not know ALPN says nothing, either way.
     let pair = Pair::joined(&client(|o| o.alpn = Some("h2".to_owned())), &server(|_| ()));
-    assert_eq!(pair.client.session.agreed().unwrap().alpn, None);
+    assert_eq!(pair.client.session.negotiated().unwrap().alpn, None);
     let pair = Pair::joined(&client(|_| ()), &both);
-    assert_eq!(pair.client.session.agreed().unwrap().alpn, None);
+    assert_eq!(pair.client.session.negotiated().unwrap().alpn, None);
     // Another protocol can be asked for later.
     let pair = Pair::joined(&client(|o| o.alpn = Some("h2".to_owned())).with_alpn(Some("http/1.1")), &both);
-    assert_eq!(pair.client.session.agreed().unwrap().alpn.as_deref(), Some("http/1.1"));
+    assert_eq!(pair.client.session.negotiated().unwrap().alpn.as_deref(), Some("http/1.1"));
 
     let old = server(|o| o.alpn = vec!["http/1.1".to_owned()]);
     let mut pair = Pair::new(&client(|o| o.alpn = Some("h2".to_owned())), &old);
@@ -144,9 +144,9 @@ fn a_server_uses_the_key_that_suits() {
                     o.versions = (Version::Tls12, Version::Tls12);
                 }),
             );
-            assert_eq!(pair.client.session.agreed().unwrap().peer_key, Some(kind));
+            assert_eq!(pair.client.session.negotiated().unwrap().peer_key, Some(kind));
         }
     }
     let pair = Pair::joined(&client(|_| ()), &server(|o| o.identities = vec![rsa()]));
-    assert_eq!(pair.client.session.agreed().unwrap().peer_key, Some(KeyKind::Rsa));
+    assert_eq!(pair.client.session.negotiated().unwrap().peer_key, Some(KeyKind::Rsa));
 }

@@ -2,7 +2,7 @@
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use weir_wire::tls::{
-    ClientConfig, ClientOptions, ClientsMust, Identity, ServerConfig, ServerOptions, TlsErrorKind, Version,
+    ClientAuth, ClientConfig, ClientOptions, Identity, ServerConfig, ServerOptions, TlsErrorKind, Version,
 };
 
 use crate::pair::{Pair, client, p256, rsa, server};
@@ -121,11 +121,11 @@ fn a_client_can_be_asked_for_a_certificate() {
                 o.versions = (version, version);
             })
         };
-        let offering = server(|o| o.clients = ClientsMust::Offer(authority.pem()));
-        let proving = server(|o| o.clients = ClientsMust::Prove(authority.pem()));
+        let offering = server(|o| o.clients = ClientAuth::Optional(authority.pem()));
+        let proving = server(|o| o.clients = ClientAuth::Required(authority.pem()));
         for server in [&offering, &proving] {
             let mut pair = Pair::joined(&with(Some(&good)), server);
-            assert!(pair.server.session.agreed().unwrap().peer_key.is_some());
+            assert!(pair.server.session.negotiated().unwrap().peer_key.is_some());
             pair.talk();
             // A wrong one is refused by either.
             let mut pair = Pair::new(&with(Some(&bad)), server);
@@ -143,7 +143,7 @@ fn a_client_can_be_asked_for_a_certificate() {
         assert_eq!(error.kind(), kind, "{error}");
         // A server that asks for none gets none.
         let pair = Pair::joined(&with(Some(&good)), &server(|_| ()));
-        assert_eq!(pair.server.session.agreed().unwrap().peer_key, None);
+        assert_eq!(pair.server.session.negotiated().unwrap().peer_key, None);
     }
 }
 

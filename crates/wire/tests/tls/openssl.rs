@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use weir_wire::tls::{ClientConfig, ClientsMust, ServerConfig, ServerName, Session, Version, groups, suites};
+use weir_wire::tls::{ClientAuth, ClientConfig, ServerConfig, ServerName, Session, Version, groups, suites};
 
 use crate::pair::{End, client, p256, rsa, server};
 
@@ -184,11 +184,11 @@ fn our_client_talks_to_its_server() {
             let config = wanting(suite, version, Some(group)).with_alpn(Some("http/1.1"));
             for resumed in [false, true, true] {
                 let mut line = Line::connect(&config, port);
-                let agreed = line.end.session.agreed().unwrap().clone();
-                assert_eq!((agreed.suite, agreed.version, agreed.resumed), (suite, version, resumed));
-                assert_eq!(agreed.alpn.as_deref(), Some("http/1.1"));
+                let negotiated = line.end.session.negotiated().unwrap().clone();
+                assert_eq!((negotiated.suite, negotiated.version, negotiated.resumed), (suite, version, resumed));
+                assert_eq!(negotiated.alpn.as_deref(), Some("http/1.1"));
                 if version == Version::Tls13 || !resumed {
-                    assert_eq!(agreed.group, Some(group));
+                    assert_eq!(negotiated.group, Some(group));
                 }
                 line.say("weir\n");
                 line.hears("riew\n");
@@ -292,8 +292,8 @@ fn its_client_talks_to_our_server() {
             let strict = ["-verify_return_error", "-verify_hostname", "localhost", "-servername", "localhost"];
             let mut program = Program::start(folder.path(), &[&arguments[..], &strict, sessions].concat());
             let mut line = Line::accept(&config, &listener);
-            let agreed = line.end.session.agreed().unwrap();
-            assert_eq!((agreed.suite, agreed.version, agreed.resumed), (suite, version, resumed));
+            let negotiated = line.end.session.negotiated().unwrap();
+            assert_eq!((negotiated.suite, negotiated.version, negotiated.resumed), (suite, version, resumed));
             if !resumed && suite.contains("_RSA_") {
                 program.wait_for("Server public key is 2048 bit");
             }
@@ -325,7 +325,7 @@ fn its_client_is_checked_by_our_server() {
         return;
     }
     let folder = folder();
-    let config = server(|o| o.clients = ClientsMust::Prove(rsa().chain));
+    let config = server(|o| o.clients = ClientAuth::Required(rsa().chain));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap().to_string();
     for flag in ["-tls1_2", "-tls1_3"] {

@@ -32,7 +32,7 @@ impl End {
                     assert!(!self.ready, "ready comes once");
                     self.ready = true;
                 }
-                TlsEvent::Plain(range) => {
+                TlsEvent::Plaintext(range) => {
                     assert!(self.ready && !self.closed);
                     assert!(!range.is_empty());
                     self.heard.extend_from_slice(&self.scratch[range]);
@@ -51,7 +51,7 @@ impl End {
     pub fn say(&mut self, bytes: &[u8]) {
         let before = self.out.len();
         self.session.write(&[bytes], &mut self.out).expect("a ready session can be written to");
-        assert_eq!(self.out.len() - before, self.session.written_len(bytes.len()));
+        assert_eq!(self.out.len() - before, self.session.sealed_len(bytes.len()));
     }
 }
 

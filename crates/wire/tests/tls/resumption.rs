@@ -17,8 +17,8 @@ fn of(version: Version, resumption: bool) -> ClientConfig {
 fn resumes(client: &ClientConfig, server: &ServerConfig) -> bool {
     let mut pair = Pair::joined(client, server);
     pair.talk();
-    let resumed = pair.client.session.agreed().unwrap().resumed;
-    assert_eq!(pair.server.session.agreed().unwrap().resumed, resumed);
+    let resumed = pair.client.session.negotiated().unwrap().resumed;
+    assert_eq!(pair.server.session.negotiated().unwrap().resumed, resumed);
     resumed
 }
 
@@ -58,7 +58,7 @@ fn connections_that_begin_together_resume_together() {
         let mut resumed = 0;
         for mut pair in pairs {
             pair.settle().unwrap();
-            resumed += usize::from(pair.client.session.agreed().unwrap().resumed);
+            resumed += usize::from(pair.client.session.negotiated().unwrap().resumed);
         }
         assert_eq!(resumed, round * 100);
     }
@@ -75,7 +75,7 @@ fn a_resumed_session_says_what_it_is_about() {
         });
         let first = Pair::joined(&config, &server);
         let second = Pair::joined(&config, &server);
-        let (first, second) = (first.client.session.agreed().unwrap(), second.client.session.agreed().unwrap());
+        let (first, second) = (first.client.session.negotiated().unwrap(), second.client.session.negotiated().unwrap());
         assert!(second.resumed);
         assert_eq!((first.suite, &first.alpn, first.version), (second.suite, &second.alpn, second.version));
         // TLS 1.2 exchanges no keys then; TLS 1.3 does.

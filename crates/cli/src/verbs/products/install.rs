@@ -186,7 +186,7 @@ fn show(steps: &[Step], yes: bool) -> Result<(), Failure> {
     for step in steps {
         remark!("  - {step}");
     }
-    if !yes && !agreed()? {
+    if !yes && !negotiated()? {
         return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
     }
     Ok(())
@@ -223,7 +223,7 @@ fn failure(error: InstallError) -> Failure {
     }
 }
 
-fn agreed() -> Result<bool, Failure> {
+fn negotiated() -> Result<bool, Failure> {
     use std::io::Write;
     if !console::user_attended() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         return Err(Failure::missing(

@@ -1,6 +1,6 @@
 //! What the checks of TLS share: asking what was agreed on, and whether sessions are resumed.
 
-use weir_wire::tls::{Agreed, ClientConfig, ClientOptions, KeyKind, Version};
+use weir_wire::tls::{ClientConfig, ClientOptions, KeyKind, Negotiated, Version};
 
 use crate::conformance::cell::Cell;
 use crate::conformance::rig::Rig;
@@ -40,16 +40,16 @@ pub fn agreed(rig: &dyn Rig, alpn: &str) -> Cell {
 }
 
 /// A connection that carried a request, and what it had agreed on.
-fn connected(door: &Door, alpn: &str) -> Result<Agreed, Trouble> {
+fn connected(door: &Door, alpn: &str) -> Result<Negotiated, Trouble> {
     let none = || Trouble::Secure("the handshake came to nothing".to_owned());
     if alpn == "h2" {
         let mut two = Two::open(door)?;
         two.get_all(&["/bytes/1"], PATIENCE)?;
-        return two.agreed().cloned().ok_or_else(none);
+        return two.negotiated().cloned().ok_or_else(none);
     }
     let mut line = door.open()?;
     line.ask(&door.request("GET", "/bytes/1", &[]), false, PATIENCE)?;
-    line.agreed().cloned().ok_or_else(none)
+    line.negotiated().cloned().ok_or_else(none)
 }
 
 /// Whether sessions are resumed, in both versions.
@@ -89,7 +89,7 @@ fn short(suite: &str) -> String {
     cipher.rsplit_once('_').map_or(cipher, |(cipher, _)| cipher).replace('_', "-")
 }
 
-fn words(agreed: &Agreed) -> String {
+fn words(agreed: &Negotiated) -> String {
     let key = match agreed.peer_key {
         Some(KeyKind::P256) => "a P-256 key",
         Some(KeyKind::Rsa) => "an RSA key",

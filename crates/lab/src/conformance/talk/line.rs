@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use weir_wire::http1::{AnswerEvent, AnswerHead, Answers, Framing, Limits, Version, WireError, headers};
-use weir_wire::tls::Agreed;
+use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, ResponseParser, Version, headers};
+use weir_wire::tls::Negotiated;
 
 use super::{Heard, Pipe, Trouble};
 
@@ -23,7 +23,7 @@ pub enum Said {
 #[derive(Debug)]
 pub struct Line {
     pipe: Pipe,
-    answers: Answers,
+    answers: ResponseParser,
     input: Vec<u8>,
     /// How much of `input` is read.
     at: usize,
@@ -38,7 +38,7 @@ impl Line {
     pub fn new(pipe: Pipe) -> Line {
         Line {
             pipe,
-            answers: Answers::new(LIMITS),
+            answers: ResponseParser::new(LIMITS),
             input: Vec::new(),
             at: 0,
             interim: Vec::new(),
@@ -48,8 +48,8 @@ impl Line {
     }
 
     /// What TLS came to.
-    pub fn agreed(&self) -> Option<&Agreed> {
-        self.pipe.agreed()
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.pipe.negotiated()
     }
 
     /// Sends the beginning of a request, or all of it. `head`: its answer has no body.
@@ -133,18 +133,18 @@ impl Line {
         loop {
             let mut left = &self.input[self.at..];
             let event = match self.answers.next(&mut left) {
-                Ok(Some(AnswerEvent::Informational(status))) => Step::Interim(status),
-                Ok(Some(AnswerEvent::Head(head))) => {
+                Ok(Some(ResponseEvent::Informational(status))) => Step::Interim(status),
+                Ok(Some(ResponseEvent::Head(head))) => {
                     self.heard = Some(of(&head, std::mem::take(&mut self.interim)));
                     Step::On
                 }
-                Ok(Some(AnswerEvent::Body(piece))) => {
+                Ok(Some(ResponseEvent::Body(piece))) => {
                     if let Some(heard) = &mut self.heard {
                         heard.body.extend_from_slice(piece);
                     }
                     Step::On
                 }
-                Ok(Some(AnswerEvent::End { keep_alive })) => Step::End(keep_alive),
+                Ok(Some(ResponseEvent::End { keep_alive })) => Step::End(keep_alive),
                 Ok(None) => Step::More,
                 Err(error) => return Err(malformed(error)),
             };
@@ -198,7 +198,7 @@ enum Step {
     More,
 }
 
-fn of(head: &AnswerHead<'_>, interim: Vec<u16>) -> Heard {
+fn of(head: &ResponseHead<'_>, interim: Vec<u16>) -> Heard {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Heard {
         interim,
@@ -212,10 +212,10 @@ fn of(head: &AnswerHead<'_>, interim: Vec<u16>) -> Heard {
     }
 }
 
-fn malformed(error: WireError) -> Trouble {
+fn malformed(error: ParseError) -> Trouble {
     match error {
-        WireError::ClosedBeforeAnswer => Trouble::Closed,
-        WireError::CutInHead | WireError::CutInBody => Trouble::Cut,
+        ParseError::ClosedBeforeResponse => Trouble::Closed,
+        ParseError::TruncatedHead | ParseError::TruncatedBody => Trouble::Cut,
         other => Trouble::Malformed(other.to_string()),
     }
 }

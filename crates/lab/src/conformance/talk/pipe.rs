@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use weir_wire::tls::{Agreed, Scratch, Session, TlsEvent};
+use weir_wire::tls::{Negotiated, Scratch, Session, TlsEvent};
 
 use super::{Door, Trouble};
 use crate::stop::Stop;
@@ -81,8 +81,8 @@ impl Pipe {
     }
 
     /// What TLS came to.
-    pub fn agreed(&self) -> Option<&Agreed> {
-        self.secure.as_ref().and_then(|secure| secure.session.agreed())
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.secure.as_ref().and_then(|secure| secure.session.negotiated())
     }
 
     fn shake(&mut self, until: Instant) -> Result<(), Trouble> {
@@ -190,7 +190,7 @@ impl Secure {
         loop {
             match self.session.next(&mut input, &mut self.scratch, out) {
                 Ok(Some(TlsEvent::Ready)) => self.ready = true,
-                Ok(Some(TlsEvent::Plain(range))) => into.extend_from_slice(&self.scratch[range]),
+                Ok(Some(TlsEvent::Plaintext(range))) => into.extend_from_slice(&self.scratch[range]),
                 Ok(Some(TlsEvent::Closed)) => self.closed = true,
                 Ok(None) => break,
                 Err(e) => return Err(Trouble::Secure(e.to_string())),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use weir_wire::http1::{Framing, Version};
 use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
-use weir_wire::tls::Agreed;
+use weir_wire::tls::Negotiated;
 
 use super::{Door, Heard, PATIENCE, Pipe, Trouble};
 
@@ -33,8 +33,8 @@ impl Two {
     }
 
     /// What TLS came to.
-    pub fn agreed(&self) -> Option<&Agreed> {
-        self.pipe.agreed()
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.pipe.negotiated()
     }
 
     /// How many streams the peer takes at a time, as far as this client wants them (100).

@@ -1,6 +1,6 @@
 //! The static table (RFC 7541 appendix A).
 
-use super::super::Fault;
+use super::super::StreamError;
 use super::super::class::Class;
 
 /// Entries of the static table; index 0 is none.
@@ -37,7 +37,7 @@ pub(super) fn get(index: usize) -> Option<(&'static [u8], &'static [u8], Class)>
         28 => Class::ContentLength,
         35 => Class::Expect,
         38 => Class::Host,
-        57 => Class::Bad(Fault::ConnectionHeader),
+        57 => Class::Bad(StreamError::ConnectionHeader),
         _ => Class::Plain,
     };
     Some((name.as_bytes(), value.as_bytes(), class))

@@ -1,14 +1,14 @@
 //! Prints what reading and writing one message costs, in nanoseconds: the best of several rounds, on one thread.
 //!
 //! ```text
-//! cargo run --release -p weir-wire --example speed
+//! cargo run --release -p weir-wire --example http1_speed
 //! ```
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_wire::http1::encode::{BodyFraming, Persistence, answer_head, request};
-use weir_wire::http1::{AnswerEvent, Answers, Limits, RequestEvent, Requests};
+use weir_wire::http1::encode::{BodyFraming, Persistence, request, response_head};
+use weir_wire::http1::{Limits, RequestEvent, RequestParser, ResponseEvent, ResponseParser};
 
 const ROUNDS: usize = 15;
 const MESSAGES: u32 = 200_000;
@@ -34,12 +34,12 @@ fn main() {
         ("answer, 8 headers", NGINX_LIKE),
         ("chunked answer", CHUNKED),
     ] {
-        let mut answers = Answers::new(Limits::default());
+        let mut answers = ResponseParser::new(Limits::default());
         show(name, bytes.len(), || read_answer(&mut answers, bytes));
     }
 
     let (first, second) = NGINX_LIKE.split_at(NGINX_LIKE.len() / 2);
-    let mut answers = Answers::new(Limits::default());
+    let mut answers = ResponseParser::new(Limits::default());
     show("answer, 8 headers, in two pieces", NGINX_LIKE.len(), || {
         answers.request_sent(false);
         assert_eq!(answers.next(&mut &first[..]), Ok(None));
@@ -47,7 +47,7 @@ fn main() {
         drain(&mut answers, &mut second);
     });
 
-    let mut requests = Requests::new(Limits::default());
+    let mut requests = RequestParser::new(Limits::default());
     show("request, 3 headers", REQUEST.len(), || {
         let mut input = black_box(REQUEST);
         while let Ok(Some(event)) = requests.next(&mut input) {
@@ -61,7 +61,7 @@ fn main() {
     show("writing an answer's head", 0, || {
         out.clear();
         let headers = [("Server", "weir"), ("Content-Type", "application/octet-stream")];
-        let _ = answer_head(&mut out, 200, black_box(&headers), BodyFraming::Length(128), Persistence::Implied);
+        let _ = response_head(&mut out, 200, black_box(&headers), BodyFraming::Length(128), Persistence::Implied);
         black_box(&out);
     });
     show("writing a request", 0, || {
@@ -72,15 +72,15 @@ fn main() {
     });
 }
 
-fn read_answer(answers: &mut Answers, bytes: &[u8]) {
+fn read_answer(answers: &mut ResponseParser, bytes: &[u8]) {
     answers.request_sent(false);
     let mut input = black_box(bytes);
     drain(answers, &mut input);
 }
 
-fn drain(answers: &mut Answers, input: &mut &[u8]) {
+fn drain(answers: &mut ResponseParser, input: &mut &[u8]) {
     while let Ok(Some(event)) = answers.next(input) {
-        if matches!(black_box(event), AnswerEvent::End { keep_alive: true }) {
+        if matches!(black_box(event), ResponseEvent::End { keep_alive: true }) {
             return;
         }
     }

@@ -1,13 +1,13 @@
 //! The server half's rules, one line of a table each. Every input is read whole, and cut in every place.
 
-#[path = "common/oracle.rs"]
+#[path = "common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::http1::{ConnectionHeader, Limits, RequestEvent, Requests, WireError, headers};
+use weir_wire::http1::{ConnectionHeader, Limits, ParseError, RequestEvent, RequestParser, headers};
 
 fn read(bytes: &str) -> String {
-    oracle::line_however_cut(|| Requests::new(Limits::default()), bytes)
+    oracle::line_however_cut(|| RequestParser::new(Limits::default()), bytes)
 }
 
 #[track_caller]
@@ -83,7 +83,7 @@ fn one_empty_line_is_passed_over() {
         (&format!("\r{get}"), "BareCr"),
         ("\r", "idle"),
         ("\r\n", "idle"),
-        ("\r\nG", "eof CutInHead"),
+        ("\r\nG", "eof TruncatedHead"),
     ]);
 }
 
@@ -113,11 +113,11 @@ fn hosts() {
 fn header_lines_and_framing() {
     check_headers(&[
         ("Host: h\r\nContent-Length: 0\r\n", "POST / Length(0) | keep | idle"),
-        ("Host: h\r\nContent-Length: 2\r\n", "POST / Length(2) | eof CutInBody"),
-        ("Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n", "POST / Length(2) | eof CutInBody"),
+        ("Host: h\r\nContent-Length: 2\r\n", "POST / Length(2) | eof TruncatedBody"),
+        ("Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n", "POST / Length(2) | eof TruncatedBody"),
         ("Host: h\r\nContent-Length: 2\r\nContent-Length: 3\r\n", "DifferingContentLengths"),
         ("Host: h\r\nContent-Length: two\r\n", "BadContentLength"),
-        ("Host: h\r\nTransfer-Encoding: chunked\r\n", "POST / Chunked | eof CutInBody"),
+        ("Host: h\r\nTransfer-Encoding: chunked\r\n", "POST / Chunked | eof TruncatedBody"),
         ("Host: h\r\nTransfer-Encoding: chunked, gzip\r\n", "BadTransferEncoding"),
         ("Host: h\r\nTransfer-Encoding: gzip\r\n", "BadTransferEncoding"),
         ("Host: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n", "LengthAndTransferEncoding"),
@@ -146,21 +146,21 @@ fn bodies_and_pipelines() {
             "GET /g None | keep | POST /p Length(3) | \"abc\" | keep | GET /g None | keep | \
              POST /p Chunked | \"abc\" | keep | GET /g None | keep | idle",
         ),
-        (&post("Content-Length: 3\r\n", "ab"), "POST /p Length(3) | \"ab\" | eof CutInBody"),
-        (&post("Transfer-Encoding: chunked\r\n", "x"), "POST /p Chunked | eof CutInBody"),
+        (&post("Content-Length: 3\r\n", "ab"), "POST /p Length(3) | \"ab\" | eof TruncatedBody"),
+        (&post("Transfer-Encoding: chunked\r\n", "x"), "POST /p Chunked | eof TruncatedBody"),
         (&post("Transfer-Encoding: chunked\r\n", "x\r\n"), "POST /p Chunked | BadChunkSize"),
         (&post("Connection: close\r\n", ""), "POST /p None | close | idle"),
-        (&(post("Connection: close\r\n", "") + get), "POST /p None | close | AfterClose"),
+        (&(post("Connection: close\r\n", "") + get), "POST /p None | close | DataAfterClose"),
         ("", "idle"),
-        ("GET / HT", "eof CutInHead"),
-        ("GET / HTTP/1.1\r\nHost: h\r\n", "eof CutInHead"),
+        ("GET / HT", "eof TruncatedHead"),
+        ("GET / HTTP/1.1\r\nHost: h\r\n", "eof TruncatedHead"),
     ]);
 }
 
 /// The head's fields for a POST with these headers.
 fn fields(version: &str, headers: &str) -> (bool, ConnectionHeader, bool) {
     let bytes = format!("POST / HTTP/{version}\r\nHost: h\r\n{headers}\r\nabc");
-    let mut requests = Requests::new(Limits::default());
+    let mut requests = RequestParser::new(Limits::default());
     let mut input = bytes.as_bytes();
     let Ok(Some(RequestEvent::Head(head))) = requests.next(&mut input) else { panic!("no head: {bytes}") };
     let (expects, connection) = (head.expects_continue, head.connection);
@@ -205,7 +205,10 @@ fn expectations() {
     check_headers(&[
         ("Host: h\r\nExpect: 100-continue\r\n", "POST / None | keep | idle"),
         ("Host: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n", "POST / Length(0) | keep | idle"),
-        ("Host: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n", "POST / Chunked expects | eof CutInBody"),
+        (
+            "Host: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n",
+            "POST / Chunked expects | eof TruncatedBody",
+        ),
     ]);
 }
 
@@ -213,7 +216,7 @@ fn expectations() {
 fn heads_give_their_parts_whole_or_cut() {
     let bytes = b"\r\nGET /x HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n";
     for at in 0..bytes.len() {
-        let mut requests = Requests::new(Limits::default());
+        let mut requests = RequestParser::new(Limits::default());
         assert_eq!(requests.next(&mut &bytes[..at]), Ok(None));
         assert_eq!(requests.is_idle(), at <= 2, "at {at}");
         let mut rest = &bytes[at..];
@@ -229,8 +232,8 @@ fn heads_give_their_parts_whole_or_cut() {
 
 #[test]
 fn errors_have_a_status_to_answer_with() {
-    assert_eq!(WireError::HeadTooLarge.status(), 431);
-    assert_eq!(WireError::UnsupportedVersion.status(), 505);
-    assert_eq!(WireError::BadTransferEncoding.status(), 501);
-    assert_eq!(WireError::MissingHost.status(), 400);
+    assert_eq!(ParseError::HeadTooLarge.status(), 431);
+    assert_eq!(ParseError::UnsupportedVersion.status(), 505);
+    assert_eq!(ParseError::BadTransferEncoding.status(), 501);
+    assert_eq!(ParseError::MissingHost.status(), 400);
 }

@@ -1,7 +1,7 @@
 //! HTTP/2's two halves against each other with everything at random: what is asked, sizes, windows, cuts, the order of the
 //! answers. What one says the other hears, whole and in order.
 
-#[path = "common/h2_pipe.rs"]
+#[path = "common/http2_pipe.rs"]
 mod pipe;
 
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ proptest! {
                 .unwrap();
                 next += 1;
             }
-            // Requests come in the order of their streams.
+            // RequestParser come in the order of their streams.
             let streams = pipe.run();
             waiting.extend(streams.into_iter().map(|stream| ((stream.id() - 1) / 2, stream)));
             if newest_first {
@@ -126,7 +126,7 @@ proptest! {
                 }
                 Seen::Data(tag, bytes) => answers.get_mut(&tag).unwrap().extend_from_slice(&bytes),
                 Seen::End(_) => ended += 1,
-                Seen::RequestData(_) | Seen::RequestEnd | Seen::Sent => {}
+                Seen::RequestData(_) | Seen::RequestEnd | Seen::SendStatus => {}
                 other => prop_assert!(false, "{}", other),
             }
         }

@@ -98,7 +98,7 @@ fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: 
             }
         }
     }
-    client.goodbye(&mut out);
+    client.go_away(&mut out);
     socket.write_all(&out).expect("a socket");
     answers
 }

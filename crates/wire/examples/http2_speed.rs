@@ -1,14 +1,14 @@
 //! Prints what one exchange costs each half of HTTP/2, in nanoseconds: the best of several rounds, on one thread.
 //!
 //! ```text
-//! cargo run --release -p weir-wire --example h2_speed
+//! cargo run --release -p weir-wire --example http2_speed
 //! ```
 //! With the name of a line and a number of exchanges it does only that, to count instructions: run it with two numbers,
 //! and divide the difference of the counts by that of the numbers.
 //!
 //! ```text
-//! valgrind --tool=callgrind target/release/examples/h2_speed "client, indexed" 100000
-//! perf stat -e instructions:u target/release/examples/h2_speed "client, indexed" 100000
+//! valgrind --tool=callgrind target/release/examples/http2_speed "client, indexed" 100000
+//! perf stat -e instructions:u target/release/examples/http2_speed "client, indexed" 100000
 //! ```
 
 use std::hint::black_box;

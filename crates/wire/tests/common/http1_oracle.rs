@@ -11,7 +11,9 @@
 use std::fmt;
 
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
-use weir_wire::http1::{AnswerEvent, Answers, Framing, Limits, RequestEvent, Requests, Version, WireError, headers};
+use weir_wire::http1::{
+    Framing, Limits, ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser, Version, headers,
+};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +36,9 @@ pub enum Seen {
     /// A message's end.
     End { keep_alive: bool },
     /// What the reader refused.
-    Error(WireError),
+    Error(ParseError),
     /// What the end of input meant: true when it ended a body.
-    Eof(Result<bool, WireError>),
+    Eof(Result<bool, ParseError>),
 }
 
 impl fmt::Display for Seen {
@@ -96,31 +98,31 @@ pub fn line_in_pieces<H: Half>(new: impl Fn() -> H, bytes: &str) -> String {
 /// What both halves have in common.
 pub trait Half {
     /// The next event.
-    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, WireError>;
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError>;
     /// What the end of input means.
-    fn eof(&mut self) -> Result<bool, WireError>;
+    fn eof(&mut self) -> Result<bool, ParseError>;
 }
 
-impl Half for Answers {
-    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, WireError> {
+impl Half for ResponseParser {
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
         let in_flight = self.in_flight();
-        let seen = Answers::next(self, input)?.map(|event| match event {
-            AnswerEvent::Informational(status) => Seen::Informational(status),
-            AnswerEvent::Head(head) => Seen::Answer {
+        let seen = ResponseParser::next(self, input)?.map(|event| match event {
+            ResponseEvent::Informational(status) => Seen::Informational(status),
+            ResponseEvent::Head(head) => Seen::Answer {
                 version: head.version,
                 status: head.status,
                 framing: head.framing,
                 raw: head.raw.to_vec(),
             },
-            AnswerEvent::Body(data) => Seen::Body(data.to_vec()),
-            AnswerEvent::End { keep_alive } => Seen::End { keep_alive },
+            ResponseEvent::Body(data) => Seen::Body(data.to_vec()),
+            ResponseEvent::End { keep_alive } => Seen::End { keep_alive },
         });
         let ended = u32::from(matches!(seen, Some(Seen::End { .. })));
         assert_eq!(self.in_flight(), in_flight - ended, "requests in flight");
         Ok(seen)
     }
 
-    fn eof(&mut self) -> Result<bool, WireError> {
+    fn eof(&mut self) -> Result<bool, ParseError> {
         let in_flight = self.in_flight();
         let end = self.on_eof();
         assert_eq!(self.in_flight(), in_flight - u32::from(end == Ok(true)));
@@ -128,9 +130,9 @@ impl Half for Answers {
     }
 }
 
-impl Half for Requests {
-    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, WireError> {
-        let seen = Requests::next(self, input)?.map(|event| match event {
+impl Half for RequestParser {
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Seen>, ParseError> {
+        let seen = RequestParser::next(self, input)?.map(|event| match event {
             RequestEvent::Head(head) => Seen::Request {
                 version: head.version,
                 method: head.method.to_vec(),
@@ -150,7 +152,7 @@ impl Half for Requests {
         Ok(seen)
     }
 
-    fn eof(&mut self) -> Result<bool, WireError> {
+    fn eof(&mut self) -> Result<bool, ParseError> {
         let idle = self.is_idle();
         let end = self.on_eof();
         assert_eq!(end.is_ok(), idle);
@@ -231,14 +233,14 @@ fn limits(options: u8) -> Limits {
 }
 
 /// Checks the client half with an input.
-pub fn answers(data: &[u8]) {
+pub fn responses(data: &[u8]) {
     let Some((heads, options, seed, bytes)) = parts(data) else {
         return;
     };
     let in_flight = [64, 1, 2, 0][usize::from(options >> 1 & 3)];
     let is_head = |n: u32| n < 8 && heads >> n & 1 == 1;
     let new = || {
-        let mut answers = Answers::new(limits(options));
+        let mut answers = ResponseParser::new(limits(options));
         (0..in_flight).for_each(|n| answers.request_sent(is_head(n)));
         answers
     };
@@ -265,7 +267,7 @@ pub fn requests(data: &[u8]) {
     let Some((_, options, seed, bytes)) = parts(data) else {
         return;
     };
-    let new = || Requests::new(limits(options));
+    let new = || RequestParser::new(limits(options));
     let whole = read(&mut new(), [bytes]);
     let pieces = read(&mut new(), cut(bytes, seed));
     assert_eq!(line(&whole), line(&pieces), "cut or not");
@@ -295,7 +297,7 @@ fn check_bodies(seen: &[Seen]) {
     let mut length = 0;
     let mut closed = false;
     for event in seen {
-        assert!(!closed || matches!(event, Seen::Error(WireError::AfterClose) | Seen::Eof(_)), "{event}");
+        assert!(!closed || matches!(event, Seen::Error(ParseError::DataAfterClose) | Seen::Eof(_)), "{event}");
         match event {
             Seen::Informational(_) => assert_eq!(open, None),
             Seen::Answer { framing, .. } | Seen::Request { framing, .. } => {
@@ -372,7 +374,7 @@ fn write_request(method: &[u8], target: &[u8], raw: &[u8], body: &[u8]) {
     let text = |bytes| std::str::from_utf8(bytes).expect("methods and targets are ASCII");
     let mut out = Vec::new();
     encode::request(&mut out, text(method), text(target), &fields, body).expect("what was read can be written");
-    let again = read(&mut Requests::new(Limits { headers: MANY + 1, ..wide() }), [&out[..]]);
+    let again = read(&mut RequestParser::new(Limits { headers: MANY + 1, ..wide() }), [&out[..]]);
     let Some(Seen::Request { method: m, target: t, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
     assert_eq!((m.as_slice(), t.as_slice()), (method, target));
     assert_eq!(given(raw).as_ref(), Some(&fields));
@@ -387,7 +389,7 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
         Framing::None | Framing::UntilClose => BodyFraming::None,
     };
     let mut out = Vec::new();
-    encode::answer_head(&mut out, status, &fields, as_given, Persistence::Implied)
+    encode::response_head(&mut out, status, &fields, as_given, Persistence::Implied)
         .expect("what was read can be written");
     if as_given == BodyFraming::Chunked {
         body.chunks(7).for_each(|piece| encode::chunk(&mut out, piece));
@@ -395,7 +397,7 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
     } else {
         out.extend_from_slice(body);
     }
-    let mut answers = Answers::new(Limits { headers: MANY + 1, ..wide() });
+    let mut answers = ResponseParser::new(Limits { headers: MANY + 1, ..wide() });
     answers.request_sent(head);
     let again = read(&mut answers, [&out[..]]);
     let Some(Seen::Answer { status: s, raw, .. }) = again.first() else { panic!("{}", line(&again)) };

@@ -25,7 +25,7 @@ const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
 
 impl UringDriver {
-    pub(super) fn turn_once<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    pub(super) fn poll_once<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
         let soon = self.prepare();
         let wait = self.wait_for(until, soon);
         if let Some(error) = self.broken.take() {

@@ -21,7 +21,7 @@ fn answer(
     persistence: Persistence,
 ) -> Result<String, EncodeError> {
     let mut out = b"before ".to_vec();
-    let result = encode::answer_head(&mut out, status, headers, framing, persistence);
+    let result = encode::response_head(&mut out, status, headers, framing, persistence);
     let text = String::from_utf8(out).expect("text");
     let text = text.strip_prefix("before ").expect("what was there stays").to_owned();
     result.map(|()| text)

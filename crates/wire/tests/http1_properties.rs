@@ -1,7 +1,7 @@
 //! Properties over generated input: valid messages however they are cut, what is written reads back, and any bytes at
 //! all.
 
-#[path = "common/oracle.rs"]
+#[path = "common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
-use weir_wire::http1::{Answers, Framing, Limits, Requests, Version, headers};
+use weir_wire::http1::{Framing, Limits, RequestParser, ResponseParser, Version, headers};
 
 type Headers = Vec<(String, String)>;
 
@@ -91,7 +91,7 @@ fn push_body(seen: &mut Vec<Seen>, body: &[u8]) {
     }
 }
 
-/// Answers in a row: bytes, which requests were HEAD, and what is to be seen.
+/// ResponseParser in a row: bytes, which requests were HEAD, and what is to be seen.
 fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
     let one = (
         vec(select(vec![100u16, 102, 103, 199]), 0..3),
@@ -141,7 +141,7 @@ fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
     })
 }
 
-/// Requests in a row: bytes, and what is to be seen.
+/// RequestParser in a row: bytes, and what is to be seen.
 fn some_requests() -> impl Strategy<Value = (Vec<u8>, Vec<Seen>)> {
     let one = ("[A-Z]{1,9}", "/[!-~]{0,30}", plain_headers(), body(), sent(), any::<[bool; 2]>());
     vec(one, 1..5).prop_map(|all| {
@@ -192,8 +192,8 @@ fn cuts() -> impl Strategy<Value = Vec<Index>> {
     vec(any::<Index>(), 0..20)
 }
 
-fn answers_for(heads: &[bool]) -> Answers {
-    let mut answers = Answers::new(Limits::default());
+fn answers_for(heads: &[bool]) -> ResponseParser {
+    let mut answers = ResponseParser::new(Limits::default());
     heads.iter().for_each(|&head| answers.request_sent(head));
     answers
 }
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn valid_answers_read_the_same_however_cut((bytes, heads, seen) in some_answers(), cuts in cuts()) {
         let closes = seen.last() == Some(&Seen::Eof(Ok(true)));
-        // Requests after an answer that closes would be errors at the end; they are not what is tested.
+        // RequestParser after an answer that closes would be errors at the end; they are not what is tested.
         let answered = seen.iter().filter(|s| matches!(s, Seen::Answer { .. })).count();
         let heads = if closes { &heads[..answered] } else { &heads[..] };
         prop_assert_eq!(&read(&mut answers_for(heads), [&bytes[..]]), &seen);
@@ -217,7 +217,7 @@ proptest! {
 
     #[test]
     fn valid_requests_read_the_same_however_cut((bytes, seen) in some_requests(), cuts in cuts()) {
-        let new = || Requests::new(Limits::default());
+        let new = || RequestParser::new(Limits::default());
         prop_assert_eq!(&read(&mut new(), [&bytes[..]]), &seen);
         prop_assert_eq!(&read(&mut new(), pieces(&bytes, &cuts)), &seen);
         prop_assert_eq!(&read(&mut new(), bytes.chunks(1)), &seen);
@@ -253,7 +253,7 @@ proptest! {
         fields.push(("Host".into(), host));
         let mut out = Vec::new();
         encode::request(&mut out, &method, &target, &fields, &body).expect("can be written");
-        let seen = read(&mut Requests::new(Limits::default()), pieces(&out, &cuts));
+        let seen = read(&mut RequestParser::new(Limits::default()), pieces(&out, &cuts));
         let Seen::Request { method: m, target: t, framing, raw, .. } = &seen[0] else {
             panic!("{}", oracle::line(&seen))
         };
@@ -288,7 +288,7 @@ proptest! {
         let persistence = if close { Persistence::Close } else { Persistence::Implied };
         let given: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (&n[..], &v[..])).collect();
         let mut out = Vec::new();
-        encode::answer_head(&mut out, status, &given, framing, persistence).expect("can be written");
+        encode::response_head(&mut out, status, &given, framing, persistence).expect("can be written");
         match framing {
             BodyFraming::Chunked => {
                 body.chunks(chunks.unwrap_or(1)).for_each(|piece| encode::chunk(&mut out, piece));
@@ -311,7 +311,7 @@ proptest! {
 
     #[test]
     fn any_bytes_keep_the_readers_promises(data in vec(any::<u8>(), 0..300)) {
-        oracle::answers(&data);
+        oracle::responses(&data);
         oracle::requests(&data);
     }
 
@@ -323,7 +323,7 @@ proptest! {
         rest in vec(select(FRAGMENTS), 0..25),
     ) {
         let data = control + start + &rest.concat();
-        oracle::answers(data.as_bytes());
+        oracle::responses(data.as_bytes());
         oracle::requests(data.as_bytes());
     }
 
@@ -337,7 +337,7 @@ proptest! {
     ) {
         let place = at.index(bytes.len());
         bytes[place] = to;
-        oracle::answers(&[control.as_bytes(), &bytes].concat());
+        oracle::responses(&[control.as_bytes(), &bytes].concat());
         if !requests.is_empty() {
             let place = at.index(requests.len());
             requests[place] = to;

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use weir_wire::http2::{
-    Cause, Client, ClientEvent, ClientOptions, Code, H2Error, Headers, Server, ServerEvent, ServerOptions, Stream,
+    Client, ClientEvent, ClientOptions, Code, ConnectionError, Headers, ResetCause, Server, ServerEvent, ServerOptions,
+    Stream,
 };
 
 /// What one of them saw.
@@ -14,16 +15,16 @@ pub enum Seen {
     Request(String),
     RequestData(Vec<u8>),
     RequestEnd,
-    RequestReset(Cause),
-    Malformed(weir_wire::http2::Fault),
-    Sent,
+    RequestReset(ResetCause),
+    Malformed(weir_wire::http2::StreamError),
+    SendStatus,
     Interim(u32, u16),
     Head(u32, String),
     Data(u32, Vec<u8>),
     End(u32),
-    Reset(u32, Cause),
+    Reset(u32, ResetCause),
     GoAway(Code),
-    Error(H2Error),
+    Error(ConnectionError),
 }
 
 impl fmt::Display for Seen {
@@ -35,7 +36,7 @@ impl fmt::Display for Seen {
             Seen::RequestEnd => f.write_str("request ends"),
             Seen::RequestReset(cause) => write!(f, "request reset: {cause:?}"),
             Seen::Malformed(fault) => write!(f, "malformed: {fault:?}"),
-            Seen::Sent => f.write_str("sent"),
+            Seen::SendStatus => f.write_str("sent"),
             Seen::Interim(tag, status) => write!(f, "{tag}: interim {status}"),
             Seen::Head(tag, text) => write!(f, "{tag}: {text}"),
             Seen::Data(tag, bytes) => write!(f, "{tag}: \"{}\"", bytes.escape_ascii()),
@@ -86,7 +87,7 @@ impl Seen {
             }
             ServerEvent::Data { bytes, .. } => Seen::RequestData(bytes.to_vec()),
             ServerEvent::End { .. } => Seen::RequestEnd,
-            ServerEvent::Sent { .. } => Seen::Sent,
+            ServerEvent::Sent { .. } => Seen::SendStatus,
             ServerEvent::Reset { cause, .. } => Seen::RequestReset(cause),
             ServerEvent::Malformed { fault } => Seen::Malformed(fault),
             ServerEvent::GoAway { code } => Seen::GoAway(code),

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use weir_wire::http2::probe::Blocks;
 use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, H2Error, Limits, PREFACE, Prepared, Request, Server, ServerEvent,
+    Body, Client, ClientEvent, ClientOptions, ConnectionError, Limits, PREFACE, Prepared, Request, Server, ServerEvent,
     ServerOptions,
 };
 
@@ -24,7 +24,7 @@ struct Shown {
     /// Events as text; pieces of bodies that came in a row are one.
     events: Vec<String>,
     bodies: Vec<Vec<u8>>,
-    error: Option<H2Error>,
+    error: Option<ConnectionError>,
     sent: Vec<u8>,
 }
 

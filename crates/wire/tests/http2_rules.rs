@@ -1,12 +1,12 @@
 //! Rules of RFC 9113, one by one: what peers must not do, and what they may do that is odd.
 
-#[path = "common/h2_frames.rs"]
+#[path = "common/http2_frames.rs"]
 mod by_hand;
-#[path = "common/h2_pipe.rs"]
+#[path = "common/http2_pipe.rs"]
 mod pipe;
 
 use by_hand::*;
-use weir_wire::http2::{ClientOptions, Limits, ServerOptions, Spoken, spoken};
+use weir_wire::http2::{ClientOptions, Detected, Limits, ServerOptions, detect};
 
 const GET: &[(&str, &str)] = &[(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")];
 
@@ -511,8 +511,8 @@ fn goaway_tells_what_was_not_processed() {
 fn a_later_goaway_does_not_say_more() {
     let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
     pipe.feed_server(&[&weir_wire::http2::PREFACE[..], &settings(&[]), &get(1)].concat());
-    pipe.server.goodbye(&mut pipe.to_client);
-    pipe.server.goodbye(&mut pipe.to_client);
+    pipe.server.go_away(&mut pipe.to_client);
+    pipe.server.go_away(&mut pipe.to_client);
     pipe.feed_server(&[get(3), frame(PING, 0, 0, b"")].concat());
     assert_eq!(frames(&pipe.to_client)[1..], ["goaway 1 NO_ERROR", "goaway 1 FRAME_SIZE_ERROR"]);
     assert_eq!(line(&pipe.take()), "settings | request GET http a / | request ends | error FrameSize");
@@ -528,10 +528,10 @@ fn pings_are_answered_and_settings_acknowledged() {
 fn the_first_bytes_tell_the_protocol() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for length in 0..=24 {
-        let want = if length < 16 { Spoken::Undecided } else { Spoken::Two };
-        assert_eq!(spoken(&preface[..length]), want);
+        let want = if length < 16 { Detected::Undecided } else { Detected::Http2 };
+        assert_eq!(detect(&preface[..length]), want);
     }
     for other in [&b"GET / HTTP/1.1\r\n"[..], b"P0", b"POST", b"\x16\x03", b"PRI * HTTP/1.1\r\n"] {
-        assert_eq!(spoken(other), Spoken::One);
+        assert_eq!(detect(other), Detected::Http1);
     }
 }

@@ -9,11 +9,11 @@ use super::chars::{check_text, strip_line_end};
 use super::chunked::{Body, Step};
 use super::head::{Bounds, Head, Place, StartLine, Store};
 use super::headers::Fields;
-use super::{AnswerEvent, AnswerHead, Framing, Limits, Version, WireError};
+use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 
 /// Reads the answers of one connection. At most 64 bytes until an answer comes in pieces.
 #[derive(Debug)]
-pub struct Answers {
+pub struct ResponseParser {
     state: State,
     bounds: Bounds,
     store: Store<StatusLine>,
@@ -35,13 +35,13 @@ enum State {
     /// After the last answer that the connection carries.
     Closed,
     /// After an error.
-    Failed(WireError),
+    Failed(ParseError),
 }
 
-impl Answers {
+impl ResponseParser {
     /// For a new connection.
-    pub fn new(limits: Limits) -> Answers {
-        Answers {
+    pub fn new(limits: Limits) -> ResponseParser {
+        ResponseParser {
             state: State::Head,
             bounds: Bounds::from(limits),
             store: Store::new(),
@@ -61,7 +61,7 @@ impl Answers {
         self.in_flight += 1;
     }
 
-    /// Requests sent whose [`AnswerEvent::End`] has not come.
+    /// RequestParser sent whose [`ResponseEvent::End`] has not come.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -73,21 +73,21 @@ impl Answers {
     /// # Errors
     /// What the peer did wrong. The connection is of no more use, and every further call gives the same error.
     #[inline]
-    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         match &mut self.state {
             State::Head => self.next_head(input),
             State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
-                Ok(Step::Data(data)) => Ok(Some(AnswerEvent::Body(data))),
+                Ok(Step::Data(data)) => Ok(Some(ResponseEvent::Body(data))),
                 Ok(Step::More) => Ok(None),
                 Ok(Step::Done) => {
                     let keep_alive = self.keep_alive;
                     self.finish(if keep_alive { State::Head } else { State::Closed });
-                    Ok(Some(AnswerEvent::End { keep_alive }))
+                    Ok(Some(ResponseEvent::End { keep_alive }))
                 }
                 Err(error) => Err(self.fail(error)),
             },
             State::Closed if input.is_empty() => Ok(None),
-            State::Closed => Err(self.fail(WireError::AfterClose)),
+            State::Closed => Err(self.fail(ParseError::DataAfterClose)),
             State::Failed(error) => Err(*error),
         }
     }
@@ -95,20 +95,20 @@ impl Answers {
     /// The peer closed. `Ok(true)`: a body that lasts until the close ended properly here; its answer is complete,
     /// with no `End` to come. `Ok(false)`: nothing was pending.
     ///
-    /// Give it all bytes that came before, until [`Answers::next`] gives `None`.
+    /// Give it all bytes that came before, until [`ResponseParser::next`] gives `None`.
     ///
     /// # Errors
-    /// The peer closed in the middle of an answer, or with requests unanswered ([`WireError::ClosedBeforeAnswer`],
+    /// The peer closed in the middle of an answer, or with requests unanswered ([`ParseError::ClosedBeforeResponse`],
     /// which a client may answer by asking again: RFC 9112 section 9.3.1). Or it had failed before.
-    pub fn on_eof(&mut self) -> Result<bool, WireError> {
+    pub fn on_eof(&mut self) -> Result<bool, ParseError> {
         let error = match self.state {
             State::Body(Body::UntilClose | Body::Done) => {
                 self.finish(State::Closed);
                 return Ok(true);
             }
-            State::Body(_) => WireError::CutInBody,
-            State::Head if self.store.partial() => WireError::CutInHead,
-            State::Head | State::Closed if self.in_flight > 0 => WireError::ClosedBeforeAnswer,
+            State::Body(_) => ParseError::TruncatedBody,
+            State::Head if self.store.partial() => ParseError::TruncatedHead,
+            State::Head | State::Closed if self.in_flight > 0 => ParseError::ClosedBeforeResponse,
             State::Head | State::Closed => {
                 self.state = State::Closed;
                 return Ok(false);
@@ -120,12 +120,12 @@ impl Answers {
 
     /// A head, or nothing.
     #[inline]
-    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<AnswerEvent<'s>>, WireError> {
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         if input.is_empty() {
             return Ok(None);
         }
         if self.in_flight == 0 {
-            return Err(self.fail(WireError::Unsolicited));
+            return Err(self.fail(ParseError::Unsolicited));
         }
         let judged = match self.store.read_head(input, &self.bounds) {
             Ok(None) => return Ok(None),
@@ -139,7 +139,7 @@ impl Answers {
         let StatusLine { version, status } = start;
         let Some(framing) = framing else {
             self.store.message_ended();
-            return Ok(Some(AnswerEvent::Informational(status)));
+            return Ok(Some(ResponseEvent::Informational(status)));
         };
         self.keep_alive = fields.persists(version);
         self.state = State::Body(Body::new(framing));
@@ -147,16 +147,16 @@ impl Answers {
             Place::Input(raw) => raw,
             Place::Spill => self.store.head(),
         };
-        Ok(Some(AnswerEvent::Head(AnswerHead { version, status, framing, raw })))
+        Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw })))
     }
 
     /// How the body is delimited (RFC 9112 section 6.3); `None` for an answer that is only informational.
     #[inline]
-    fn judge(&self, head: &Head<'_, StatusLine>) -> Result<Option<Framing>, WireError> {
+    fn judge(&self, head: &Head<'_, StatusLine>) -> Result<Option<Framing>, ParseError> {
         let StatusLine { version, status } = head.start;
         let said = Fields::framing(&head.fields, version)?;
         Ok(match status {
-            101 => return Err(WireError::SwitchingProtocols),
+            101 => return Err(ParseError::SwitchingProtocols),
             100..=199 => None,
             // Whatever the headers say: they tell what GET would have got.
             204 | 304 => Some(Framing::None),
@@ -184,7 +184,7 @@ impl Answers {
     }
 
     #[cold]
-    fn fail(&mut self, error: WireError) -> WireError {
+    fn fail(&mut self, error: ParseError) -> ParseError {
         self.state = State::Failed(error);
         error
     }
@@ -202,10 +202,10 @@ impl StartLine for StatusLine {
 
     /// RFC 9112 section 4. The space before an absent reason is often left out, and not missed here.
     #[inline]
-    fn parse(line: &[u8]) -> Result<StatusLine, WireError> {
+    fn parse(line: &[u8]) -> Result<StatusLine, ParseError> {
         StatusLine::begin(line)?;
         let line = strip_line_end(line)?;
-        let (version, rest) = line.split_at_checked(8).ok_or(WireError::BadStartLine)?;
+        let (version, rest) = line.split_at_checked(8).ok_or(ParseError::BadStartLine)?;
         let version = parse_version(version)?;
         let status = match rest {
             [b' ', a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => [a, b, c],
@@ -213,29 +213,29 @@ impl StartLine for StatusLine {
                 check_text(reason)?;
                 [a, b, c]
             }
-            [b' ', ..] => return Err(WireError::BadStatus),
-            _ => return Err(WireError::BadStartLine),
+            [b' ', ..] => return Err(ParseError::BadStatus),
+            _ => return Err(ParseError::BadStartLine),
         };
         let status = status.into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
-        if status < 100 { Err(WireError::BadStatus) } else { Ok(StatusLine { version, status }) }
+        if status < 100 { Err(ParseError::BadStatus) } else { Ok(StatusLine { version, status }) }
     }
 
-    fn begin(beginning: &[u8]) -> Result<(), WireError> {
+    fn begin(beginning: &[u8]) -> Result<(), ParseError> {
         let fits = beginning.iter().zip(b"HTTP/").all(|(got, wanted)| got == wanted);
-        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
+        if fits { Ok(()) } else { Err(ParseError::BadStartLine) }
     }
 }
 
 /// RFC 9112 section 2.3; case matters.
 #[inline]
-pub(super) fn parse_version(version: &[u8]) -> Result<Version, WireError> {
+pub(super) fn parse_version(version: &[u8]) -> Result<Version, ParseError> {
     match version {
         b"HTTP/1.1" => Ok(Version::Http11),
         b"HTTP/1.0" => Ok(Version::Http10),
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
-            Err(WireError::UnsupportedVersion)
+            Err(ParseError::UnsupportedVersion)
         }
-        _ => Err(WireError::BadStartLine),
+        _ => Err(ParseError::BadStartLine),
     }
 }
 
@@ -245,6 +245,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_costs_at_most_64_bytes() {
-        assert!(size_of::<Answers>() <= 64, "{} bytes", size_of::<Answers>());
+        assert!(size_of::<ResponseParser>() <= 64, "{} bytes", size_of::<ResponseParser>());
     }
 }

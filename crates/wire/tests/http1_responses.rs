@@ -1,16 +1,16 @@
 //! The client half's rules, one line of a table each. Every input is read whole, and cut in every place.
 
-#[path = "common/oracle.rs"]
+#[path = "common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::http1::{AnswerEvent, Answers, Limits, WireError};
+use weir_wire::http1::{Limits, ParseError, ResponseEvent, ResponseParser};
 
 /// Reads `bytes` as the answers to requests of which `heads` says which were HEAD, in every way of cutting in two and
 /// byte by byte, and gives the events.
 fn read(heads: &[bool], bytes: &str) -> String {
     let new = || {
-        let mut answers = Answers::new(Limits::default());
+        let mut answers = ResponseParser::new(Limits::default());
         heads.iter().for_each(|&head| answers.request_sent(head));
         answers
     };
@@ -71,7 +71,7 @@ fn status_lines() {
 
 #[test]
 fn something_else_than_http_is_refused_before_its_line_ends() {
-    check(&[("\u{15}\u{3}\u{3}", "BadStartLine"), ("HTTQ", "BadStartLine"), ("HTTP", "eof CutInHead")]);
+    check(&[("\u{15}\u{3}\u{3}", "BadStartLine"), ("HTTQ", "BadStartLine"), ("HTTP", "eof TruncatedHead")]);
 }
 
 #[test]
@@ -111,10 +111,10 @@ fn header_lines() {
 #[test]
 fn content_lengths() {
     check_headers(&[
-        ("Content-Length: 007\r\n", "200 Length(7) | eof CutInBody"),
-        ("Content-Length: 18446744073709551615\r\n", "200 Length(18446744073709551615) | eof CutInBody"),
-        ("Content-Length: 3\r\nA: b\r\ncontent-length: 03\r\n", "200 Length(3) | eof CutInBody"),
-        ("Content-Length: 3, 3\r\n", "200 Length(3) | eof CutInBody"),
+        ("Content-Length: 007\r\n", "200 Length(7) | eof TruncatedBody"),
+        ("Content-Length: 18446744073709551615\r\n", "200 Length(18446744073709551615) | eof TruncatedBody"),
+        ("Content-Length: 3\r\nA: b\r\ncontent-length: 03\r\n", "200 Length(3) | eof TruncatedBody"),
+        ("Content-Length: 3, 3\r\n", "200 Length(3) | eof TruncatedBody"),
         ("Content-Length: 3\r\nContent-Length: 4\r\n", "DifferingContentLengths"),
         ("Content-Length: 3, 4\r\n", "DifferingContentLengths"),
         ("Content-Length: 18446744073709551616\r\n", "BadContentLength"),
@@ -134,9 +134,9 @@ fn content_lengths() {
 #[test]
 fn transfer_encodings() {
     check_headers(&[
-        ("Transfer-Encoding: chunked\r\n", "200 Chunked | eof CutInBody"),
-        ("transfer-encoding:CHUNKED\r\n", "200 Chunked | eof CutInBody"),
-        ("Transfer-Encoding: , chunked ,\r\n", "200 Chunked | eof CutInBody"),
+        ("Transfer-Encoding: chunked\r\n", "200 Chunked | eof TruncatedBody"),
+        ("transfer-encoding:CHUNKED\r\n", "200 Chunked | eof TruncatedBody"),
+        ("Transfer-Encoding: , chunked ,\r\n", "200 Chunked | eof TruncatedBody"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: chunked, chunked\r\n", "BadTransferEncoding"),
         ("Transfer-Encoding: gzip, chunked\r\n", "BadTransferEncoding"),
@@ -156,7 +156,7 @@ fn bodies() {
     let chunked = |body: &str| ok("Transfer-Encoding: chunked\r\n") + body;
     let rows = [
         (ok("Content-Length: 5\r\n") + "hello", "200 Length(5) | \"hello\" | keep | idle"),
-        (ok("Content-Length: 5\r\n") + "hell", "200 Length(5) | \"hell\" | eof CutInBody"),
+        (ok("Content-Length: 5\r\n") + "hell", "200 Length(5) | \"hell\" | eof TruncatedBody"),
         (ok("Content-Length: 5\r\n") + "hello!", "200 Length(5) | \"hello\" | keep | Unsolicited"),
         (ok(""), "200 UntilClose | ended"),
         (ok("") + "HTTP/1.1 200 OK\r\n\r\n", "200 UntilClose | \"HTTP/1.1 200 OK\\r\\n\\r\\n\" | ended"),
@@ -175,9 +175,9 @@ fn bodies() {
         (chunked("1\r\nab\r\n"), "200 Chunked | \"a\" | BadChunkEnd"),
         (chunked("1\r\na\rb"), "200 Chunked | \"a\" | BadChunkEnd"),
         (chunked("1\r\na\n"), "200 Chunked | \"a\" | BadChunkEnd"),
-        (chunked("1\r\na\r\n"), "200 Chunked | \"a\" | eof CutInBody"),
-        (chunked("1\r\na\r\n0\r\n"), "200 Chunked | \"a\" | eof CutInBody"),
-        (chunked("1\r"), "200 Chunked | eof CutInBody"),
+        (chunked("1\r\na\r\n"), "200 Chunked | \"a\" | eof TruncatedBody"),
+        (chunked("1\r\na\r\n0\r\n"), "200 Chunked | \"a\" | eof TruncatedBody"),
+        (chunked("1\r"), "200 Chunked | eof TruncatedBody"),
         (chunked("0\r\n\r\nx"), "200 Chunked | keep | Unsolicited"),
     ];
     for (bytes, wanted) in rows {
@@ -210,7 +210,7 @@ fn informational_answers_come_before_the_final_one() {
              HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
             "info 100 | info 103 | 200 Length(1) | \"a\" | keep | idle",
         ),
-        ("HTTP/1.1 199 X\r\nContent-Length: 9\r\n\r\n", "info 199 | eof ClosedBeforeAnswer"),
+        ("HTTP/1.1 199 X\r\nContent-Length: 9\r\n\r\n", "info 199 | eof ClosedBeforeResponse"),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", "SwitchingProtocols"),
     ]);
 }
@@ -247,17 +247,17 @@ fn pipelined_answers_go_to_their_requests() {
         "200 Length(1) | \"x\" | keep | 200 None | keep | 200 None | keep | 200 Length(1) | \"y\" | keep | idle"
     );
     let close = ok("Content-Length: 1\r\nConnection: close\r\n");
-    assert_eq!(read(&[false; 2], &format!("{close}x")), "200 Length(1) | \"x\" | close | eof ClosedBeforeAnswer");
-    assert_eq!(read(&[false; 2], &format!("{close}x{a}y")), "200 Length(1) | \"x\" | close | AfterClose");
-    assert_eq!(read(&[false; 2], ""), "eof ClosedBeforeAnswer");
-    assert_eq!(read(&[false; 2], &format!("{a}x")), "200 Length(1) | \"x\" | keep | eof ClosedBeforeAnswer");
+    assert_eq!(read(&[false; 2], &format!("{close}x")), "200 Length(1) | \"x\" | close | eof ClosedBeforeResponse");
+    assert_eq!(read(&[false; 2], &format!("{close}x{a}y")), "200 Length(1) | \"x\" | close | DataAfterClose");
+    assert_eq!(read(&[false; 2], ""), "eof ClosedBeforeResponse");
+    assert_eq!(read(&[false; 2], &format!("{a}x")), "200 Length(1) | \"x\" | keep | eof ClosedBeforeResponse");
     // HEAD's answer ends with its head, so what follows is the next.
     assert_eq!(read(&[true], &format!("{a}x")), "200 None | keep | Unsolicited");
 }
 
 #[test]
 fn many_requests_in_flight_one_in_three_a_head() {
-    let mut answers = Answers::new(Limits::default());
+    let mut answers = ResponseParser::new(Limits::default());
     let mut sent = 0;
     let mut ended = 0;
     for round in 0..50 {
@@ -271,7 +271,7 @@ fn many_requests_in_flight_one_in_three_a_head() {
             (ended..ended + due).map(|n| ok("Content-Length: 2\r\n") + if n % 3 == 0 { "" } else { "ab" }).collect();
         let mut input = bytes.as_bytes();
         while let Some(event) = answers.next(&mut input).expect("good answers") {
-            ended += u32::from(event == AnswerEvent::End { keep_alive: true });
+            ended += u32::from(event == ResponseEvent::End { keep_alive: true });
         }
         assert_eq!(answers.in_flight(), sent - ended);
     }
@@ -288,21 +288,21 @@ fn bytes_nobody_asked_for() {
 #[test]
 fn a_connection_cut_off() {
     check(&[
-        ("", "eof ClosedBeforeAnswer"),
-        ("H", "eof CutInHead"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "eof CutInHead"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "200 Length(5) | eof CutInBody"),
+        ("", "eof ClosedBeforeResponse"),
+        ("H", "eof TruncatedHead"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "eof TruncatedHead"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "200 Length(5) | eof TruncatedBody"),
         ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc", "1.0 200 UntilClose | \"abc\" | ended"),
     ]);
 }
 
 #[test]
 fn an_answer_whose_end_was_not_fetched_is_complete_at_the_close() {
-    let mut answers = Answers::new(Limits::default());
+    let mut answers = ResponseParser::new(Limits::default());
     answers.request_sent(false);
     let bytes = ok("Content-Length: 0\r\n");
     let mut input = bytes.as_bytes();
-    assert!(matches!(answers.next(&mut input), Ok(Some(AnswerEvent::Head(_)))));
+    assert!(matches!(answers.next(&mut input), Ok(Some(ResponseEvent::Head(_)))));
     assert_eq!(answers.on_eof(), Ok(true));
     assert_eq!(answers.in_flight(), 0);
     assert_eq!(answers.on_eof(), Ok(false));
@@ -312,11 +312,11 @@ fn an_answer_whose_end_was_not_fetched_is_complete_at_the_close() {
 fn heads_give_their_headers_whole_or_cut() {
     let bytes = b"HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 0\r\n\r\n";
     for at in 0..bytes.len() {
-        let mut answers = Answers::new(Limits::default());
+        let mut answers = ResponseParser::new(Limits::default());
         answers.request_sent(false);
         assert_eq!(answers.next(&mut &bytes[..at]), Ok(None));
         let mut rest = &bytes[at..];
-        let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut rest) else { panic!("no head") };
+        let Ok(Some(ResponseEvent::Head(head))) = answers.next(&mut rest) else { panic!("no head") };
         assert_eq!(head.raw, bytes);
         assert_eq!(weir_wire::http1::header(head.raw, "a"), Some(&b"b"[..]));
     }
@@ -325,17 +325,17 @@ fn heads_give_their_headers_whole_or_cut() {
 #[test]
 fn the_body_borrows_from_the_callers_bytes() {
     let bytes = ok("Content-Length: 5\r\n") + "hello";
-    let mut answers = Answers::new(Limits::default());
+    let mut answers = ResponseParser::new(Limits::default());
     answers.request_sent(false);
     let mut input = bytes.as_bytes();
-    let Ok(Some(AnswerEvent::Head(head))) = answers.next(&mut input) else { panic!("no head") };
+    let Ok(Some(ResponseEvent::Head(head))) = answers.next(&mut input) else { panic!("no head") };
     assert_eq!(head.raw.as_ptr(), bytes.as_ptr());
-    let Ok(Some(AnswerEvent::Body(body))) = answers.next(&mut input) else { panic!("no body") };
+    let Ok(Some(ResponseEvent::Body(body))) = answers.next(&mut input) else { panic!("no body") };
     assert_eq!(body.as_ptr_range().end, bytes.as_bytes().as_ptr_range().end);
 }
 
 #[test]
 fn errors_say_what_happened() {
-    assert_eq!(WireError::ObsFold.to_string(), "a header is folded over two lines");
-    assert_eq!(WireError::Unsolicited.to_string(), "bytes came although no request was waiting for an answer");
+    assert_eq!(ParseError::ObsFold.to_string(), "a header is folded over two lines");
+    assert_eq!(ParseError::Unsolicited.to_string(), "bytes came although no request was waiting for an answer");
 }

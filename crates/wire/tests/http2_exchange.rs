@@ -1,11 +1,11 @@
 //! HTTP/2's two halves against each other, over a pipe.
 
-#[path = "common/h2_pipe.rs"]
+#[path = "common/http2_pipe.rs"]
 mod pipe;
 
 use pipe::{Pipe, Seen};
 use weir_wire::http2::{
-    Body, Cause, ClientOptions, Code, EncodeError, Prepared, Refused, Request, Sent, ServerOptions,
+    Body, ClientOptions, Code, EncodeError, Prepared, Request, ResetCause, SendError, SendStatus, ServerOptions,
 };
 
 fn get(path: &str) -> Prepared {
@@ -31,7 +31,7 @@ fn a_request_and_its_answer() {
         let stream = pipe.run().pop().unwrap();
         assert_eq!(pipe.client.open(), 1);
         let answer = Body::Static(b"hello");
-        assert_eq!(pipe.server.answer(stream, &ok(5), answer, &mut pipe.to_client), Ok(Sent::All));
+        assert_eq!(pipe.server.answer(stream, &ok(5), answer, &mut pipe.to_client), Ok(SendStatus::All));
         pipe.run();
         let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
         assert_eq!(
@@ -77,11 +77,14 @@ fn bodies_leave_as_windows_allow() {
     static LONG: [u8; 100_000] = [7; 100_000];
     pipe.client.request(0, &with_method("POST"), Body::Copied(&LONG), &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
-    assert_eq!(pipe.server.answer(stream, &ok(100_000), Body::Static(&LONG), &mut pipe.to_client), Ok(Sent::Waiting));
+    assert_eq!(
+        pipe.server.answer(stream, &ok(100_000), Body::Static(&LONG), &mut pipe.to_client),
+        Ok(SendStatus::Waiting)
+    );
     pipe.run();
     let seen = pipe.take();
     assert_eq!(pipe::bodies(&seen), (LONG.to_vec(), LONG.to_vec()));
-    assert!(seen.contains(&Seen::Sent));
+    assert!(seen.contains(&Seen::SendStatus));
     assert_eq!((pipe.client.open(), pipe.server.open()), (0, 0));
 }
 
@@ -124,7 +127,7 @@ fn a_template_is_filled_in() {
         );
         pipe.server.reset(stream, Code::INTERNAL_ERROR, &mut pipe.to_client);
         pipe.run();
-        let [Seen::Reset(tag, Cause::Peer(Code::INTERNAL_ERROR))] = pipe.take()[..] else { panic!() };
+        let [Seen::Reset(tag, ResetCause::Peer(Code::INTERNAL_ERROR))] = pipe.take()[..] else { panic!() };
         assert_eq!(tag, n);
     }
     for (path, value) in [("nope", "1"), ("/a b", "1"), ("/", " 1"), ("/", "a\nb")] {
@@ -136,11 +139,11 @@ fn a_template_is_filled_in() {
             Body::None,
             &mut pipe.to_server,
         );
-        assert_eq!(refused, Err(Refused::BadValue));
+        assert_eq!(refused, Err(SendError::BadValue));
     }
     assert_eq!(
         pipe.client.request_filled(9, &template, b"/", &[], Body::None, &mut pipe.to_server),
-        Err(Refused::BadValue)
+        Err(SendError::BadValue)
     );
     assert!(pipe.to_server.is_empty());
 }
@@ -156,7 +159,7 @@ fn the_server_says_how_many_streams() {
     for tag in 0..3 {
         pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     }
-    assert_eq!(pipe.client.request(3, &get("/"), Body::None, &mut pipe.to_server), Err(Refused::Full));
+    assert_eq!(pipe.client.request(3, &get("/"), Body::None, &mut pipe.to_server), Err(SendError::Full));
     let streams = pipe.run();
     let slots: Vec<usize> = streams.iter().map(|stream| stream.slot()).collect();
     assert_eq!(slots, [0, 1, 2]);
@@ -177,17 +180,17 @@ fn what_goes_away_says_what_it_left_undone() {
     pipe.client.request(7, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     pipe.take();
-    pipe.server.goodbye(&mut pipe.to_client);
+    pipe.server.go_away(&mut pipe.to_client);
     // On its way when the server goes.
     pipe.client.request(8, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     assert!(pipe.run().is_empty());
     assert_eq!(pipe.client.streams(), 0);
-    assert_eq!(pipe.client.request(9, &get("/"), Body::None, &mut pipe.to_server), Err(Refused::Closing));
+    assert_eq!(pipe.client.request(9, &get("/"), Body::None, &mut pipe.to_server), Err(SendError::Closing));
     pipe.server.answer(stream, &ok(0), Body::None, &mut pipe.to_client).unwrap();
     pipe.run();
     let seen = pipe.take();
     assert_eq!(seen[0], Seen::GoAway(Code::NO_ERROR));
-    assert_eq!(seen[1], Seen::Reset(8, Cause::GoneAway));
+    assert_eq!(seen[1], Seen::Reset(8, ResetCause::GoneAway));
     assert_eq!(seen.last(), Some(&Seen::End(7)));
     assert_eq!((pipe.client.open(), pipe.server.open()), (0, 0));
 }
@@ -221,11 +224,11 @@ fn interim_answers_come_before_the_final_one() {
     pipe.client.request(0, &request, Body::Static(b"body"), &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     pipe.take();
-    assert_eq!(pipe.server.interim(stream, 101, &mut pipe.to_client), Err(Refused::BadValue));
+    assert_eq!(pipe.server.interim(stream, 101, &mut pipe.to_client), Err(SendError::BadValue));
     pipe.server.interim(stream, 100, &mut pipe.to_client).unwrap();
     let answer = [("x", &b"\xff"[..])];
     pipe.server.answer_with(stream, 299, &answer, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
-    assert_eq!(pipe.server.interim(stream, 100, &mut pipe.to_client), Err(Refused::NoStream));
+    assert_eq!(pipe.server.interim(stream, 100, &mut pipe.to_client), Err(SendError::NoStream));
     pipe.run();
     let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
     assert_eq!(seen, ["0: interim 100", "0: 299 length 2 x: \\xff, content-length: 2", "0: \"no\"", "0: end"]);
@@ -239,14 +242,14 @@ fn an_answer_in_pieces() {
     pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     let to = &mut pipe.to_client;
-    assert_eq!(pipe.server.data(stream, Body::Static(b"x"), false, to), Err(Refused::NoStream));
+    assert_eq!(pipe.server.data(stream, Body::Static(b"x"), false, to), Err(SendError::NoStream));
     let head = Prepared::answer(200, &[], None).unwrap();
-    assert_eq!(pipe.server.head(stream, &head, false, to), Ok(Sent::All));
-    assert_eq!(pipe.server.data(stream, Body::Static(b"ab"), false, to), Ok(Sent::All));
-    assert_eq!(pipe.server.data(stream, Body::Copied(b"cdefg"), false, to), Ok(Sent::Waiting));
-    assert_eq!(pipe.server.data(stream, Body::Static(b"hi"), false, to), Ok(Sent::Waiting));
-    assert_eq!(pipe.server.data(stream, Body::None, true, to), Ok(Sent::Waiting));
-    assert_eq!(pipe.server.data(stream, Body::None, true, to), Err(Refused::NoStream));
+    assert_eq!(pipe.server.head(stream, &head, false, to), Ok(SendStatus::All));
+    assert_eq!(pipe.server.data(stream, Body::Static(b"ab"), false, to), Ok(SendStatus::All));
+    assert_eq!(pipe.server.data(stream, Body::Copied(b"cdefg"), false, to), Ok(SendStatus::Waiting));
+    assert_eq!(pipe.server.data(stream, Body::Static(b"hi"), false, to), Ok(SendStatus::Waiting));
+    assert_eq!(pipe.server.data(stream, Body::None, true, to), Ok(SendStatus::Waiting));
+    assert_eq!(pipe.server.data(stream, Body::None, true, to), Err(SendError::NoStream));
     pipe.run();
     assert_eq!(pipe::bodies(&pipe.take()).1, b"abcdefghi");
     assert_eq!((pipe.client.open(), pipe.server.open()), (0, 0));
@@ -318,7 +321,7 @@ fn an_answer_may_come_before_the_request_is_complete() {
     assert_eq!(pipe.client.open(), 0);
     pipe.feed_client(&late);
     pipe.run();
-    assert_eq!(pipe.take(), [Seen::RequestReset(Cause::Peer(Code::CANCEL))]);
+    assert_eq!(pipe.take(), [Seen::RequestReset(ResetCause::Peer(Code::CANCEL))]);
     assert_eq!(pipe.server.open(), 0);
 }
 
@@ -330,7 +333,10 @@ fn a_window_may_shrink_below_nothing_and_grow_again() {
     pipe.start();
     pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
-    assert_eq!(pipe.server.answer(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client), Ok(Sent::Waiting));
+    assert_eq!(
+        pipe.server.answer(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client),
+        Ok(SendStatus::Waiting)
+    );
     let data = |out: &mut Vec<u8>| {
         let bytes = std::mem::take(out);
         let mut rest = &bytes[..];
@@ -356,6 +362,6 @@ fn a_window_may_shrink_below_nothing_and_grow_again() {
     assert_eq!(data(&mut pipe.to_client), [10]);
     pipe.feed_server(&settings(1000));
     assert_eq!(data(&mut pipe.to_client), [60]);
-    assert!(pipe.take().contains(&Seen::Sent));
+    assert!(pipe.take().contains(&Seen::SendStatus));
     assert_eq!(pipe.server.open(), 0);
 }

@@ -1,8 +1,8 @@
 //! Any bytes into HTTP/1.1's client half, whole and cut; what must hold is in the oracle.
 #![no_main]
 
-#[path = "../../crates/wire/tests/common/oracle.rs"]
+#[path = "../../crates/wire/tests/common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod oracle;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| oracle::answers(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| oracle::responses(data));

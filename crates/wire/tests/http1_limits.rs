@@ -1,14 +1,14 @@
 //! Limits hold to the byte: what is exactly as large is taken, and a byte more is refused, whole or cut.
 
-#[path = "common/oracle.rs"]
+#[path = "common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod oracle;
 
-use weir_wire::http1::{Answers, Limits, Requests};
+use weir_wire::http1::{Limits, RequestParser, ResponseParser};
 
 fn answer(limits: Limits, bytes: &str) -> String {
     let new = || {
-        let mut answers = Answers::new(limits);
+        let mut answers = ResponseParser::new(limits);
         answers.request_sent(false);
         answers
     };
@@ -16,7 +16,7 @@ fn answer(limits: Limits, bytes: &str) -> String {
 }
 
 fn request(limits: Limits, bytes: &str) -> String {
-    oracle::line_in_pieces(|| Requests::new(limits), bytes)
+    oracle::line_in_pieces(|| RequestParser::new(limits), bytes)
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn chunk_size_lines() {
     assert_eq!(answer(limits, &format!("{head}0000001\r\na\r\n0\r\n\r\n")), "200 Chunked | ChunkLineTooLong");
     assert_eq!(answer(limits, &format!("{head}1;abcde\r\n")), "200 Chunked | ChunkLineTooLong");
     assert_eq!(answer(limits, &format!("{head}1;abcdef")), "200 Chunked | ChunkLineTooLong");
-    assert_eq!(answer(limits, &format!("{head}1;abcde")), "200 Chunked | eof CutInBody");
+    assert_eq!(answer(limits, &format!("{head}1;abcde")), "200 Chunked | eof TruncatedBody");
     // The last chunk's line too.
     assert_eq!(answer(limits, &format!("{head}0;abcd\r\n\r\n")), "200 Chunked | keep | idle");
     assert_eq!(answer(limits, &format!("{head}0;abcde\r\n\r\n")), "200 Chunked | ChunkLineTooLong");

@@ -2,15 +2,15 @@
 //!
 //! Knows what a request must have; does not know what is answered, or when.
 
-use super::answers::parse_version;
 use super::chars::{is_target, is_token_byte, strip_line_end};
 use super::chunked::{Body, Step};
 use super::head::{Bounds, Head, Place, StartLine, Store};
-use super::{Framing, Limits, RequestEvent, RequestHead, Version, WireError};
+use super::response::parse_version;
+use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
 
 /// Reads the requests of one connection. At most 48 bytes until a request comes in pieces.
 #[derive(Debug)]
-pub struct Requests {
+pub struct RequestParser {
     state: State,
     bounds: Bounds,
     store: Store<RequestLine>,
@@ -30,13 +30,13 @@ enum State {
     /// After the last request that the peer will send.
     Closed,
     /// After an error.
-    Failed(WireError),
+    Failed(ParseError),
 }
 
-impl Requests {
+impl RequestParser {
     /// For a new connection.
-    pub fn new(limits: Limits) -> Requests {
-        Requests { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
+    pub fn new(limits: Limits) -> RequestParser {
+        RequestParser { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
     }
 
     /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
@@ -44,10 +44,10 @@ impl Requests {
     /// Call it until it gives `None`, even when `input` is empty: the last `End` needs no bytes.
     ///
     /// # Errors
-    /// What the peer did wrong; [`WireError::status`] is what to answer. The connection is of no more use, and every
+    /// What the peer did wrong; [`ParseError::status`] is what to answer. The connection is of no more use, and every
     /// further call gives the same error.
     #[inline]
-    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
+    pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
         match &mut self.state {
             State::Between | State::EmptyLine | State::Head => self.next_head(input),
             State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
@@ -62,24 +62,24 @@ impl Requests {
                 Err(error) => Err(self.fail(error)),
             },
             State::Closed if input.is_empty() => Ok(None),
-            State::Closed => Err(self.fail(WireError::AfterClose)),
+            State::Closed => Err(self.fail(ParseError::DataAfterClose)),
             State::Failed(error) => Err(*error),
         }
     }
 
-    /// The peer closed, or will send no more. Give all bytes that came before, until [`Requests::next`] gives `None`.
+    /// The peer closed, or will send no more. Give all bytes that came before, until [`RequestParser::next`] gives `None`.
     ///
     /// # Errors
     /// It did so in the middle of a request, or had failed before.
-    pub fn on_eof(&mut self) -> Result<(), WireError> {
+    pub fn on_eof(&mut self) -> Result<(), ParseError> {
         let error = match self.state {
             _ if self.is_idle() => {
                 self.state = State::Closed;
                 return Ok(());
             }
-            State::Body(_) => WireError::CutInBody,
+            State::Body(_) => ParseError::TruncatedBody,
             State::Failed(error) => error,
-            _ => WireError::CutInHead,
+            _ => ParseError::TruncatedHead,
         };
         Err(self.fail(error))
     }
@@ -95,7 +95,7 @@ impl Requests {
 
     /// A head, or nothing.
     #[inline]
-    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, WireError> {
+    fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
         if let Err(error) = self.pass_empty_line(input) {
             return Err(self.fail(error));
         }
@@ -134,12 +134,12 @@ impl Requests {
 
     /// Passes over one empty line before a request; some old clients send one after a body.
     #[inline]
-    fn pass_empty_line(&mut self, input: &mut &[u8]) -> Result<(), WireError> {
+    fn pass_empty_line(&mut self, input: &mut &[u8]) -> Result<(), ParseError> {
         while let Some((&first, rest)) = input.split_first() {
             self.state = match self.state {
                 State::Between if first == b'\r' => State::EmptyLine,
                 State::EmptyLine if first == b'\n' => State::Head,
-                State::EmptyLine => return Err(WireError::BareCr),
+                State::EmptyLine => return Err(ParseError::BareCr),
                 _ => {
                     self.state = State::Head;
                     return Ok(());
@@ -151,7 +151,7 @@ impl Requests {
     }
 
     #[cold]
-    fn fail(&mut self, error: WireError) -> WireError {
+    fn fail(&mut self, error: ParseError) -> ParseError {
         self.state = State::Failed(error);
         error
     }
@@ -159,10 +159,10 @@ impl Requests {
 
 /// How the body is delimited (RFC 9112 section 6.3), when the head is one of a request.
 #[inline]
-fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, WireError> {
+fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, ParseError> {
     let version = head.start.version;
     if version == Version::Http11 && !head.fields.has_host() {
-        return Err(WireError::MissingHost);
+        return Err(ParseError::MissingHost);
     }
     Ok(head.fields.framing(version)?.unwrap_or(Framing::None))
 }
@@ -189,28 +189,28 @@ impl StartLine for RequestLine {
 
     /// RFC 9112 section 3: single spaces, and no others.
     #[inline]
-    fn parse(line: &[u8]) -> Result<RequestLine, WireError> {
+    fn parse(line: &[u8]) -> Result<RequestLine, ParseError> {
         RequestLine::begin(line)?;
         let line = strip_line_end(line)?;
         let space = line.iter().position(|&b| !is_token_byte(b));
-        let method = space.filter(|&at| line[at] == b' ').ok_or(WireError::BadStartLine)?;
+        let method = space.filter(|&at| line[at] == b' ').ok_or(ParseError::BadStartLine)?;
         let rest = &line[method + 1..];
-        let target = memchr::memchr(b' ', rest).ok_or(WireError::BadStartLine)?;
+        let target = memchr::memchr(b' ', rest).ok_or(ParseError::BadStartLine)?;
         let version = parse_version(&rest[target + 1..])?;
         if &line[..method] == b"CONNECT" {
-            return Err(WireError::ConnectMethod);
+            return Err(ParseError::ConnectMethod);
         }
         if !is_target(&rest[..target]) {
-            return Err(WireError::BadTarget);
+            return Err(ParseError::BadTarget);
         }
         // Neither can fail: a head is within its limit, a u32.
         let place = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Ok(RequestLine { version, method: place(method), target: place(target) })
     }
 
-    fn begin(beginning: &[u8]) -> Result<(), WireError> {
+    fn begin(beginning: &[u8]) -> Result<(), ParseError> {
         let fits = beginning.first().is_none_or(|&b| is_token_byte(b));
-        if fits { Ok(()) } else { Err(WireError::BadStartLine) }
+        if fits { Ok(()) } else { Err(ParseError::BadStartLine) }
     }
 }
 
@@ -220,6 +220,6 @@ mod tests {
 
     #[test]
     fn an_idle_connection_costs_at_most_48_bytes() {
-        assert!(size_of::<Requests>() <= 48, "{} bytes", size_of::<Requests>());
+        assert!(size_of::<RequestParser>() <= 48, "{} bytes", size_of::<RequestParser>());
     }
 }

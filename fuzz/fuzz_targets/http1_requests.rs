@@ -1,7 +1,7 @@
 //! Any bytes into HTTP/1.1's server half, whole and cut; what must hold is in the oracle.
 #![no_main]
 
-#[path = "../../crates/wire/tests/common/oracle.rs"]
+#[path = "../../crates/wire/tests/common/http1_oracle.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod oracle;
 
