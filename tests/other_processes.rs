@@ -1,5 +1,5 @@
 //! A trial beside processes that are not weir's: the audit sees them. That it is silent where there are none is shown on recorded
-//! rows alone (`lab::audit::other_processes`): nobody knows what else a machine that runs tests is doing.
+//! rows alone (`weir_audit::other_processes`): nobody knows what else a machine that runs tests is doing.
 
 mod common;
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{measurements, nothing_left, run, run_within, scratch, weir};
-use weir_lab::catalogue::Catalogue;
 use weir_model::suite::{KeyType, Load, LoadKind, RateSpec, Scale, Series, Suite, Workload, table_rate};
+use weir_product::catalogue::Catalogue;
 
 const SUITES: [&str; 4] = ["monolake", "easegress", "spring-cloud-gateway", "loggly"];
 

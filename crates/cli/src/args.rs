@@ -115,7 +115,7 @@ pub struct CpuList(pub Vec<u32>);
 /// Reads `0-3,8` and checks that this process may use them.
 pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     let cpus: weir_model::units::CpuList = text.parse().map_err(|e| format!("{e}"))?;
-    let allowed = weir_lab::placement::allowed_cpus();
+    let allowed = weir_host::placement::allowed_cpus();
     let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         Some(cpu) => Err(format!(

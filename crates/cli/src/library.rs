@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use weir_lab::catalogue::{Catalogue, CatalogueError, ProductText, SuiteText};
 use weir_model::suite::Suite;
+use weir_product::catalogue::{Catalogue, CatalogueError, ProductText, SuiteText};
 
 use crate::exit::Failure;
 

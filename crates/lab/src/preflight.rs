@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_model::InputError;
 use weir_model::suite::Suite;
 
-use crate::render::{RenderError, quotable};
+use weir_product::render::{RenderError, quotable};
 
 /// Descriptors a role needs beside its connections: files, rings, listeners, pipes.
 const OTHER_DESCRIPTORS: u64 = 256;

@@ -13,19 +13,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use weir_host::files::pretty;
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
 use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
-use crate::install::Installed;
-use crate::journal::{Journal, JournalError, pretty};
-use crate::placement::{Placement, restrict_to};
+use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, Chosen};
-use crate::stop::Stop;
-use crate::tls::RunTls;
 use crate::trial::{self, Abort, Bench, Order, Part, Step};
+use weir_host::placement::{Placement, restrict_to};
+use weir_host::stop::Stop;
+use weir_product::launch::{Installed, Launcher};
+use weir_product::tls::RunTls;
 
 /// Everything a new run needs. All of it was checked before.
 #[derive(Debug)]
@@ -295,12 +296,10 @@ fn entry_of(planned: &Planned) -> Entry {
 fn bench(setup: Setup, seed: u64) -> Bench {
     Bench {
         origin: setup.suite.origin,
-        weir: setup.weir,
+        launcher: Launcher { weir: setup.weir, tls: setup.tls, installed: setup.installed },
         placement: setup.placement,
         driver: setup.driver,
-        tls: setup.tls,
         products: setup.products,
-        installed: setup.installed,
         seed,
     }
 }

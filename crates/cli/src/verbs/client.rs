@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use weir_lab::role::{ClientOrder, ClientWord, GO_ON, ORDER_FILE, SearchOrder};
+use weir_host::role::{ClientOrder, ClientWord, GO_ON, ORDER_FILE, SearchOrder};
 use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
 use weir_model::load::SearchResult;
 

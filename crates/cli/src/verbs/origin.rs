@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_lab::role::{HOW_MANY, OriginWord};
+use weir_host::role::{HOW_MANY, OriginWord};
 use weir_model::load::RandomDuration;
 use weir_origin::{Faults, Manner, Options, Origin, tls};
 

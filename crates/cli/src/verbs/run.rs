@@ -10,18 +10,18 @@ use std::time::Duration;
 
 use chosen::{Chosen, Wish};
 use clap::ValueEnum;
-use weir_lab::home::Home;
+use weir_host::placement::{Placement, allowed_cpus};
+use weir_host::stop::Stop;
+use weir_install::home::Home;
 use weir_lab::journal::JournalError;
-use weir_lab::placement::{Placement, allowed_cpus};
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
-use weir_lab::stop::Stop;
-use weir_lab::tls::RunTls;
 use weir_model::condition::Condition;
 use weir_model::record::{Role, Skipped};
 use weir_model::suite::Scale;
 use weir_model::text::wrapped;
 use weir_model::units::CpuList;
+use weir_product::tls::RunTls;
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Done, Exit, Failure};

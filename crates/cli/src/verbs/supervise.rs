@@ -1,10 +1,10 @@
-//! `weir supervise` (hidden): the supervisor of a product's process. See `weir_lab::supervisor`.
+//! `weir supervise` (hidden): the supervisor of a product's process. See `weir_host::supervisor`.
 
 use crate::exit::{Done, Exit, Failure};
 
 /// Runs it.
 pub fn main() -> Done {
-    match weir_lab::supervisor::supervise().map_err(Failure::missing)? {
+    match weir_host::supervisor::supervise().map_err(Failure::missing)? {
         0 => Ok(Exit::Ok),
         _ => Ok(Exit::Failed),
     }

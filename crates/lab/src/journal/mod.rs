@@ -16,8 +16,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use weir_host::files::{FileError, pretty};
 use weir_model::record::Measurement;
 
 pub use row::Row;
@@ -35,13 +35,8 @@ pub struct Journal {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// What the system said.
-    #[error("{path}: {error}{hint}", path = .path.display(), hint = hint(.error))]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// There is something already.
     #[error(
         "{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there"
@@ -69,16 +64,6 @@ pub enum JournalError {
         /// What is wrong with it.
         why: String,
     },
-}
-
-fn hint(error: &std::io::Error) -> &'static str {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            "\n  the disk is full; every finished trial is safe. Make room, then go on with `weir run --resume`"
-        }
-        std::io::ErrorKind::PermissionDenied => "\n  weir may not write there; choose another folder with `--out`",
-        _ => "",
-    }
 }
 
 const MEASUREMENT: &str = "measurement.json";
@@ -279,7 +264,7 @@ fn locked(dir: &Path) -> Result<File, JournalError> {
 }
 
 fn io(path: &Path, error: std::io::Error) -> JournalError {
-    JournalError::Io { path: path.to_owned(), error }
+    FileError::at(path)(error).into()
 }
 
 /// Writes to a neighbour, flushes it to the disk, and renames: the name never stands for half a file.
@@ -299,14 +284,4 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(|e| io(parent, e))?;
     }
     Ok(())
-}
-
-/// A record as JSON for people: indented, with a newline at the end.
-///
-/// # Errors
-/// When it cannot be expressed, which is a defect of the record's type.
-pub fn pretty<T: Serialize>(record: &T) -> Result<Vec<u8>, JournalError> {
-    let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| io(Path::new("record"), e.into()))?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }

@@ -64,7 +64,7 @@ fn a_folder_that_cannot_be_furnished_is_not_left_half_made() {
     let scratch = Scratch::new();
     let files = [("environment.json", b"{}".to_vec()), ("no/such/folder/run.toml", b"x".to_vec())];
     let error = Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
-    assert!(matches!(error, JournalError::Io { .. }), "{error}");
+    assert!(matches!(error, JournalError::Io(_)), "{error}");
     assert!(!scratch.dir().exists(), "{:?}", scratch.names());
     // One that was there before stays, empty, and can be used.
     std::fs::create_dir(scratch.dir()).expect("made");

@@ -6,13 +6,14 @@
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use weir_host::files::FileError;
 use weir_model::load::DriverChoice;
 use weir_model::record::{Environment, Measurement};
 
 use super::{Setup, sha256_of};
 use crate::journal::{Journal, JournalError};
-use crate::placement::{Placement, allowed_cpus};
 use crate::plan::{Planned, plan};
+use weir_host::placement::{Placement, allowed_cpus};
 
 /// Name of the file with the SHA-256 of `run.toml`, as `sha256sum` writes it and `sha256sum -c` checks it.
 pub const SUITE_SUM: &str = "run.toml.sha256";
@@ -52,7 +53,7 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
         .ok_or_else(|| JournalError::Broken { path: dir.join("plan.json"), why: "it is missing".to_owned() })?;
     let read = |name: &str| {
         let path = dir.join(name);
-        std::fs::read(&path).map_err(|error| JournalError::Io { path, error })
+        std::fs::read(&path).map_err(FileError::at(&path))
     };
     let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
     if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.skipped) {

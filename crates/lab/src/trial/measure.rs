@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use weir_host::files::{FileError, pretty};
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
 use super::Step;
-use super::failure::Failure;
 use super::work::Work;
-use crate::journal::{JournalError, pretty};
-use crate::role::ClientWord;
+use weir_host::role::ClientWord;
+use weir_product::failure::Failure;
 
 /// What came out.
 #[derive(Debug)]
@@ -68,9 +68,9 @@ pub fn longest(spec: &LoadSpec) -> Duration {
 }
 
 /// Writes what vitals saw, and what looking on cost.
-pub fn write_files(folder: &Path, window: &Window) -> Result<(), JournalError> {
+pub fn write_files(folder: &Path, window: &Window) -> Result<(), FileError> {
     let path = folder.join("resources.csv");
-    let io = |error: std::io::Error| JournalError::Io { path: path.clone(), error };
+    let io = FileError::at(&path);
     let mut writer = csv::Writer::from_path(&path).map_err(|e| io(e.into()))?;
     for row in &window.series {
         writer.serialize(row).map_err(|e| io(e.into()))?;
@@ -78,5 +78,5 @@ pub fn write_files(folder: &Path, window: &Window) -> Result<(), JournalError> {
     writer.flush().map_err(io)?;
     let costs = serde_json::json!({ "vitals_cpu_us": window.own_cpu_us, "window_s": window.length_s });
     let path = folder.join("observer.json");
-    std::fs::write(&path, pretty(&costs)?).map_err(|error| JournalError::Io { path, error })
+    std::fs::write(&path, pretty(&costs)?).map_err(FileError::at(&path))
 }

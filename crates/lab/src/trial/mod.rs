@@ -6,22 +6,19 @@
 //! This module does not know which trials there are, nor what their numbers mean.
 
 mod connections;
-pub(crate) mod failure;
 mod fold;
 mod measure;
 mod points;
-pub(crate) mod product;
-mod scratch;
 mod search;
 mod series;
 mod serving;
 mod spec;
-mod told;
 mod warm;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use weir_model::load::{DriverChoice, LoadSecond};
@@ -29,37 +26,33 @@ use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
 use weir_model::suite::{Expect, Load, Protocol, Series, Workload};
 
-use crate::audit;
-use crate::http::Http;
-use crate::install::Installed;
 use crate::journal::JournalError;
-use crate::placement::Placement;
 use crate::plan::Planned;
-use crate::ports;
-use crate::stop::Stop;
-use crate::tls::RunTls;
-use crate::verify;
+use weir_audit;
+use weir_audit as audit;
+use weir_host::placement::Placement;
+use weir_host::ports;
+use weir_host::stop::Stop;
+use weir_product::failure::Failure;
+use weir_product::http::Http;
+use weir_product::launch::{LaunchSpec, Launcher, launch};
+use weir_product::running::Running;
+use weir_product::verify;
 
-use failure::Failure;
 pub use points::Part;
-use product::Running;
 use series::{Scene, Yield};
 
 /// What all trials of a run share.
 #[derive(Debug)]
 pub struct Bench {
-    /// weir's own binary: client, origin and supervisor are it, started again.
-    pub weir: PathBuf,
+    /// What starting products needs. Client and origin are its weir, started again.
+    pub launcher: Launcher,
     /// CPUs of the roles.
     pub placement: Placement,
     /// I/O driver of client and origin.
     pub driver: DriverChoice,
-    /// The run's certificate, and how TLS is spoken.
-    pub tls: RunTls,
     /// Products of the run by name.
     pub products: BTreeMap<String, Product>,
-    /// What is installed, by product name; none for `direct`.
-    pub installed: BTreeMap<String, Installed>,
     /// The product that is the origin; `None` for weir's own.
     pub origin: Option<String>,
     /// Seed of the run.
@@ -124,7 +117,7 @@ pub fn carry_out(
             let Yield { points, warmup, search } = yielded;
             measurement = failed(Measurement { points, warmup, search, ..measurement }, error);
         }
-        Err(Failure::Journal(error)) => return Err(error.into()),
+        Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
     measurement.took_s = clock.elapsed().as_secs_f64();
     Ok(measurement)
@@ -156,7 +149,7 @@ fn failed(measurement: Measurement, error: TrialError) -> Measurement {
 }
 
 fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
-    let installed = bench.installed.get(&order.planned.case.product);
+    let installed = bench.launcher.installed.get(&order.planned.case.product);
     Measurement {
         schema: MEASUREMENT_SCHEMA,
         trial: order.planned.trial,
@@ -218,13 +211,39 @@ fn set<'a>(
         ProductKind::Proxy(_) => Protocol::Http11,
     };
     let origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
-    let mut running = product::start(bench, order, product, origin.addr, proxy_addr, stop)?;
+    let mut running = start_product(bench, order, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
     tell(Step::Stage("verifying"));
     let expect = verified(bench, order, product, &origin.http, target, &mut running)?;
     Ok(Scene { bench, order, product, origin, running, target, expect })
+}
+
+/// Starts the product of a case between client and origin; `None` for `direct`.
+fn start_product(
+    bench: &Bench,
+    order: &Order<'_>,
+    product: &Product,
+    origin: SocketAddr,
+    listen: SocketAddr,
+    stop: &Stop,
+) -> Result<Option<Running>, Failure> {
+    let ProductKind::Proxy(_) = &product.kind else {
+        return Ok(None);
+    };
+    let spec = LaunchSpec {
+        profile: &order.planned.case.profile,
+        folder: order.folder.join("product"),
+        listen,
+        origin,
+        cpus: &bench.placement.proxy,
+        connections: order.load.connections,
+        protocol: order.workload.protocol,
+        streams: order.load.streams_of(order.workload.protocol),
+        target: &order.workload.request.path,
+    };
+    Ok(Some(launch(&bench.launcher, product, spec, stop)?))
 }
 
 /// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
@@ -245,14 +264,14 @@ fn verified(
     order: &Order<'_>,
     product: &Product,
     to_origin: &Http,
-    target: std::net::SocketAddr,
+    target: SocketAddr,
     running: &mut Option<Running>,
 ) -> Result<Expect, Failure> {
     let (expect, reference) = verify::reference(order.workload, to_origin)
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
     if let Some(running) = running {
         running.verify_listener()?;
-        let speech = product::spoken(bench, order.workload.protocol)?;
+        let speech = bench.launcher.speech(order.workload.protocol)?;
         let to_product = Http::speaking(target, patience(order.load), speech);
         verify::product(order.workload, &to_product, &reference).map_err(|e| {
             Failure::at(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_model::load::ProbeKind;
 use weir_model::suite::{Load, LoadKind, Series};
 
-use crate::audit::Meant;
+use weir_audit::Meant;
 
 /// One point to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,12 +14,12 @@ use weir_model::text::human_rate;
 use weir_vitals::Window;
 
 use super::Step;
-use super::failure::Failure;
 use super::measure::{Measured, follow};
 use super::points::Part;
 use super::series::quiet;
 use super::work::Work;
-use crate::role::{ClientWord, SearchOrder};
+use weir_host::role::{ClientWord, SearchOrder};
+use weir_product::failure::Failure;
 
 /// Trials of full length that a search has time for. Most of its trials are shorter.
 const TRIALS: f64 = 10.0;

@@ -13,18 +13,18 @@ use weir_model::product::{Product, is_levelled};
 use weir_model::record::{Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
-use super::failure::Failure;
 use super::measure::{Measured, longest, measure, write_files};
 use super::points::{PointOrder, meant, part, points};
-use super::product::Running;
 use super::serving::Serving;
 use super::spec::load_spec;
 use super::work::Work;
 use super::{Bench, Order, Step, connections, search, warm};
-use crate::audit::{self, Evidence};
-use crate::journal::JournalError;
-use crate::role::ClientOrder;
-use crate::stop::Stop;
+use weir_audit::{self as audit, Evidence};
+use weir_host::files::FileError;
+use weir_host::role::ClientOrder;
+use weir_host::stop::Stop;
+use weir_product::failure::Failure;
+use weir_product::running::Running;
 
 /// How long what reached the origin may take to be answered, once nobody waits for it any more.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
@@ -177,7 +177,7 @@ impl Scene<'_> {
             caches: self.product.caches,
             by_product: self.order.workload.by_product,
             protocol: self.order.workload.protocol,
-            tls: self.bench.tls.asked(),
+            tls: self.bench.launcher.tls.asked(),
             levelled: is_levelled(&self.order.planned.case.profile),
         });
         Point {
@@ -199,10 +199,8 @@ fn comes_to_level(load: &Load, point: &PointOrder) -> bool {
 
 /// Makes a folder of the trial's.
 fn made(folder: PathBuf) -> Result<PathBuf, Failure> {
-    match std::fs::create_dir_all(&folder) {
-        Ok(()) => Ok(folder),
-        Err(error) => Err(Failure::Journal(JournalError::Io { path: folder, error })),
-    }
+    std::fs::create_dir_all(&folder).map_err(FileError::at(&folder))?;
+    Ok(folder)
 }
 
 /// The counters when everything that reached the origin is answered, or after a second.

@@ -6,19 +6,21 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use weir_host::files::FileError;
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
 use weir_model::suite::{Protocol, Workload};
 use weir_vitals::{Connections, Watched};
 
-use super::failure::Failure;
-use super::product::{self, Place, Running};
 use super::{Bench, Order, patience};
-use crate::http::Http;
-use crate::render::{CERT, KEY};
-use crate::role::{OriginProcess, OriginTls};
-use crate::stop::Stop;
+use weir_host::role::{OriginProcess, OriginTls};
+use weir_host::stop::Stop;
+use weir_product::failure::Failure;
+use weir_product::http::Http;
+use weir_product::launch::{LaunchSpec, launch};
+use weir_product::render::{CERT, KEY};
+use weir_product::running::Running;
 
 /// The folder, beside the configuration, that a product serves as the origin.
 const FILES: &str = "files";
@@ -52,7 +54,7 @@ pub fn start(
 ) -> Result<Serving, Failure> {
     let own = own(bench, order, listen, protocol)?;
     let Some(name) = &bench.origin else {
-        let http = Http::speaking(own.addr, patience(order.load), product::spoken(bench, protocol)?);
+        let http = Http::speaking(own.addr, patience(order.load), bench.launcher.speech(protocol)?);
         return Ok(Serving { addr: own.addr, kind: Kind::Own(own), http });
     };
     let product = bench
@@ -63,7 +65,7 @@ pub fn start(
     write_answer(order.workload, &Http::new(own.addr, patience(order.load)), &folder.join(FILES))?;
     // It has served its purpose, and its port is the product's.
     drop(own);
-    let place = Place {
+    let spec = LaunchSpec {
         profile: ORIGIN_PROFILE,
         folder,
         listen,
@@ -74,7 +76,7 @@ pub fn start(
         streams: 1,
         target: &order.workload.request.path,
     };
-    let mut running = product::launch(bench, product, place, stop)?;
+    let mut running = launch(&bench.launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
         running.wait_ready(program.process.ready_within, stop)?;
     }
@@ -87,15 +89,14 @@ pub fn start(
 fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr, protocol: Protocol) -> Result<OriginProcess, Failure> {
     let log = order.folder.join("origin.log");
     let tls = protocol.is_tls().then(|| certified(bench, &order.folder.join("origin"))).transpose()?;
-    OriginProcess::start(&bench.weir, listen, &bench.placement.origin, bench.driver, tls.as_ref(), &log)
+    OriginProcess::start(&bench.launcher.weir, listen, &bench.placement.origin, bench.driver, tls.as_ref(), &log)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
 fn certified(bench: &Bench, folder: &Path) -> Result<OriginTls, Failure> {
-    let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: folder.to_owned(), error });
-    bench.tls.write(folder).map_err(io)?;
-    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), asked: bench.tls.asked() })
+    bench.launcher.tls.write(folder).map_err(FileError::at(folder))?;
+    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), asked: bench.launcher.tls.asked() })
 }
 
 /// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.
@@ -118,9 +119,9 @@ fn write_answer(workload: &Workload, own: &Http, files: &Path) -> Result<(), Fai
         return Err(cannot(&format!("its answer has the status {}", answer.status)));
     }
     let path = files.join(path);
-    let io = |error| Failure::Journal(crate::journal::JournalError::Io { path: path.clone(), error });
-    std::fs::create_dir_all(path.parent().unwrap_or(files)).map_err(io)?;
-    std::fs::write(&path, &answer.body).map_err(io)
+    let io = FileError::at(&path);
+    std::fs::create_dir_all(path.parent().unwrap_or(files)).map_err(&io)?;
+    Ok(std::fs::write(&path, &answer.body).map_err(io)?)
 }
 
 /// The file, relative, that a web server takes for a request path; `None` where it would take none, or another.

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use weir_model::load::{LoadProtocol, LoadSpec, Shape, Target};
 use weir_model::suite::{Expect, LoadKind};
 
-use super::failure::Failure;
 use super::points::PointOrder;
-use super::{Bench, Order, product};
+use super::{Bench, Order};
+use weir_product::failure::Failure;
 
 /// The order for one point.
 pub fn load_spec(
@@ -18,7 +18,7 @@ pub fn load_spec(
     expect: &Expect,
 ) -> Result<LoadSpec, Failure> {
     let protocol = order.workload.protocol;
-    let authority = product::spoken(bench, protocol)?.authority(target);
+    let authority = bench.launcher.speech(protocol)?.authority(target);
     let shape = match (&order.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },
@@ -36,7 +36,7 @@ pub fn load_spec(
     Ok(LoadSpec {
         shape,
         protocol: load_protocol,
-        tls: protocol.is_tls().then(|| bench.tls.order()),
+        tls: protocol.is_tls().then(|| bench.launcher.tls.order()),
         connections: point.connections,
         threads: (bench.placement.client.len() as u32).min(point.connections),
         cpus: bench.placement.client.clone(),

@@ -10,9 +10,9 @@ use weir_model::record::Warmup;
 use weir_stats::steady_part;
 
 use super::Step;
-use super::failure::Failure;
 use super::work::Work;
-use crate::role::ClientWord;
+use weir_host::role::ClientWord;
+use weir_product::failure::Failure;
 
 /// Name of the folder, in the trial's, with the warming client's files.
 pub const FOLDER: &str = "warm-up";

@@ -9,12 +9,12 @@ use weir_model::record::Role;
 use weir_vitals::{Watch, Watched, Window};
 
 use super::Bench;
-use super::failure::Failure;
-use super::product::Running;
 use super::serving::Serving;
-use crate::role::{ClientOrder, ClientProcess, ClientWord};
-use crate::stop::Stop;
-use crate::tail::last_lines;
+use weir_host::role::{ClientOrder, ClientProcess, ClientWord};
+use weir_host::stop::Stop;
+use weir_host::tail::last_lines;
+use weir_product::failure::Failure;
+use weir_product::running::Running;
 
 /// How often everybody is looked after while the client says nothing.
 const LOOK: Duration = Duration::from_millis(200);
@@ -45,7 +45,7 @@ impl<'a> Work<'a> {
         stop: &'a Stop,
     ) -> Result<Work<'a>, Failure> {
         let output = folder.join("client.log");
-        let client = ClientProcess::start(&bench.weir, order, folder, &output)
+        let client = ClientProcess::start(&bench.launcher.weir, order, folder, &output)
             .map_err(|e| load_failed(e.to_string(), &output))?;
         let mut watched =
             vec![Watched { role: Role::Client, root: client.pid(), include_root: true }, origin.watched()];

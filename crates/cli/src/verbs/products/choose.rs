@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install;
+use weir_install as install;
+use weir_install::home::Home;
+use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
 use crate::exit::{Done, Exit, Failure};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install::{self, Found, InstallError, Installed, Step, Workshop};
-use weir_lab::stop::Stop;
+use weir_host::stop::Stop;
+use weir_install::home::Home;
+use weir_install::{self as install, Found, InstallError, Installed, Step, Workshop};
 use weir_model::product::{Product, ProductKind};
+use weir_product::catalogue::Catalogue;
 
 use super::progress::Shown;
 use crate::args::stop_on_signal;

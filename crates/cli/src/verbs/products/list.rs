@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install::{self, Found, Seen};
+use weir_install::home::Home;
+use weir_install::{self as install, Found, Seen};
 use weir_model::product::{Product, ProductKind};
+use weir_product::catalogue::Catalogue;
 
 use crate::exit::{Done, Exit};
 use weir_model::text::columns;

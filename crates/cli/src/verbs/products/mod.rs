@@ -11,7 +11,7 @@ mod test;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use weir_lab::home::Home;
+use weir_install::home::Home;
 use weir_model::product::{Install, Product, ProductKind};
 
 use crate::exit::{Done, Failure};
@@ -83,7 +83,7 @@ pub fn main(args: &Args) -> Done {
 
 /// One that has a program.
 fn with_program<'c>(
-    catalogue: &'c weir_lab::catalogue::Catalogue,
+    catalogue: &'c weir_product::catalogue::Catalogue,
     name: &str,
     asked_in: &str,
 ) -> Result<&'c Product, Failure> {

@@ -1,8 +1,8 @@
 //! `weir products path`.
 
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install::{self, Found};
+use weir_install::home::Home;
+use weir_install::{self as install, Found};
+use weir_product::catalogue::Catalogue;
 
 use crate::exit::{Done, Exit, Failure};
 

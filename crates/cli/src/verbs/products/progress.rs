@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weir_lab::install::Progress;
+use weir_install::Progress;
 
 use crate::progress::minutes;
 

@@ -1,10 +1,10 @@
 //! `weir products show`.
 
 use serde::Serialize;
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install::{self, Found};
+use weir_install::home::Home;
+use weir_install::{self as install, Found};
 use weir_model::product::{Install, Product, ProductKind, Source};
+use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
 use crate::exit::{Done, Exit, Failure};

@@ -8,12 +8,12 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-use weir_lab::catalogue::Catalogue;
-use weir_lab::conformance::{self, CHECKS, Order, Tested, Verdict};
-use weir_lab::home::Home;
-use weir_lab::stop::Stop;
+use weir_conformance::{self as conformance, CHECKS, Order, Tested, Verdict};
+use weir_host::stop::Stop;
+use weir_install::home::Home;
 use weir_model::file::{listed, suggestion};
 use weir_model::product::{Product, ProductKind};
+use weir_product::catalogue::Catalogue;
 
 use crate::args::stop_on_signal;
 use crate::exit::{Done, Exit, Failure};
@@ -82,8 +82,8 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
     let stop = Stop::new();
     stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
     let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
-    let bench =
-        conformance::bench(std::env::current_exe().map_err(Failure::missing)?, installed).map_err(Failure::missing)?;
+    let launcher = conformance::launcher(std::env::current_exe().map_err(Failure::missing)?, installed)
+        .map_err(Failure::missing)?;
     let mut record = Record::begin(absent, &args.only);
     let mut watch = watch::Watch::new(args.quiet, cases.len());
     for (product, profile) in &cases {
@@ -91,11 +91,11 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
             break;
         }
         let own = folder.join(format!("{}-{profile}", product.name));
-        let order = Order { bench: &bench, product, profile, only: &args.only, folder: &own };
+        let order = Order { launcher: &launcher, product, profile, only: &args.only, folder: &own };
         watch.begin(product, profile);
         let tested = conformance::test(&order, &stop, &mut |happening| watch.see(&happening));
-        watch.end(product, &tested, bench.installed.get(&product.name));
-        record.add(product, bench.installed.get(&product.name), tested);
+        watch.end(product, &tested, launcher.installed.get(&product.name));
+        record.add(product, launcher.installed.get(&product.name), tested);
     }
     drop(watch);
     record.stopped = stop.wanted();
@@ -202,20 +202,20 @@ fn install(wanted: &[&Product], home: &Home, args: &Args) -> Result<(), Failure>
 }
 
 /// Those that are installed, with what is installed, and those that are not, with why. One that was named has to be there.
-type Here<'a> = Vec<(&'a Product, weir_lab::install::Installed)>;
+type Here<'a> = Vec<(&'a Product, weir_install::Installed)>;
 
 fn sorted_out<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(Here<'a>, Vec<Absent>), Failure> {
     let (mut here, mut absent) = (Vec::new(), Vec::new());
     for product in wanted {
-        match weir_lab::install::find(product, home).map_err(Failure::missing)? {
-            weir_lab::install::Found::Yes(installed) => here.push((*product, installed)),
-            weir_lab::install::Found::No { .. } if named => {
+        match weir_install::find(product, home).map_err(Failure::missing)? {
+            weir_install::Found::Yes(installed) => here.push((*product, installed)),
+            weir_install::Found::No { .. } if named => {
                 return Err(Failure::missing(format!(
                     "{} is not installed\n  to mend it: weir products install {}, or --install",
                     product.title, product.name
                 )));
             }
-            weir_lab::install::Found::No { .. } => absent.push(Absent::new(product)),
+            weir_install::Found::No { .. } => absent.push(Absent::new(product)),
         }
     }
     if here.is_empty() {

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
-use weir_lab::install::{self, Installed};
+use weir_install::home::Home;
+use weir_install::{self as install, Installed};
 use weir_lab::skipped;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
 use weir_model::suite::Suite;
+use weir_product::catalogue::Catalogue;
 
 use super::chosen::Chosen;
 use crate::exit::Failure;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_lab::catalogue::Catalogue;
-use weir_lab::home::Home;
+use weir_install::home::Home;
 use weir_lab::run::overhead;
 use weir_lab::skipped;
 use weir_model::condition::Condition;
@@ -15,6 +14,7 @@ use weir_model::product::Product;
 use weir_model::record::{Environment, Skipped};
 use weir_model::select::ALL;
 use weir_model::suite::{Entry, Scale, Suite};
+use weir_product::catalogue::Catalogue;
 
 use super::{all, budget};
 use crate::exit::Failure;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_lab::catalogue::Catalogue;
 use weir_model::fit::Budget;
 use weir_model::suite::Scale;
+use weir_product::catalogue::Catalogue;
 
 use crate::exit::{Done, Exit, Failure};
 use crate::progress::minutes;

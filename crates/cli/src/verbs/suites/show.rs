@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_lab::catalogue::Catalogue;
-use weir_lab::placement::{Placement, allowed_cpus};
+use weir_host::placement::{Placement, allowed_cpus};
 use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite, Tls};
+use weir_product::catalogue::Catalogue;
 
 use super::load_words::describe;
 use super::matrix::{self, Cell};

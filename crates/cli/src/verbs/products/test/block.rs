@@ -1,6 +1,6 @@
 //! What was found of one product, in a few lines, as soon as it was.
 
-use weir_lab::conformance::{Cell, Tested, Verdict, check};
+use weir_conformance::{Cell, Tested, Verdict, check};
 
 use weir_model::text::wrapped;
 

@@ -1,6 +1,6 @@
 //! The matrix in a terminal: checks as rows, products as columns, on as many pages as the width asks for.
 
-use weir_lab::conformance::{CHECKS, Cell, Verdict};
+use weir_conformance::{CHECKS, Cell, Verdict};
 
 use super::record::Named;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use weir_lab::conformance::{CHECKS, Verdict};
+use weir_conformance::{CHECKS, Verdict};
 use weir_model::text::{human_bytes, wrapped};
 
 use super::matrix::words;
@@ -114,7 +114,7 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
             items.push(format!("- not started: {}", inline(&error.message)));
         }
         for (name, found) in &named.tested.cells {
-            let title = weir_lab::conformance::check(name).map_or(name.as_str(), |check| check.title);
+            let title = weir_conformance::check(name).map_or(name.as_str(), |check| check.title);
             if let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) {
                 items.push(format!("- {title}, {}: {}", inline(&found.says), inline(note)));
             }

@@ -1,8 +1,8 @@
 //! What a conformance run found, as it is printed with `--json` and drawn by the other modules here.
 
 use serde::Serialize;
-use weir_lab::conformance::{CHECKS, Tested};
-use weir_lab::install::Installed;
+use weir_conformance::{CHECKS, Tested};
+use weir_install::Installed;
 use weir_model::product::Product;
 
 /// Version of [`Record`].
@@ -83,7 +83,7 @@ impl Absent {
 
 /// All checks, as data.
 pub fn checks() -> Vec<Asked> {
-    let asked = |check: &weir_lab::conformance::Check| Asked {
+    let asked = |check: &weir_conformance::Check| Asked {
         name: check.name,
         title: check.title,
         asks: check.asks,
@@ -133,7 +133,7 @@ impl Record {
 /// What the other modules' tests draw.
 #[cfg(test)]
 pub fn example() -> Record {
-    use weir_lab::conformance::{Cell, Verdict};
+    use weir_conformance::{Cell, Verdict};
 
     let cell =
         |verdict, says: &str, note: Option<&str>| Cell { verdict, says: says.into(), note: note.map(str::to_owned) };

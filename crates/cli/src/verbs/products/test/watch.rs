@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weir_lab::conformance::{Happening, Tested};
-use weir_lab::install::Installed;
+use weir_conformance::{Happening, Tested};
+use weir_install::Installed;
 use weir_model::product::Product;
 
 use super::block::block;

@@ -1,0 +1,36 @@
+//! Sees a window in which nothing was answered rightly, and which other checks may therefore find nothing wrong with.
+//!
+//! A product that stops answering during warm-up holds every connection of a closed load until the timeout: no request
+//! is then due in the window, none fails in it, and the rate is a perfectly quiet 0. Threshold: not one right answer.
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    if e.load.window.right_in_window > 0 {
+        return None;
+    }
+    let failed = e.load.total.error_count();
+    let message = format!("not one right answer came within the window; {failed} requests failed in all");
+    finding(
+        "no-answers",
+        Severity::Fatal,
+        message,
+        "see the product's output in the trial's folder; if its answers are only slow, make the window longer",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+
+    #[test]
+    fn fires_when_nothing_was_answered() {
+        let mut trial = good();
+        trial.load.window.right_in_window = 1;
+        assert_eq!(trial.check(super::check), None);
+        trial.load.window.right_in_window = 0;
+        assert!(trial.check(super::check).is_some());
+    }
+}

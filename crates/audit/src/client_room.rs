@@ -1,0 +1,74 @@
+//! Room: did client and origin have headroom, or did weir measure itself?
+//!
+//! Sees a worker thread of the client near 100 % of a CPU, and client and origin together filling the CPUs they
+//! share. Threshold: 90 % of a CPU. By the Pollaczek-Khinchine formula for constant service times (M/D/1) the mean wait
+//! at utilisation rho is rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. From there
+//! on the client's own queue is a part of every latency, and its CPU bounds every rate. For `direct` that is what is
+//! wanted, and only noted.
+
+use weir_model::record::{Finding, Role, Severity};
+
+use super::{Evidence, finding};
+
+/// Share of a CPU from which it counts as full.
+const FULL: f64 = 0.90;
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let busiest = e.load.thread_busy.iter().copied().fold(0.0, f64::max);
+    let message = if busiest >= FULL {
+        format!("the client's busiest thread used {:.0} % of a CPU", busiest * 100.0)
+    } else {
+        shared_full(e)?
+    };
+    let severity = if e.proxied { Severity::Warning } else { Severity::Note };
+    let remedy = "give client and origin more CPUs (`--cpus`), or run them on another host; the product may carry more";
+    finding("client-room", severity, message, remedy)
+}
+
+fn shared_full(e: &Evidence<'_>) -> Option<String> {
+    let (client, origin) = (e.role(Role::Client)?, e.role(Role::Origin)?);
+    let shared = e.placement.client.iter().filter(|cpu| e.placement.origin.contains(cpu)).count();
+    let cpus: std::collections::BTreeSet<_> = e.placement.client.iter().chain(&e.placement.origin).collect();
+    // What the client spends awake and waiting, it yields to whoever wants the CPU: that is room.
+    let busy_poll = if e.load.window_s > 0.0 { e.load.busy_poll_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
+    let client_busy = (client.cores_busy - busy_poll).max(0.0);
+    let used = client_busy + origin.cores_busy;
+    if shared == 0 || used < FULL * cpus.len() as f64 {
+        return None;
+    }
+    Some(format!(
+        "client and origin together used {:.0} % of the {} they share ({:.0} % and {:.0} %)",
+        used / cpus.len() as f64 * 100.0,
+        if cpus.len() == 1 { "CPU".to_owned() } else { format!("{} CPUs", cpus.len()) },
+        client_busy * 100.0,
+        origin.cores_busy * 100.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn a_full_thread_is_seen_and_only_noted_for_direct() {
+        let mut trial = good();
+        trial.load.thread_busy = vec![0.2, 0.97];
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.proxied = false;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note);
+    }
+
+    #[test]
+    fn a_shared_cpu_that_is_full_is_seen() {
+        let mut trial = good();
+        trial.usage[0].cores_busy = 0.5;
+        trial.usage[2].cores_busy = 0.45;
+        assert!(trial.check(super::check).is_some());
+        trial.load.busy_poll_us = 200_000;
+        assert_eq!(trial.check(super::check), None, "a client that only waits leaves the CPU to the origin");
+        trial.load.busy_poll_us = 0;
+        trial.placement.origin = vec![2];
+        assert_eq!(trial.check(super::check), None, "each has a CPU of its own");
+    }
+}

@@ -1,0 +1,77 @@
+//! Sees requests without a right answer.
+//!
+//! Thresholds: k6 and fortio users commonly fail a test at 1 % of errors; a comparison of products needs to be
+//! stricter, because an error is often cheaper than an answer. Any error is noted; from 0.1 % the number is suspect;
+//! from 1 % it is the rate of something else.
+//!
+//! Where a load goes beyond what is carried on purpose, its client gives the rest up a timeout after the window; what is in
+//! flight then ends as a timeout, one request a connection or stream at most. That is no error of the product.
+
+use weir_model::load::ErrorKind;
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, Meant, finding, percent};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let window = &e.load.window;
+    let failed = window.error_count().saturating_sub(given_up(e));
+    if failed == 0 {
+        return None;
+    }
+    let share = percent(failed as f64, window.due as f64);
+    let severity = match share {
+        s if s >= 1.0 => Severity::Fatal,
+        s if s >= 0.1 => Severity::Warning,
+        _ => Severity::Note,
+    };
+    let kinds: Vec<String> = window.errors.iter().map(|(kind, n)| format!("{} {n}", kind.as_str())).collect();
+    let message =
+        format!("{failed} of {} requests ({share:.2} %) got no right answer: {}", window.due, kinds.join(", "));
+    finding("errors", severity, message, "see the product's output in the trial's folder; offer less")
+}
+
+/// Timeouts that are the client's own doing.
+fn given_up(e: &Evidence<'_>) -> u64 {
+    if e.meant == Meant::Carried || e.load.window.unsent == 0 {
+        return 0;
+    }
+    e.load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0).min(e.in_flight())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Meant;
+    use crate::fixture::good;
+    use weir_model::load::ErrorKind;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn severity_follows_the_share() {
+        let mut trial = good();
+        assert_eq!(trial.check(super::check), None);
+        for (n, severity) in [(1, Severity::Note), (10, Severity::Warning), (100, Severity::Fatal)] {
+            trial.load.window.errors = [(ErrorKind::Reset, n)].into();
+            let found = trial.check(super::check).expect("fires");
+            assert_eq!(found.severity, severity);
+            assert!(found.message.contains(&format!("reset {n}")), "{}", found.message);
+        }
+    }
+
+    /// 64 connections, one request each.
+    #[test]
+    fn what_the_client_gave_up_beyond_what_is_carried_is_no_error() {
+        let mut trial = good();
+        (trial.meant, trial.load.window.unsent) = (Meant::TooMuch, 5_000);
+        trial.load.window.errors = [(ErrorKind::Timeout, 64)].into();
+        assert_eq!(trial.check(super::check), None);
+        trial.load.window.errors = [(ErrorKind::Timeout, 65)].into();
+        assert!(trial.check(super::check).expect("one more").message.starts_with("1 of 10000"));
+        trial.load.window.errors = [(ErrorKind::Timeout, 64), (ErrorKind::Reset, 10)].into();
+        assert!(trial.check(super::check).is_some(), "other errors are errors");
+        trial.load.window.errors = [(ErrorKind::Timeout, 64)].into();
+        trial.load.window.unsent = 0;
+        assert!(trial.check(super::check).is_some(), "everything was sent: nothing was given up");
+        (trial.meant, trial.load.window.unsent) = (Meant::Carried, 5_000);
+        assert!(trial.check(super::check).is_some(), "it was to be carried");
+    }
+}

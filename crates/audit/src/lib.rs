@@ -1,0 +1,313 @@
+//! The audit: do the client's counters, the origin's and the kernel's agree, and was there room to measure?
+//!
+//! Each check is one small file with what it sees, its threshold and where that comes from, and the remedy. A check
+//! is silent or yields one finding; its tests show both. The worst finding decides the verdict.
+//!
+//! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how it was
+//! measured, or how a finding is shown.
+
+mod answers;
+mod client_room;
+mod connections;
+mod cores;
+mod count;
+mod cut_short;
+mod drift;
+mod errors;
+mod lag;
+mod never_steady;
+mod no_counters;
+mod offered;
+mod origin_bytes;
+mod origin_connections;
+mod origin_requests;
+mod other_processes;
+mod search;
+mod steal;
+mod tls;
+mod upstream;
+#[cfg(test)]
+mod wording;
+
+use weir_model::counters::OriginCounters;
+use weir_model::load::{LoadResult, SearchResult};
+use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
+use weir_model::suite::{Protocol, Tls};
+
+use weir_host::placement::Placement;
+
+pub use never_steady::check as never_steady;
+
+/// What a check may look at.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    /// The client's account.
+    pub load: &'a LoadResult,
+    /// The origin's account of the same load; `None` when a product is the origin, which keeps none.
+    pub origin: Option<&'a OriginCounters>,
+    /// What the roles used during the window.
+    pub usage: &'a [RoleUsage],
+    /// Per second, roles and host.
+    pub series: &'a [ResourceSecond],
+    /// CPUs of the roles.
+    pub placement: &'a Placement,
+    /// Connections ordered.
+    pub connections: u32,
+    /// Requests ordered, of a load of a fixed number of them.
+    pub requests: Option<u64>,
+    /// What an open load's rate is meant to be.
+    pub meant: Meant,
+    /// It is one of the earlier rounds by which a product that was not warmed up comes to its level.
+    pub coming_to_level: bool,
+    /// The search of which the load is the confirming trial.
+    pub search: Option<&'a SearchResult>,
+    /// There is a product between client and origin.
+    pub proxied: bool,
+    /// That product is a cache.
+    pub caches: bool,
+    /// That product is to answer by itself, without the origin.
+    pub by_product: bool,
+    /// What client and product spoke.
+    pub protocol: Protocol,
+    /// The TLS that the suite asks for.
+    pub tls: Tls,
+    /// The product's profile makes it do what all others do.
+    pub levelled: bool,
+}
+
+/// What an open load's rate is meant to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    /// Carried: latencies are asked for.
+    Carried,
+    /// Carried or not: it is a point of a curve.
+    Either,
+    /// More than can be carried: what is carried is asked for.
+    TooMuch,
+}
+
+impl Evidence<'_> {
+    /// Usage of one role.
+    pub fn role(&self, role: Role) -> Option<&RoleUsage> {
+        self.usage.iter().find(|u| u.role == role)
+    }
+
+    /// Requests that can be in flight between client and product at a time.
+    pub fn in_flight(&self) -> u64 {
+        u64::from(self.connections) * u64::from(self.load.streams.max(1))
+    }
+
+    /// Requests that were in flight in the mean (Little's law: Little 1961, "A proof for the queuing formula L = lambda W",
+    /// Operations Research 9), by what was answered within the window: what was due in it may have been sent long after.
+    pub fn mean_in_flight(&self) -> f64 {
+        self.load.rate * self.load.service.mean_us / 1e6
+    }
+
+    /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
+    /// the origin.
+    pub fn unanswered(&self) -> u64 {
+        let answered: u64 = self.load.total.statuses.values().sum();
+        self.load.total.sent.saturating_sub(answered)
+    }
+}
+
+type Check = fn(&Evidence<'_>) -> Option<Finding>;
+
+/// Every check, in the order of the findings.
+const CHECKS: [Check; 19] = [
+    cut_short::check,
+    count::check,
+    no_counters::check,
+    answers::check,
+    origin_requests::check,
+    origin_bytes::check,
+    origin_connections::check,
+    connections::check,
+    errors::check,
+    offered::check,
+    search::check,
+    drift::check,
+    client_room::check,
+    lag::check,
+    cores::check,
+    upstream::check,
+    tls::check,
+    steal::check,
+    other_processes::check,
+];
+
+/// Runs every check.
+pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
+    CHECKS.iter().filter_map(|check| check(evidence)).collect()
+}
+
+/// What the findings come to.
+pub fn verdict(findings: &[Finding]) -> Verdict {
+    match findings.iter().map(|f| f.severity).max() {
+        Some(Severity::Fatal) => Verdict::Invalid,
+        Some(Severity::Warning) => Verdict::Suspect,
+        Some(Severity::Note) | None => Verdict::Valid,
+    }
+}
+
+fn finding(check: &str, severity: Severity, message: String, remedy: &str) -> Option<Finding> {
+    Some(Finding { check: check.to_owned(), severity, message, remedy: remedy.to_owned() })
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    //! A trial in which all is well; each check's tests spoil one thing.
+
+    use super::*;
+    use weir_model::Condition;
+    use weir_model::load::{Counts, Quantiles, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions};
+
+    /// A search that found 9,000/s.
+    pub fn search(end: SearchEnd, limit: Option<SearchLimit>) -> SearchResult {
+        SearchResult {
+            schema: SEARCH_SCHEMA,
+            conditions: Condition::list("p99<5ms").expect("a condition"),
+            options: SearchOptions::default(),
+            end,
+            rate: Some(9_000.0),
+            confirmed: true,
+            met_up_to: Some(9_000.0),
+            failed_from: Some(9_900.0),
+            limit,
+            probes: Vec::new(),
+            seconds: 60.0,
+            confirmation: None,
+        }
+    }
+
+    pub struct Trial {
+        pub load: LoadResult,
+        pub origin: OriginCounters,
+        pub usage: Vec<RoleUsage>,
+        pub series: Vec<ResourceSecond>,
+        pub placement: Placement,
+        pub requests: Option<u64>,
+        pub meant: Meant,
+        pub coming_to_level: bool,
+        pub search: Option<SearchResult>,
+        pub proxied: bool,
+        pub has_counters: bool,
+        pub caches: bool,
+        pub by_product: bool,
+        pub protocol: Protocol,
+        pub tls: Tls,
+        pub levelled: bool,
+    }
+
+    impl Trial {
+        pub fn check(&self, check: Check) -> Option<Finding> {
+            check(&Evidence {
+                load: &self.load,
+                origin: self.has_counters.then_some(&self.origin),
+                usage: &self.usage,
+                series: &self.series,
+                placement: &self.placement,
+                connections: 64,
+                requests: self.requests,
+                meant: self.meant,
+                coming_to_level: self.coming_to_level,
+                search: self.search.as_ref(),
+                proxied: self.proxied,
+                caches: self.caches,
+                by_product: self.by_product,
+                protocol: self.protocol,
+                tls: self.tls,
+                levelled: self.levelled,
+            })
+        }
+
+        pub fn all(&self) -> Vec<Finding> {
+            CHECKS.iter().filter_map(|check| self.check(*check)).collect()
+        }
+    }
+
+    fn usage(role: Role, cores_busy: f64) -> RoleUsage {
+        RoleUsage {
+            role,
+            cpu_user_us: 0,
+            cpu_system_us: 0,
+            cores_busy,
+            rss_max_bytes: 0,
+            pss_max_bytes: None,
+            threads_max: 1,
+            processes_max: 1,
+            fds_max: None,
+            switches: (0, 0),
+        }
+    }
+
+    /// 10,000 requests of 128 bytes, all right.
+    pub fn good() -> Trial {
+        let counts = Counts {
+            due: 10_000,
+            sent: 10_000,
+            right: 10_000,
+            right_in_window: 10_000,
+            statuses: [(200, 10_000)].into(),
+            body_bytes: 1_280_000,
+            connections: 64,
+            ..Counts::default()
+        };
+        let micros = |p99_us| Quantiles { count: 10_000, p99_us, ..Quantiles::default() };
+        Trial {
+            load: LoadResult {
+                driver: "epoll".into(),
+                threads: 1,
+                window_s: 1.0,
+                rate: 10_000.0,
+                window: counts.clone(),
+                total: counts,
+                body_bytes_per_s: 1_280_000.0,
+                latency: micros(1_000.0),
+                service: micros(1_000.0),
+                lag: micros(5.0),
+                thread_busy: vec![0.3],
+                ..LoadResult::default()
+            },
+            origin: OriginCounters {
+                connections_accepted: 64,
+                requests: 10_000,
+                answered: 10_000,
+                body_bytes_out: 1_280_000,
+                ..OriginCounters::default()
+            },
+            usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
+            series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
+            placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+            requests: None,
+            meant: Meant::Carried,
+            coming_to_level: false,
+            search: None,
+            proxied: true,
+            has_counters: true,
+            caches: false,
+            by_product: false,
+            protocol: Protocol::Http11,
+            tls: Tls::default(),
+            levelled: true,
+        }
+    }
+
+    #[test]
+    fn a_good_trial_has_no_findings_and_is_valid() {
+        assert_eq!(good().all(), []);
+        assert_eq!(verdict(&[]), Verdict::Valid);
+    }
+
+    #[test]
+    fn the_worst_finding_decides() {
+        let of = |severity| Finding { check: String::new(), severity, message: String::new(), remedy: String::new() };
+        assert_eq!(verdict(&[of(Severity::Note)]), Verdict::Valid);
+        assert_eq!(verdict(&[of(Severity::Note), of(Severity::Warning)]), Verdict::Suspect);
+        assert_eq!(verdict(&[of(Severity::Fatal), of(Severity::Warning)]), Verdict::Invalid);
+    }
+}

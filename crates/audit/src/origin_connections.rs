@@ -1,0 +1,36 @@
+//! Conservation of connections: with nobody in between, the connections that carried requests to the origin are the
+//! client's own.
+//!
+//! Sees somebody else who uses the origin during a trial of `direct`. Threshold: exact; both sides count over the
+//! client's whole life. A product may use more or fewer connections to the origin than the client uses to it, so for
+//! products there is nothing to balance here (`upstream-keepalive` looks at theirs).
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let (opened, used) = (e.load.total.connections, e.origin?.connections_used);
+    if e.proxied || used <= opened {
+        return None;
+    }
+    let message = format!("{used} connections carried requests to the origin, and the client opened {opened}");
+    finding("conservation-connections", Severity::Fatal, message, "see that nobody else uses the origin")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+
+    #[test]
+    fn a_stranger_is_seen_and_a_product_may_use_as_many_as_it_likes() {
+        let mut trial = good();
+        trial.proxied = false;
+        trial.origin.connections_used = 64;
+        assert_eq!(trial.check(super::check), None);
+        trial.origin.connections_used = 65;
+        assert!(trial.check(super::check).is_some());
+        trial.proxied = true;
+        assert_eq!(trial.check(super::check), None);
+    }
+}

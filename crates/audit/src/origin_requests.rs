@@ -1,0 +1,131 @@
+//! Conservation of requests: what the client sent is what reached the origin.
+//!
+//! Sees a cache, a short circuit or a wrong route (fewer reached the origin), retries and mirrored traffic (more).
+//! A product that is a cache is expected to answer itself: that is said, and its numbers are not ranked with proxies'.
+//! Where a workload is one that products answer themselves, nothing of it reaches the origin.
+//! Threshold: requests that got no answer may or may not have reached the origin, so the difference may be as large
+//! as their number and no larger. Exact otherwise: both sides count every request of the client's whole life.
+
+use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
+
+use super::{Evidence, finding, percent};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.unanswered());
+    let share = |n: u64| percent(n as f64, sent as f64);
+    if e.by_product && e.proxied {
+        return passed_on(reached, sent);
+    }
+    if reached + unknown < sent {
+        let missing = sent - reached;
+        if e.caches {
+            let message = format!(
+                "the product answered {missing} of {sent} requests ({:.2} %) itself, as a cache does; {reached} reached the origin",
+                share(missing)
+            );
+            let remedy = "compare it with other caches; products that pass every request on do other work";
+            return finding(ANSWERS_ITSELF, Severity::Warning, message, remedy);
+        }
+        let answered = if unknown == 0 { "every one" } else { &format!("all but {unknown}") };
+        let message = format!(
+            "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
+            share(missing)
+        );
+        return finding(
+            "conservation-requests",
+            Severity::Fatal,
+            message,
+            "turn off caching and short circuits in the product's configuration, and check its route",
+        );
+    }
+    if reached > sent {
+        let extra = reached - sent;
+        let message = format!(
+            "the client sent {sent} requests and the origin saw {reached}, {extra} more ({:.2} %)",
+            share(extra)
+        );
+        // A retry after an upstream connection closed under it is a proxy's duty; a rule of doing everything
+        // twice is not. One in a thousand tells them apart.
+        let severity = if share(extra) < 0.1 { Severity::Warning } else { Severity::Fatal };
+        return finding(
+            "conservation-requests",
+            severity,
+            message,
+            "turn off retries and mirroring, and see that nobody else uses the origin",
+        );
+    }
+    None
+}
+
+/// What a product passed on of a workload that it was to answer itself.
+fn passed_on(reached: u64, sent: u64) -> Option<Finding> {
+    if reached == 0 {
+        return None;
+    }
+    let message = format!("{reached} of {sent} requests reached the origin, and the product was to answer them itself");
+    finding(
+        "conservation-requests",
+        Severity::Fatal,
+        message,
+        "let the product's profile answer the path itself, or drop `by_product` from the workload",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn a_cache_is_seen() {
+        let mut trial = good();
+        trial.origin.requests = 12;
+        let found = trial.check(super::check).expect("fires");
+        assert_eq!(found.severity, Severity::Fatal);
+        assert!(found.message.contains("9988 of 10000"), "{}", found.message);
+    }
+
+    #[test]
+    fn a_product_that_is_a_cache_is_said_to_have_answered_itself() {
+        let mut trial = good();
+        trial.caches = true;
+        assert_eq!(trial.check(super::check), None, "nothing came from the cache");
+        trial.origin.requests = 12;
+        let found = trial.check(super::check).expect("fires");
+        assert_eq!((found.severity, found.check.as_str()), (Severity::Warning, "answers-itself"));
+        assert!(found.message.contains("9988 of 10000"), "{}", found.message);
+        trial.origin.requests = 20_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "retries are no cache's");
+    }
+
+    #[test]
+    fn what_a_product_answers_itself_must_not_reach_the_origin() {
+        let mut trial = good();
+        trial.by_product = true;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal);
+        trial.origin.requests = 0;
+        assert_eq!(trial.check(super::check), None);
+        assert_eq!(trial.all(), [], "no other check wants it at the origin");
+        trial.proxied = false;
+        assert!(trial.check(super::check).is_some(), "without a product the origin answers");
+    }
+
+    #[test]
+    fn unanswered_requests_may_be_missing_but_no_others() {
+        let mut trial = good();
+        trial.load.total.statuses = [(200, 9_990)].into();
+        trial.origin.requests = 9_990;
+        assert_eq!(trial.check(super::check), None);
+        trial.origin.requests = 9_989;
+        assert!(trial.check(super::check).is_some());
+    }
+
+    #[test]
+    fn retries_are_seen() {
+        let mut trial = good();
+        trial.origin.requests = 10_001;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.origin.requests = 20_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal);
+    }
+}

@@ -1,0 +1,60 @@
+//! Room, of a search for a rate: was the product the limit, and was there time to look closely?
+//!
+//! Sees a search whose rates failed because the client was at its own limit, by the search's own judgement (a thread at work
+//! for 90 % of the window, or late with connections free; `weir_load` has the thresholds); and one whose time was over before
+//! the interval was as narrow as was asked for. What was found holds all the same: the rate was confirmed at full length.
+
+use weir_model::load::{SearchEnd, SearchLimit};
+use weir_model::record::{Finding, Severity};
+use weir_model::text::human_rate;
+
+use super::{Evidence, finding};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let search = e.search?;
+    if search.limit == Some(SearchLimit::Client) {
+        let severity = if e.proxied { Severity::Warning } else { Severity::Note };
+        let message = "higher rates failed because the client was at its own limit".to_owned();
+        let remedy = "give the client more CPUs (`--cpus`), or run it on another host; the product may carry more";
+        return finding("search-room", severity, message, remedy);
+    }
+    if search.end != SearchEnd::Budget {
+        return None;
+    }
+    let rate = human_rate(search.rate.unwrap_or_default());
+    let message = match search.failed_from {
+        Some(failed) => format!("the time was over when {rate} was known to meet it and {} not to", human_rate(failed)),
+        None => format!("the time was over when {rate} was known to meet it, and nothing higher had failed"),
+    };
+    finding("search-time", Severity::Note, message, "a longer `duration`: the search may take ten times as long")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{good, search};
+    use weir_model::load::{SearchEnd, SearchLimit};
+    use weir_model::record::Severity;
+
+    #[test]
+    fn a_client_that_was_the_limit_is_seen() {
+        let mut trial = good();
+        assert_eq!(trial.check(super::check), None, "no search");
+        trial.search = Some(search(SearchEnd::Found, Some(SearchLimit::Target)));
+        assert_eq!(trial.check(super::check), None);
+        trial.search = Some(search(SearchEnd::Found, Some(SearchLimit::Client)));
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.proxied = false;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note);
+    }
+
+    #[test]
+    fn a_search_without_time_says_what_it_knows() {
+        let mut trial = good();
+        trial.search = Some(search(SearchEnd::Budget, Some(SearchLimit::Target)));
+        let found = trial.check(super::check).expect("says so");
+        assert_eq!(found.severity, Severity::Note);
+        assert_eq!(found.message, "the time was over when 9k/s was known to meet it and 9.9k/s not to");
+        trial.search = Some(weir_model::load::SearchResult { failed_from: None, ..search(SearchEnd::Budget, None) });
+        assert!(trial.check(super::check).expect("says so").message.ends_with("nothing higher had failed"));
+    }
+}

@@ -1,0 +1,52 @@
+//! Sameness: does the product keep its connections to the origin? The commonest reason why one proxy comes out at a
+//! third of another.
+//!
+//! Threshold: fewer than 10 requests a connection make the number one of TCP handshakes (suspect); fewer than 100
+//! are noted. A handshake and a teardown cost the kernel about as much as three small requests.
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let origin = e.origin?;
+    let (requests, opened) = (origin.requests, origin.connections_accepted);
+    if !e.proxied || requests == 0 || opened <= e.in_flight() {
+        return None;
+    }
+    let ratio = requests as f64 / opened as f64;
+    let severity = match ratio {
+        r if r < 10.0 => Severity::Warning,
+        r if r < 100.0 => Severity::Note,
+        _ => return None,
+    };
+    let message = format!(
+        "the product opened {opened} connections to the origin for {requests} requests ({ratio:.1} requests a connection)"
+    );
+    finding(
+        "upstream-keepalive",
+        severity,
+        message,
+        "turn on the product's upstream keep-alive, as its tuned profile does",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn a_connection_a_request_is_suspect_and_reuse_is_silent() {
+        let mut trial = good();
+        trial.origin.connections_accepted = 10_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.origin.connections_accepted = 200;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note);
+        trial.origin.connections_accepted = 90;
+        assert_eq!(trial.check(super::check), None);
+        trial.origin.connections_accepted = 10_000;
+        trial.proxied = false;
+        assert_eq!(trial.check(super::check), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! The wording of every finding, in one place, so that it is reviewed as one text.
+
+use std::time::Duration;
+
+use weir_model::load::{ErrorKind, LoadSecond, SearchEnd, SearchLimit, SearchResult, TlsResult};
+use weir_model::record::{Finding, Severity, Warmup};
+use weir_model::suite::Protocol;
+
+use super::fixture::{Trial, good, search};
+use super::{Meant, never_steady, other_processes};
+
+fn speak(trial: &mut Trial, version: &str, suite: &str) {
+    trial.protocol = Protocol::H2;
+    let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
+    trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
+}
+
+#[test]
+fn every_finding_says_what_was_reviewed() {
+    type Spoil = fn(&mut Trial);
+    let faults: [(&str, Spoil); 34] = [
+        ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
+        ("nothing was answered", |t| t.load.window.right_in_window = 0),
+        ("another origin", |t| t.has_counters = false),
+        ("a cache", |t| t.origin.requests = 12),
+        ("a cache, and requests without an answer", |t| {
+            t.origin.requests = 12;
+            t.load.total.statuses = [(200, 9_900)].into();
+        }),
+        ("a product that is a cache", |t| (t.caches, t.origin.requests) = (true, 12)),
+        ("TLS as meant", |t| speak(t, "TLS 1.3", "TLS_AES_128_GCM_SHA256")),
+        ("other TLS than meant", |t| speak(t, "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")),
+        ("other TLS, as the vendor has it", |t| {
+            speak(t, "TLS 1.3", "TLS_AES_256_GCM_SHA384");
+            t.levelled = false;
+        }),
+        ("a retry", |t| t.origin.requests = 10_001),
+        ("mirroring", |t| t.origin.requests = 20_000),
+        ("a stranger at the origin", |t| (t.proxied, t.origin.connections_used) = (false, 70)),
+        ("compression", |t| t.load.total.body_bytes = 400_000),
+        ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
+        ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
+        ("some errors", |t| t.load.window.errors = [(ErrorKind::Reset, 10), (ErrorKind::Timeout, 5)].into()),
+        ("many errors", |t| t.load.window.errors = [(ErrorKind::BadStatus, 2_500)].into()),
+        ("an open load not carried", |t| {
+            (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);
+        }),
+        ("an open load not carried, on purpose", |t| {
+            (t.load.offered_rate, t.load.window.right_in_window) = (Some(12_345.0), 9_000);
+            t.meant = Meant::TooMuch;
+        }),
+        ("an open load carried that was meant not to be", |t| {
+            (t.load.offered_rate, t.meant) = (Some(10_000.0), Meant::TooMuch);
+        }),
+        ("too many requests for their time", |t| t.requests = Some(100_000)),
+        ("answers of the product's own that were not", |t| t.by_product = true),
+        ("a search that the client limited", |t| {
+            t.search = Some(search(SearchEnd::Found, Some(SearchLimit::Client)));
+        }),
+        ("a search without time", |t| t.search = Some(search(SearchEnd::Budget, Some(SearchLimit::Target)))),
+        ("a search without time or failures", |t| {
+            t.search = Some(SearchResult { failed_from: None, ..search(SearchEnd::Budget, None) });
+        }),
+        ("a level that changes", |t| {
+            let row = |second: u32| LoadSecond {
+                length_s: 1.0,
+                right: if second < 6 { 700 } else { 1_000 },
+                ..LoadSecond::default()
+            };
+            t.load.series = (0..20).map(row).collect();
+        }),
+        ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
+        ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
+        ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),
+        ("full CPUs of client and origin", |t| {
+            (t.placement.client, t.placement.origin) = (vec![0, 2], vec![0, 2]);
+            (t.usage[0].cores_busy, t.usage[2].cores_busy) = (1.0, 0.9);
+        }),
+        ("a late client", |t| (t.load.offered_rate, t.load.lag.p99_us) = (Some(10_000.0), 1_234.0)),
+        ("no free connection", |t| {
+            (t.load.offered_rate, t.load.lag.p99_us, t.load.latency.p99_us) =
+                (Some(10_000.0), 2_400_000.0, 2_500_000.0);
+        }),
+        ("a product beyond its cores", |t| t.usage[1].cores_busy = 1.5),
+        ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
+    ];
+    let mut text = String::new();
+    let mut tell = |name: &str, findings: Vec<Finding>| {
+        text.push_str(&format!("{name}\n"));
+        for f in findings {
+            let severity = match f.severity {
+                Severity::Note => "note",
+                Severity::Warning => "warning",
+                Severity::Fatal => "fatal",
+            };
+            text.push_str(&format!("  {severity} {}: {}\n    {}\n", f.check, f.message, f.remedy));
+        }
+    };
+    for (name, spoil) in faults {
+        let mut trial = good();
+        spoil(&mut trial);
+        tell(name, trial.all());
+    }
+    let mut trial = good();
+    trial.origin.connections_accepted = 200;
+    tell("some connections upstream", trial.all());
+    trial = good();
+    trial.series[0].cpu_steal = Some(0.05);
+    tell("a thief", trial.all());
+    trial = good();
+    trial.series = other_processes::tests::beside(0.5, &[1.0, 1.0]);
+    tell("a neighbour", trial.all());
+    for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
+        let warmup = Warmup { seconds: seconds as f64, steady: false };
+        tell(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
+    }
+    assert_eq!(text, include_str!("../tests/golden/findings.txt"), "\n{text}");
+}

@@ -1,0 +1,112 @@
+//! The origin comes back: after how long is it used again?
+
+use std::time::{Duration, Instant};
+
+use weir_model::suite::Protocol;
+
+use crate::cell::{Cell, about};
+use crate::rig::{Rig, pause};
+use crate::table::{Check, When};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "origin-back",
+    title: "Origin back",
+    asks: "The origin is gone for three requests and half a second, then listens again at the same address: after how long is a request \
+           answered rightly?",
+    protocol: Protocol::Http11,
+    when: When::Late,
+    run,
+};
+
+/// Between the requests that nobody can answer.
+const BETWEEN: Duration = Duration::from_millis(150);
+/// Between the requests that ask whether it recovered.
+const EVERY: Duration = Duration::from_millis(10);
+/// Nobody waits longer.
+const WITHIN: Duration = Duration::from_secs(30);
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    within(rig, WITHIN)
+}
+
+fn within(rig: &mut dyn Rig, within: Duration) -> Cell {
+    let door = rig.product();
+    let mut asked = 0;
+    // Never the same target twice: a product that caches has to ask for each.
+    let mut ask = |patience: Duration| {
+        asked += 1;
+        door.ask(&door.request("GET", &format!("/bytes/128?x=back-{asked}"), &[]), false, patience)
+    };
+    rig.origin_goes();
+    for _ in 0..3 {
+        pause(rig.stop(), BETWEEN);
+        // What it gets is another check's question.
+        let _ = ask(Duration::from_secs(2));
+    }
+    if let Err(why) = rig.origin_comes() {
+        return Cell::unknown(format!("weir's origin did not come back: {why}"));
+    }
+    let begun = Instant::now();
+    let mut last = None;
+    while begun.elapsed() < within && !rig.stop().wanted() {
+        let begun_at = Instant::now();
+        match ask(Duration::from_secs(2).min(within)) {
+            Ok(heard) if heard.status == 200 && heard.body.len() == 128 => {
+                let says =
+                    if last.is_none() { "at once".to_owned() } else { format!("after {}", about(begun.elapsed())) };
+                let verdict = if begun_at.duration_since(begun) < Duration::from_secs(1) {
+                    crate::Verdict::Yes
+                } else {
+                    crate::Verdict::Reading
+                };
+                let until = last.map(|last: String| format!("until then {last}")).unwrap_or_default();
+                return Cell::new(verdict, says).with(until);
+            }
+            Ok(heard) => last = Some(heard.status.to_string()),
+            Err(trouble) => last = Some(format!("it {}", trouble.word())),
+        }
+        pause(rig.stop(), EVERY);
+    }
+    let last = last.unwrap_or_default();
+    Cell::no(format!("not in {}", about(within))).with(format!("last answer: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::Verdict;
+    use crate::fake::{Say, TestRig, answer};
+
+    /// A product that gives so many errors after the origin has gone.
+    fn recovers_after(errors: u64) -> TestRig {
+        let left = Arc::new(AtomicU64::new(0));
+        let counts = left.clone();
+        let mut rig = TestRig::but(move |_| {
+            let one_less = |n: u64| n.checked_sub(1);
+            counts
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+                .is_ok()
+                .then(|| Say::Next(answer(503, "", b"")))
+        });
+        rig.on_origin = Some(Box::new(move |comes| {
+            if !comes {
+                left.store(errors, Ordering::SeqCst);
+            }
+        }));
+        rig
+    }
+
+    #[test]
+    fn recovery_is_timed() {
+        assert_eq!(run(&mut recovers_after(3)).says, "at once");
+        let cell = run(&mut recovers_after(6));
+        assert!(cell.says.starts_with("after ") && cell.verdict == Verdict::Yes, "{cell:?}");
+        assert_eq!(cell.note.as_deref(), Some("until then 503"));
+        let never = within(&mut recovers_after(u64::MAX), Duration::from_millis(200));
+        assert_eq!((never.says.as_str(), never.verdict), ("not in 0.2 s", Verdict::No));
+    }
+}

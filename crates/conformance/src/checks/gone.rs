@@ -1,0 +1,98 @@
+//! The origin goes: how fast does the client hear of it, and what?
+
+use std::time::Duration;
+
+use weir_model::suite::Protocol;
+
+use crate::cell::{Cell, about};
+use crate::rig::{Rig, pause};
+use crate::table::{Check, When};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "origin-gone",
+    title: "Origin gone",
+    asks: "The origin's process ends, its port refuses: what does the next request get, and after how long? For a target that was not \
+           asked for before, so that no cache has it.",
+    protocol: Protocol::Http11,
+    when: When::Late,
+    run,
+};
+
+/// The closes reach the product before the next request does.
+const SETTLES: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    let door = rig.product();
+    if let Err(trouble) = door.get("/bytes/128") {
+        return Cell::trouble(&trouble).with("before the origin went");
+    }
+    rig.origin_goes();
+    pause(rig.stop(), SETTLES);
+    let cell = asked_without(rig, PATIENCE);
+    match rig.origin_comes() {
+        Ok(()) => cell,
+        Err(why) => cell.with(format!("weir's origin did not come back: {why}")),
+    }
+}
+
+fn asked_without(rig: &mut dyn Rig, patience: Duration) -> Cell {
+    let door = rig.product();
+    let ask = |target: &str| door.ask(&door.request("GET", target, &[]), false, patience);
+    let first = match ask("/bytes/128?x=gone") {
+        Err(trouble) => return Cell::trouble(&trouble),
+        Ok(heard) => heard,
+    };
+    if first.status < 500 {
+        return Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status));
+    }
+    let cell = Cell::reading(format!("{} in {}", first.status, about(first.took)));
+    // A product that notes that the origin is gone may have another answer for the next.
+    match ask("/bytes/128") {
+        Ok(next) if next.status == first.status => cell,
+        Ok(next) if next.status == 200 => cell.with("what it has cached it serves all the same"),
+        Ok(next) => cell.with(format!("the next gets {}", next.status)),
+        Err(trouble) => cell.with(format!("at the next it {}", trouble.word())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use super::*;
+    use crate::fake::{Say, TestRig, answer};
+
+    /// A product that does this when there is no origin, given how many requests came before.
+    fn without(does: impl Fn(u64) -> Option<Say> + Send + Sync + 'static) -> TestRig {
+        let (up, nth) = (Arc::new(AtomicBool::new(true)), AtomicU64::new(0));
+        let is_up = up.clone();
+        let mut rig =
+            TestRig::but(
+                move |_| {
+                    if is_up.load(Ordering::SeqCst) { None } else { does(nth.fetch_add(1, Ordering::SeqCst)) }
+                },
+            );
+        rig.on_origin = Some(Box::new(move |comes| up.store(comes, Ordering::SeqCst)));
+        rig
+    }
+
+    #[test]
+    fn what_the_client_gets_is_said() {
+        let cell = run(&mut without(|_| Some(Say::Next(answer(502, "", b"")))));
+        assert!(cell.says.starts_with("502 in "), "{cell:?}");
+        let cell = run(&mut without(|nth| Some(Say::Next(answer(if nth == 0 { 502 } else { 503 }, "", b"")))));
+        assert_eq!(cell.note.as_deref(), Some("the next gets 503"));
+        let caches = |nth| (nth == 0).then(|| Say::Next(answer(503, "", b"")));
+        let cell = run(&mut without(caches));
+        assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
+        assert_eq!(run(&mut without(|_| Some(Say::Last(Vec::new())))).says, "closes");
+        let cell = run(&mut without(|_| None));
+        assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it answers by itself");
+        let mut hangs = without(|_| Some(Say::Nothing));
+        hangs.origin_goes();
+        assert_eq!(asked_without(&mut hangs, Duration::from_millis(200)).says, "hangs");
+    }
+}

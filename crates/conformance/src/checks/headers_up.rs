@@ -1,0 +1,274 @@
+//! Headers on their way to the origin: which are kept, added, dropped, changed.
+
+use weir_model::suite::Protocol;
+
+use super::listed;
+use crate::cell::Cell;
+use crate::rig::Rig;
+use crate::table::{Check, When};
+use crate::talk::{Door, Heard, PATIENCE};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "headers-to-origin",
+    title: "Headers to the origin",
+    asks: "A request with 17 kinds of header, as it reached the origin: how many are added (+), dropped (-) and changed (~)? \
+           Headers of one connection alone (Connection and those it names, Keep-Alive, TE, Proxy-Connection) have to be dropped, and do \
+           not count.",
+    protocol: Protocol::Http11,
+    when: When::Any,
+    run,
+};
+
+/// What is sent beside `Host`: what clients send, what proxies like to write themselves, and what is merely unusual.
+const SENT: [(&str, &str); 17] = [
+    ("User-Agent", "weir"),
+    ("Accept", "*/*"),
+    ("Accept-Encoding", "gzip, br"),
+    ("Authorization", "Basic d2Vpcjp3ZWly"),
+    ("Cookie", "a=1; b=2"),
+    ("Referer", "http://weir.test/"),
+    ("Content-Type", "text/plain"),
+    ("If-None-Match", "\"weir\""),
+    ("Via", "1.1 weir"),
+    ("Forwarded", "for=192.0.2.1"),
+    ("X-Forwarded-For", "192.0.2.1"),
+    ("X-Forwarded-Proto", "https"),
+    ("X-Real-IP", "192.0.2.1"),
+    ("X-Weir-Twice", "one"),
+    ("X-Weir-Twice", "two"),
+    ("X-Weir-Empty", ""),
+    ("x_weir_underscore", "1"),
+];
+
+/// Of one connection alone (RFC 9110, section 7.6.1): a proxy must not send them on.
+const HOP: [(&str, &str); 5] = [
+    ("Connection", "keep-alive, x-weir-hop"),
+    ("X-Weir-Hop", "1"),
+    ("Keep-Alive", "timeout=5"),
+    ("TE", "trailers"),
+    ("Proxy-Connection", "keep-alive"),
+];
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    let door = rig.product();
+    let heard = match ask(&door, &SENT) {
+        Ok(heard) => heard,
+        Err(cell) => return cell,
+    };
+    // The request says that the client takes gzip, and the origin never packs.
+    if let Some(coding) = heard.header("Content-Encoding") {
+        let packs = format!("the product packs answers ({coding})");
+        let plain = SENT.map(|(name, value)| (name, if name == "Accept-Encoding" { "identity" } else { value }));
+        return match ask(&door, &plain) {
+            Ok(heard) if heard.header("Content-Encoding").is_some() => Cell::unknown(packs),
+            Ok(heard) => told(rig, &heard, &plain).with(packs),
+            Err(cell) => cell,
+        };
+    }
+    told(rig, &heard, &SENT)
+}
+
+fn ask(door: &Door, sent: &[(&str, &str)]) -> Result<Heard, Cell> {
+    let sent: Vec<(&str, &str)> = sent.iter().chain(&HOP).copied().collect();
+    match door.ask(&door.request("GET", "/headers", &sent), false, PATIENCE) {
+        Err(trouble) => Err(Cell::trouble(&trouble)),
+        Ok(heard) if heard.status != 200 => Err(Cell::status(&heard)),
+        Ok(heard) => Ok(heard),
+    }
+}
+
+/// What the origin says of the head that reached it.
+fn told(rig: &dyn Rig, heard: &Heard, sent: &[(&str, &str)]) -> Cell {
+    let head = String::from_utf8_lossy(&heard.body).into_owned();
+    let arrived: Vec<(String, String)> = head
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        .collect();
+    if arrived.is_empty() || !head.starts_with("GET /headers ") {
+        return Cell::unknown("what came back is not the head that reached the origin");
+    }
+    let authority = rig.product().authority();
+    let ours: Vec<(&str, &str)> = [("Host", authority.as_str())].into_iter().chain(sent.iter().copied()).collect();
+    let origin = rig.origin().authority();
+    judge(&compare(&ours, &arrived), &arrived, &origin)
+}
+
+/// What became of headers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Names that were not sent.
+    pub added: Vec<String>,
+    /// Names that did not arrive.
+    pub dropped: Vec<String>,
+    /// Names with the value sent and the one that arrived.
+    pub changed: Vec<(String, String, String)>,
+}
+
+impl Fate {
+    /// `+2 -1 ~1`, or `as sent`.
+    pub fn counts(&self) -> String {
+        let counts = [('+', self.added.len()), ('-', self.dropped.len()), ('~', self.changed.len())];
+        let words: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{n}")).collect();
+        if words.is_empty() { "as sent".to_owned() } else { words.join(" ") }
+    }
+}
+
+/// Compares by name, without case. A name that comes several times counts with all its values.
+pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> Fate {
+    let mut fate = Fate::default();
+    let mut seen: Vec<String> = Vec::new();
+    for (name, _) in sent {
+        if seen.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        seen.push((*name).to_owned());
+        let was = values(sent.iter().map(|(n, v)| (*n, *v)), name);
+        let is = values(arrived.iter().map(|(n, v)| (n.as_str(), v.as_str())), name);
+        match is {
+            None => fate.dropped.push((*name).to_owned()),
+            Some(is) if Some(&is) == was.as_ref() => {}
+            Some(is) => fate.changed.push(((*name).to_owned(), was.unwrap_or_default(), is)),
+        }
+    }
+    for (name, _) in arrived {
+        let known = seen.iter().chain(&fate.added).any(|other| other.eq_ignore_ascii_case(name));
+        if !known {
+            fate.added.push(name.clone());
+        }
+    }
+    fate
+}
+
+fn values<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> Option<String> {
+    let all: Vec<&str> = headers.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn judge(fate: &Fate, arrived: &[(String, String)], origin: &str) -> Cell {
+    let (hop, added): (Vec<&String>, Vec<&String>) =
+        fate.added.iter().partition(|name| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name)));
+    // The product has a connection of its own to the origin, and may say of it what it wants.
+    let passed_on: Vec<&str> = HOP
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| hop.iter().any(|hop| hop.eq_ignore_ascii_case(name)) && !own_words(name, arrived))
+        .collect();
+    let shown = Fate {
+        added: added.into_iter().cloned().collect(),
+        dropped: fate.dropped.clone(),
+        changed: fate.changed.clone(),
+    };
+    let mut cell = Cell::reading(shown.counts());
+    if !shown.added.is_empty() {
+        cell = cell.with(format!("adds {}", listed(&shown.added)));
+    }
+    if !shown.dropped.is_empty() {
+        cell = cell.with(format!("drops {}", listed(&shown.dropped)));
+    }
+    if !shown.changed.is_empty() {
+        let words: Vec<String> = shown.changed.iter().map(|change| changed(change, origin)).collect();
+        cell = cell.with(format!("changes {}", listed(&words)));
+    }
+    if !passed_on.is_empty() {
+        cell = Cell { verdict: crate::Verdict::Odd, ..cell }
+            .with(format!("sends on {}, of the client's connection alone", listed(&passed_on)));
+    }
+    cell
+}
+
+/// Whether a header of one connection says what was not sent: it is then of the product's own connection.
+fn own_words(name: &str, arrived: &[(String, String)]) -> bool {
+    let sent = HOP.iter().find(|(hop, _)| hop.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
+    let got = values(arrived.iter().map(|(n, v)| (n.as_str(), v.as_str())), name);
+    got.as_deref() != sent
+}
+
+/// A change in words that are the same at every run: ports are not.
+fn changed((name, was, is): &(String, String, String), origin: &str) -> String {
+    let host = was.rsplit_once(':').map_or(was.as_str(), |(host, _)| host);
+    match name.as_str() {
+        "Host" if is == origin => "Host (the origin's address)".to_owned(),
+        "Host" if is == host => "Host (without the port)".to_owned(),
+        "Host" => format!("Host ({is})"),
+        _ if is.starts_with(was.as_str()) && !was.is_empty() => format!("{name} (appends to it)"),
+        _ if is.ends_with(was.as_str()) && !was.is_empty() => format!("{name} (puts something before it)"),
+        _ => format!("{name} (replaces it)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+    use crate::fake::{Asked, Say, TestRig, answer, origin};
+
+    /// A product that sends the head on, changed.
+    fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
+        run(&mut TestRig::but(move |asked| {
+            Some(Say::Next(origin(&Asked { head: change(asked.head.clone()), ..asked.clone() })))
+        }))
+    }
+
+    fn without_hop(head: &str) -> String {
+        let hop = |line: &&str| !HOP.iter().any(|(name, _)| line.starts_with(&format!("{name}:")));
+        head.split("\r\n").filter(hop).collect::<Vec<_>>().join("\r\n")
+    }
+
+    #[test]
+    fn kept_added_dropped_changed() {
+        let kept = sends(|head| without_hop(&head));
+        assert_eq!((kept.says.as_str(), kept.note, kept.verdict), ("as sent", None, Verdict::Reading));
+        let cell = sends(|head| {
+            without_hop(&head)
+                .replace("Via: 1.1 weir\r\n", "")
+                .replace(
+                    "X-Forwarded-For: 192.0.2.1",
+                    "x-forwarded-for: 192.0.2.1, 127.0.0.1\r\nX-Request-Id: 7\r\nConnection: close",
+                )
+                .replace("X-Forwarded-Proto: https", "X-Forwarded-Proto: http")
+        });
+        assert_eq!(cell.says, "+1 -1 ~2");
+        let note =
+            "adds X-Request-Id; drops Via; changes X-Forwarded-For (appends to it) and X-Forwarded-Proto (replaces it)";
+        assert_eq!((cell.note.as_deref(), cell.verdict), (Some(note), Verdict::Reading));
+    }
+
+    #[test]
+    fn headers_of_one_connection_must_not_be_sent_on() {
+        let cell = sends(|head| head);
+        assert_eq!((cell.says.as_str(), cell.verdict), ("as sent", Verdict::Odd));
+        assert!(
+            cell.note.expect("a note").contains("sends on Connection, X-Weir-Hop, Keep-Alive, TE and Proxy-Connection")
+        );
+    }
+
+    #[test]
+    fn a_packed_answer_is_not_taken_for_a_head() {
+        let packs = |_: &Asked| Some(Say::Next(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
+        let cell = run(&mut TestRig::but(packs));
+        assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
+        assert_eq!(cell.note.expect("a note"), "the product packs answers (gzip)");
+        let when_asked = move |asked: &Asked| asked.head.contains("gzip").then(|| packs(asked)).flatten();
+        let cell = run(&mut TestRig::but(when_asked));
+        assert_eq!(cell.says, "as sent");
+        assert!(cell.note.expect("a note").ends_with("the product packs answers (gzip)"));
+    }
+
+    #[test]
+    fn values_that_come_in_one_line_or_in_two_are_the_same() {
+        let one = [("X-Weir-Twice".to_owned(), "one, two".to_owned())];
+        assert_eq!(compare(&[("x-weir-twice", "one"), ("X-Weir-Twice", "two")], &one), Fate::default());
+    }
+
+    #[test]
+    fn hosts_are_told_apart() {
+        let host = |is: &str| changed(&("Host".into(), "127.0.0.1:1".into(), is.into()), "127.0.0.1:2");
+        assert_eq!(
+            [host("127.0.0.1:2"), host("127.0.0.1"), host("origin")],
+            ["Host (the origin's address)", "Host (without the port)", "Host (origin)"]
+        );
+    }
+}

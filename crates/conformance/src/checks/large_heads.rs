@@ -1,0 +1,139 @@
+//! Large request heads: the largest that comes through, and what becomes of the next.
+//!
+//! The largest is 63 KiB: weir's origin takes 64, and products add headers of their own.
+
+use weir_model::suite::Protocol;
+
+use crate::cell::Cell;
+use crate::rig::Rig;
+use crate::table::{Check, When};
+use crate::talk::{Door, PATIENCE};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "large-headers",
+    title: "Large request headers",
+    asks: "Request heads of 8, 16, 32 and 63 KiB, nearly all of it one header: the largest that comes through, and what becomes of the \
+           next.",
+    protocol: Protocol::Http11,
+    when: When::Any,
+    run,
+};
+
+const SIZES: [usize; 4] = [8, 16, 32, 63];
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    let door = rig.product();
+    let one = grow(&door, usize::MAX);
+    let many = grow(&door, 1024);
+    let cell = one.cell();
+    if many.words() == one.words() { cell } else { cell.with(format!("in headers of 1 KiB each: {}", many.words())) }
+}
+
+/// How far it went.
+struct Grown {
+    passed: Option<usize>,
+    then: Option<Cell>,
+}
+
+impl Grown {
+    fn words(&self) -> String {
+        match (self.passed, &self.then) {
+            (Some(passed), None) => format!("{passed} KiB"),
+            (Some(passed), Some(then)) => format!("{passed} KiB, then {}", then.says),
+            (None, Some(then)) => format!("8 KiB: {}", then.says),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn cell(&self) -> Cell {
+        let note = self.then.as_ref().and_then(|then| then.note.clone()).unwrap_or_default();
+        match (self.passed, &self.then) {
+            (_, None) => Cell::reading(self.words()),
+            (Some(_), Some(_)) => Cell::reading(self.words()).with(note),
+            (None, Some(_)) => Cell::no(self.words()).with(note),
+        }
+    }
+}
+
+/// A request whose head has exactly so many bytes, in headers of at most `line` bytes each.
+fn request(door: &Door, bytes: usize, line: usize) -> Vec<u8> {
+    // `X-Weir-10: ` and the line's end.
+    const AROUND: usize = 13;
+    let mut head = door.request("GET", "/bytes/1", &[]);
+    head.truncate(head.len() - 2);
+    for nth in 10.. {
+        let left = bytes - 2 - head.len();
+        // No header may be left that is shorter than its name: the last two share what there is.
+        let size = match left {
+            _ if left <= line => left,
+            _ if left < line.saturating_mul(2) => left / 2,
+            _ => line,
+        };
+        head.extend_from_slice(format!("X-Weir-{nth}: {}\r\n", "x".repeat(size - AROUND)).as_bytes());
+        if size == left {
+            break;
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+/// Asks with larger and larger heads.
+fn grow(door: &Door, line: usize) -> Grown {
+    let mut passed = None;
+    for kib in SIZES {
+        let cell = match door.ask(&request(door, kib * 1024, line), false, PATIENCE) {
+            Ok(heard) if heard.status == 200 => {
+                passed = Some(kib);
+                continue;
+            }
+            Ok(heard) => Cell::status(&heard),
+            Err(trouble) => Cell::trouble(&trouble),
+        };
+        return Grown { passed, then: Some(cell) };
+    }
+    Grown { passed, then: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Say, TestRig, answer};
+
+    fn takes(head: usize, line: usize) -> Cell {
+        run(&mut TestRig::but(move |asked| {
+            let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
+            let refuse = asked.head.len() > head || longest > line;
+            refuse.then(|| Say::Last(answer(431, "Connection: close\r\n", b"too large")))
+        }))
+    }
+
+    #[test]
+    fn heads_are_as_large_as_is_said() {
+        let door = Door::plain(std::net::SocketAddr::from(([127, 0, 0, 1], 15_000)), weir_host::stop::Stop::new());
+        for kib in SIZES {
+            for line in [1024, usize::MAX] {
+                let head = request(&door, kib * 1024, line);
+                assert_eq!(head.len(), kib * 1024);
+                let headers = weir_wire::http1::headers(&head).count();
+                assert!(if line == 1024 { headers > kib && headers < 100 } else { headers == 2 }, "{kib} {headers}");
+                assert!(head.split(|b| *b == b'\n').all(|one| one.len() < line), "{kib}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_is_found_and_what_follows() {
+        assert_eq!(takes(usize::MAX, usize::MAX), Cell::reading("63 KiB"));
+        let by_head = takes(32 * 1024, usize::MAX);
+        assert_eq!(by_head.says, "32 KiB, then 431");
+        assert_eq!(by_head.note.as_deref(), Some("it answers 431: too large"));
+        let by_line = takes(usize::MAX, 8 * 1024);
+        assert_eq!(by_line.says, "8 KiB, then 431");
+        assert!(by_line.note.expect("a note").ends_with("in headers of 1 KiB each: 63 KiB"));
+        assert_eq!(takes(1024, 1024).says, "8 KiB: 431");
+        let closes = run(&mut TestRig::but(|asked| (asked.head.len() > 9_000).then(|| Say::Last(Vec::new()))));
+        assert_eq!(closes.says, "8 KiB, then closes");
+    }
+}

@@ -1,0 +1,53 @@
+//! Memory of a product that has nothing to do.
+
+use std::time::Duration;
+
+use weir_model::suite::Protocol;
+
+use crate::cell::{Cell, size};
+use crate::rig::{Rig, memory, pause};
+use crate::table::{Check, When};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "memory-idle",
+    title: "Memory, idle",
+    asks: "Memory of all its processes (proportional set size) 1 s after it answered its first request.",
+    protocol: Protocol::Http11,
+    when: When::First,
+    run,
+};
+
+const SETTLES: Duration = Duration::from_secs(1);
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    pause(rig.stop(), SETTLES);
+    match rig.look() {
+        Ok(usage) => {
+            let (bytes, kind) = memory(&usage);
+            let cell = Cell::reading(size(bytes));
+            if kind == "PSS" {
+                cell
+            } else {
+                cell.with("the sum of resident sets: the kernel does not say the proportional one")
+            }
+        }
+        Err(why) => Cell::unknown(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::TestRig;
+
+    #[test]
+    fn the_proportional_set_where_there_is_one() {
+        let mut rig = TestRig::good();
+        assert_eq!(run(&mut rig), Cell::reading("8.0 MiB"));
+        rig.usage.pss_max_bytes = None;
+        let cell = run(&mut rig);
+        assert_eq!(cell.says, "9.0 MiB");
+        assert!(cell.note.is_some());
+    }
+}

@@ -1,0 +1,80 @@
+//! 204 and 304: answers that never have a body, and the connection goes on behind them.
+
+use weir_model::suite::Protocol;
+
+use crate::cell::Cell;
+use crate::rig::Rig;
+use crate::table::{Check, When};
+use crate::talk::{Door, PATIENCE};
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "no-body",
+    title: "204 and 304",
+    asks: "Answers of 204 and of 304, each with a GET behind it on the same connection: do they come through without a body, and \
+           without a header that announces one?",
+    protocol: Protocol::Http11,
+    when: When::Any,
+    run,
+};
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    let door = rig.product();
+    let mut worst = Cell::yes();
+    for status in [204, 304] {
+        match one(&door, status) {
+            Ok(None) => {}
+            Ok(Some(note)) => worst = Cell::odd(format!("{status} with length")).with(note),
+            Err(cell) => return cell.with(format!("at {status}")),
+        }
+    }
+    worst
+}
+
+/// A note where the answer is right in effect only.
+fn one(door: &Door, status: u16) -> Result<Option<String>, Cell> {
+    let mut line = door.open().map_err(|trouble| Cell::trouble(&trouble))?;
+    // 304 is an answer to who has the thing already.
+    let request = door.request("GET", &format!("/status/{status}"), &[("If-None-Match", "\"weir\"")]);
+    let heard = line.ask(&request, false, PATIENCE).map_err(|trouble| Cell::trouble(&trouble))?;
+    if heard.status != status {
+        return Err(Cell::status(&heard));
+    }
+    if heard.keep_alive {
+        match line.ask(&door.request("GET", "/bytes/3", &[]), false, PATIENCE) {
+            Ok(next) if next.status == 200 && next.body.len() == 3 => {}
+            Ok(next) => return Err(Cell::status(&next).with("what follows is not the next answer")),
+            Err(trouble) => return Err(Cell::trouble(&trouble).with("what follows is not the next answer")),
+        }
+    }
+    // A 304 may have the length that 200 would have (RFC 9110, section 8.6); a 204 has none, and neither is chunked.
+    let names: &[&str] = if status == 204 { &["content-length", "transfer-encoding"] } else { &["transfer-encoding"] };
+    let announced = names.iter().find_map(|name| Some((name, heard.header(name)?)));
+    Ok(announced.map(|(name, value)| {
+        format!("a {status} comes with {name}: {value}, which RFC 9110 (8.6) and 9112 (6.1) forbid")
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Asked, Say, TestRig, answer};
+
+    fn to(status: &'static str, bytes: &'static [u8]) -> Cell {
+        run(&mut TestRig::but(move |asked: &Asked| (asked.target == status).then(|| Say::Next(bytes.to_vec()))))
+    }
+
+    #[test]
+    fn yes_no_and_odd() {
+        assert_eq!(run(&mut TestRig::good()), Cell::yes());
+        assert_eq!(to("/status/204", b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n").says, "204 with length");
+        assert_eq!(to("/status/304", b"HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n"), Cell::yes());
+        assert_eq!(to("/status/304", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").says, "200");
+        let body = to("/status/204", b"HTTP/1.1 204 No\r\n\r\nbody\r\n\r\n");
+        assert_eq!(body.says, "not HTTP", "{body:?}");
+        assert_eq!(
+            run(&mut TestRig::but(|asked| (asked.nth == 1).then(|| Say::Next(answer(500, "", b""))))).says,
+            "500"
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Path and query on their way to the origin: are they what was sent, byte for byte?
+//!
+//! The origin says what reached it: of a path that it does not have in the body of its 404, of a query by `/headers`, whose answer
+//! is the request's head.
+
+use weir_model::suite::Protocol;
+
+use crate::cell::Cell;
+use crate::rig::Rig;
+use crate::table::{Check, When};
+use crate::talk::Door;
+
+/// Of the table.
+pub const CHECK: Check = Check {
+    name: "path",
+    title: "Path and query kept",
+    asks: "18 targets with escapes, double slashes, dots and odd queries: do they reach the origin byte for byte?",
+    protocol: Protocol::Http11,
+    when: When::Any,
+    run,
+};
+
+const TARGETS: [&str; 18] = [
+    "/p/plain",
+    "/p/trailing/",
+    "/p/a%2Fb",
+    "/p/a%2fb",
+    "/p/%7Ea",
+    "/p/a%20b",
+    "/p/%C3%A9",
+    "/p//double",
+    "/p/./dot",
+    "/p/../dots",
+    "/p/%2E%2E/dots",
+    "/p/a;v=1,2",
+    "/p/~!$&()*+:@",
+    "/headers?",
+    "/headers?x=a%2Fb%20c+d",
+    "/headers?x=//a/../b",
+    "/headers?x=1&x=2&x=&x",
+    "/headers?x=a?b",
+];
+
+fn run(rig: &mut dyn Rig) -> Cell {
+    let door = rig.product();
+    let (mut changed, mut refused) = (Vec::new(), Vec::new());
+    for target in TARGETS {
+        match arrived(&door, target) {
+            Ok(is) if is == target => {}
+            Ok(is) => changed.push(format!("{target} becomes {is}")),
+            Err(cell) => refused.push((target, cell.says)),
+        }
+        if rig.stop().wanted() {
+            break;
+        }
+    }
+    if refused.len() == TARGETS.len() {
+        let says = refused.pop().map(|(_, says)| says).unwrap_or_default();
+        return Cell::no(says).with("to every target");
+    }
+    let mut words = Vec::new();
+    if !changed.is_empty() {
+        words.push(format!("changes {}", changed.len()));
+    }
+    if !refused.is_empty() {
+        words.push(format!("refuses {}", refused.len()));
+    }
+    if words.is_empty() {
+        return Cell::yes();
+    }
+    let refusals = refused.iter().map(|(target, says)| format!("{target} gets {says}"));
+    Cell::odd(words.join(", ")).with(changed.into_iter().chain(refusals).collect::<Vec<_>>().join(", "))
+}
+
+/// The target that reached the origin.
+fn arrived(door: &Door, target: &str) -> Result<String, Cell> {
+    let heard = door.get(target).map_err(|trouble| Cell::trouble(&trouble))?;
+    let body = String::from_utf8_lossy(&heard.body);
+    let found = match heard.status {
+        404 => {
+            body.strip_prefix("nothing is at `").and_then(|rest| rest.split_once('`')).map(|(path, _)| path.to_owned())
+        }
+        200 => body.strip_prefix("GET ").and_then(|rest| rest.split_once(' ')).map(|(target, _)| target.to_owned()),
+        _ => None,
+    };
+    found.ok_or_else(|| Cell::status(&heard))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Asked, Say, TestRig, answer, origin};
+
+    fn sends(change: impl Fn(&str) -> String + Send + Sync + 'static) -> Cell {
+        run(&mut TestRig::but(move |asked| {
+            let target = change(&asked.target);
+            let head = asked.head.replacen(&asked.target, &target, 1);
+            Some(Say::Next(origin(&Asked { target, head, ..asked.clone() })))
+        }))
+    }
+
+    #[test]
+    fn yes_no_and_odd() {
+        assert_eq!(run(&mut TestRig::good()), Cell::yes());
+        let cell = sends(|target| target.replace("//", "/").replace("%2F", "/"));
+        assert_eq!(cell.says, "changes 4");
+        assert!(cell.note.expect("a note").starts_with("/p/a%2Fb becomes /p/a/b, /p//double becomes /p/double"));
+        assert_eq!(sends(|target| target.trim_end_matches('?').to_owned()).says, "changes 1");
+        let refuses =
+            run(&mut TestRig::but(|asked| asked.target.contains("..").then(|| Say::Next(answer(400, "", b"")))));
+        assert_eq!(refuses.says, "refuses 2");
+        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Next(answer(502, "", b""))))).says, "502");
+    }
+}

@@ -1,0 +1,441 @@
+//! Small products and an origin for tests: threads on loopback that answer as a test tells them.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use weir_model::counters::OriginCounters;
+use weir_model::record::{Role, RoleUsage};
+
+use super::rig::{Loaded, Rig};
+use super::talk::Door;
+use weir_host::stop::Stop;
+
+/// A request as a fake got it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub head: String,
+    pub method: String,
+    pub target: String,
+    pub body: Vec<u8>,
+    /// How many came before it on its connection.
+    pub nth: usize,
+    /// How many connections came before its own.
+    pub connection: usize,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    }
+
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    fn query(&self, key: &str) -> Option<&str> {
+        let query = self.target.split_once('?')?.1;
+        query.split('&').find_map(|pair| pair.split_once('=').filter(|(k, _)| *k == key).map(|(_, value)| value))
+    }
+}
+
+/// What a fake does.
+#[derive(Debug, Clone)]
+pub enum Say {
+    /// Sends this, and waits for the next request.
+    Next(Vec<u8>),
+    /// Sends this, and closes.
+    Last(Vec<u8>),
+    /// Waits for the peer to go.
+    Nothing,
+}
+
+type Answers = dyn Fn(&Asked) -> Say + Send + Sync;
+type OnExpect = dyn Fn(&Asked) -> Option<Say> + Send + Sync;
+
+/// Listens until it is dropped.
+pub struct Fake {
+    pub addr: SocketAddr,
+    open: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
+    threads: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Fake {
+    pub fn new(answers: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Fake {
+        Fake::expecting(|_| Some(Say::Next(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), answers)
+    }
+
+    /// With something else to say to `Expect: 100-continue` than 100; `None`: nothing, and the body is waited for.
+    pub fn expecting(
+        expects: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static,
+        answers: impl Fn(&Asked) -> Say + Send + Sync + 'static,
+    ) -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Fake::on(listener, Arc::new(expects), Arc::new(answers))
+    }
+
+    fn on(listener: TcpListener, expects: Arc<OnExpect>, answers: Arc<Answers>) -> Fake {
+        let addr = listener.local_addr().expect("bound");
+        let open = Arc::new(AtomicBool::new(true));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let threads = Arc::new(Mutex::new(Vec::new()));
+        let (is_open, count, streams) = (open.clone(), connections.clone(), threads.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if !is_open.load(Ordering::SeqCst) {
+                    return;
+                }
+                let connection = count.fetch_add(1, Ordering::SeqCst);
+                let (expects, answers) = (expects.clone(), answers.clone());
+                streams.lock().expect("not poisoned").push(stream.try_clone().expect("cloned"));
+                std::thread::spawn(move || {
+                    let mut stream = stream;
+                    serve(&mut stream, connection, &*expects, &*answers);
+                    // The list of streams has it, too: to drop it would not close it.
+                    let _ = stream.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        });
+        Fake { addr, open, connections, threads }
+    }
+
+    /// A product that answers as weir's origin does, of which it takes the place, too.
+    pub fn faithful() -> Fake {
+        Fake::new(|asked| Say::Next(origin(asked)))
+    }
+
+    /// One that is faithful but where `otherwise` says something.
+    pub fn but(otherwise: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static) -> Fake {
+        Fake::new(move |asked| otherwise(asked).unwrap_or_else(|| Say::Next(origin(asked))))
+    }
+
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::SeqCst) as u64
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.open.store(false, Ordering::SeqCst);
+        for stream in self.threads.lock().expect("not poisoned").drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, answers: &Answers) {
+    let mut input = Vec::new();
+    for nth in 0.. {
+        let Some(mut asked) = head(stream, &mut input, nth, connection) else { return };
+        if asked.header("expect").is_some() {
+            match expects(&asked) {
+                Some(Say::Next(bytes)) => drop(stream.write_all(&bytes)),
+                Some(Say::Last(bytes)) => return drop(stream.write_all(&bytes)),
+                Some(Say::Nothing) | None => {}
+            }
+        }
+        if body(stream, &mut input, &mut asked).is_none() {
+            return;
+        }
+        match answers(&asked) {
+            Say::Next(bytes) => {
+                if stream.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+            Say::Last(bytes) => {
+                let _ = stream.write_all(&bytes);
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+                return drain(stream);
+            }
+            Say::Nothing => return drain(stream),
+        }
+    }
+}
+
+/// Until the peer goes, so that nothing unread resets the connection.
+fn drain(stream: &mut TcpStream) {
+    let mut rest = [0; 4096];
+    while stream.read(&mut rest).is_ok_and(|n| n > 0) {}
+}
+
+fn more(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<()> {
+    let mut piece = [0; 64 * 1024];
+    let n = stream.read(&mut piece).ok().filter(|n| *n > 0)?;
+    input.extend_from_slice(&piece[..n]);
+    Some(())
+}
+
+fn head(stream: &mut TcpStream, input: &mut Vec<u8>, nth: usize, connection: usize) -> Option<Asked> {
+    let end = loop {
+        match input.windows(4).position(|w| w == b"\r\n\r\n") {
+            Some(at) => break at + 4,
+            None => more(stream, input)?,
+        }
+    };
+    let head = String::from_utf8_lossy(&input[..end]).into_owned();
+    input.drain(..end);
+    let mut words = head.split_whitespace();
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    Some(Asked { head: head.clone(), method, target, body: Vec::new(), nth, connection })
+}
+
+fn body(stream: &mut TcpStream, input: &mut Vec<u8>, asked: &mut Asked) -> Option<()> {
+    if let Some(length) = asked.header("content-length").and_then(|n| n.parse::<usize>().ok()) {
+        while input.len() < length {
+            more(stream, input)?;
+        }
+        asked.body = input.drain(..length).collect();
+    } else if asked.header("transfer-encoding").is_some() {
+        loop {
+            let line_end = loop {
+                match input.windows(2).position(|w| w == b"\r\n") {
+                    Some(at) => break at,
+                    None => more(stream, input)?,
+                }
+            };
+            let size = usize::from_str_radix(std::str::from_utf8(&input[..line_end]).ok()?, 16).ok()?;
+            while input.len() < line_end + 2 + size + 2 {
+                more(stream, input)?;
+            }
+            asked.body.extend_from_slice(&input[line_end + 2..line_end + 2 + size]);
+            input.drain(..line_end + 2 + size + 2);
+            if size == 0 {
+                break;
+            }
+        }
+    }
+    Some(())
+}
+
+/// An answer with a length.
+pub fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length =
+        if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+    let head = format!("HTTP/1.1 {status} Words\r\nServer: weir-origin\r\n{headers}{length}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// What weir's origin answers, with `Connection: close`, after which it closes.
+pub fn closing(asked: &Asked) -> Say {
+    let whole = origin(asked);
+    let status_line = whole.windows(2).position(|w| w == b"\r\n").expect("a line") + 2;
+    Say::Last([&whole[..status_line], b"Connection: close\r\n", &whole[status_line..]].concat())
+}
+
+/// What weir's origin answers, as far as checks ask for it.
+pub fn origin(asked: &Asked) -> Vec<u8> {
+    let number = |text: &str| text.parse::<usize>().unwrap_or(0);
+    if let Some(ms) = asked.query("delay").and_then(|d| d.strip_suffix("ms")) {
+        std::thread::sleep(Duration::from_millis(number(ms) as u64));
+    }
+    let typed = "Content-Type: application/octet-stream\r\n";
+    let path = asked.path();
+    let (status, body) = if let Some(size) = path.strip_prefix("/bytes/") {
+        (200, (0..number(size)).map(|n| (n % 251) as u8).collect())
+    } else if let Some(status) = path.strip_prefix("/status/") {
+        let status = number(status) as u16;
+        (status, if matches!(status, 204 | 304) { Vec::new() } else { format!("{status}\n").into_bytes() })
+    } else if let Some(time) = path.strip_prefix("/delay/") {
+        let ms = time.strip_suffix("ms").map(number).or(time.strip_suffix('s').map(|s| number(s) * 1000));
+        std::thread::sleep(Duration::from_millis(ms.unwrap_or(0) as u64));
+        (200, b"ok".to_vec())
+    } else {
+        match path {
+            "/echo" => (200, asked.body.clone()),
+            "/headers" => (200, asked.head.clone().into_bytes()),
+            "/_weir/ready" => (204, Vec::new()),
+            other => (404, format!("nothing is at `{other}`. What there is:\n\n").into_bytes()),
+        }
+    };
+    if asked.query("chunked") == Some("1") && !asked.head.contains("HTTP/1.0") {
+        let head = "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nTransfer-Encoding: chunked\r\n\r\n";
+        return [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+    }
+    let whole = answer(status, typed, &body);
+    if asked.method == "HEAD" { whole[..whole.len() - body.len()].to_vec() } else { whole }
+}
+
+/// A rig whose product is a fake.
+pub struct TestRig {
+    pub product: Fake,
+    pub origin: Fake,
+    /// In place of the product's.
+    pub product_door: Option<Door>,
+    /// In place of the origin's.
+    pub origin_door: Option<Door>,
+    pub stop: Stop,
+    /// Requests that the counters say reached the origin since they were read last.
+    pub asked: u64,
+    /// What happens to the product when the origin goes or comes (true).
+    pub on_origin: Option<Box<dyn Fn(bool)>>,
+    /// What happens when it is asked to end.
+    pub on_end: Option<Box<dyn Fn()>>,
+    pub ended: Arc<AtomicBool>,
+    /// What happens when it is told to reload; none: it cannot.
+    pub on_reload: Option<Box<dyn Fn()>>,
+    pub usage: RoleUsage,
+    /// Added to the memory at every look.
+    pub grows: u64,
+    pub load: Option<Loaded>,
+    counters: OriginCounters,
+}
+
+impl TestRig {
+    pub fn new(product: Fake) -> TestRig {
+        let usage = RoleUsage {
+            role: Role::Proxy,
+            cpu_user_us: 0,
+            cpu_system_us: 0,
+            cores_busy: 0.0,
+            rss_max_bytes: 9 << 20,
+            pss_max_bytes: Some(8 << 20),
+            threads_max: 3,
+            processes_max: 2,
+            fds_max: None,
+            switches: (0, 0),
+        };
+        TestRig {
+            product,
+            origin: Fake::faithful(),
+            product_door: None,
+            origin_door: None,
+            stop: Stop::new(),
+            asked: 1,
+            on_origin: None,
+            on_end: None,
+            ended: Arc::default(),
+            on_reload: None,
+            usage,
+            grows: 0,
+            load: None,
+            counters: OriginCounters::default(),
+        }
+    }
+
+    /// A good product.
+    pub fn good() -> TestRig {
+        TestRig::new(Fake::faithful())
+    }
+
+    /// A product that differs in something.
+    pub fn but(otherwise: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static) -> TestRig {
+        TestRig::new(Fake::but(otherwise))
+    }
+}
+
+impl Rig for TestRig {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn product(&self) -> Door {
+        self.product_door.clone().unwrap_or_else(|| Door::plain(self.product.addr, self.stop.clone()))
+    }
+
+    fn origin(&self) -> Door {
+        self.origin_door.clone().unwrap_or_else(|| Door::plain(self.origin.addr, self.stop.clone()))
+    }
+
+    /// As if the product had one connection to the origin for each that it has to the client.
+    fn counters(&mut self) -> Result<OriginCounters, String> {
+        self.counters.requests += self.asked;
+        self.counters.connections_accepted = self.product.connections();
+        Ok(self.counters.clone())
+    }
+
+    fn origin_goes(&mut self) {
+        if let Some(on_origin) = &self.on_origin {
+            on_origin(false);
+        }
+    }
+
+    fn origin_comes(&mut self) -> Result<(), String> {
+        if let Some(on_origin) = &self.on_origin {
+            on_origin(true);
+        }
+        Ok(())
+    }
+
+    fn ask_to_end(&mut self) -> Result<(), String> {
+        if let Some(on_end) = &self.on_end {
+            on_end();
+        }
+        Ok(())
+    }
+
+    fn has_ended(&mut self, within: Duration) -> bool {
+        let deadline = std::time::Instant::now() + within;
+        while !self.ended.load(Ordering::SeqCst) {
+            if std::time::Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    fn can_reload(&self) -> bool {
+        self.on_reload.is_some()
+    }
+
+    fn reload(&mut self) -> Result<(), String> {
+        self.on_reload.as_ref().map_or(Err("it cannot".to_owned()), |reload| {
+            reload();
+            Ok(())
+        })
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        vec![1]
+    }
+
+    fn look(&mut self) -> Result<RoleUsage, String> {
+        self.usage.pss_max_bytes = self.usage.pss_max_bytes.map(|bytes| bytes + self.grows);
+        Ok(self.usage.clone())
+    }
+
+    fn loaded(&mut self) -> Result<Loaded, String> {
+        self.load.clone().ok_or("no load".to_owned())
+    }
+}
+
+/// A product that speaks HTTP/2 and asks the origin one request after the other; it serves one connection.
+pub fn serial_two(origin: SocketAddr) -> SocketAddr {
+    use weir_wire::http2::{Body, Server, ServerEvent, ServerOptions};
+
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let addr = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let door = Door::plain(origin, Stop::new());
+        let (mut server, mut out) = (Server::new(&ServerOptions::default()), Vec::new());
+        server.start(&mut out);
+        let mut piece = [0; 16 * 1024];
+        loop {
+            stream.write_all(&out).expect("sent");
+            out.clear();
+            let n = stream.read(&mut piece).unwrap_or(0);
+            if n == 0 {
+                return;
+            }
+            let (mut input, mut asked) = (&piece[..n], Vec::new());
+            while let Some(event) = server.next(&mut input, &mut out).expect("HTTP/2") {
+                if let ServerEvent::Request { stream, head } = event {
+                    asked.push((stream, String::from_utf8_lossy(head.path).into_owned()));
+                }
+            }
+            for (at, path) in asked {
+                let heard = door.get(&path).expect("the origin answers");
+                server.answer_with(at, heard.status, &[], Body::Copied(&heard.body), &mut out).expect("answered");
+            }
+        }
+    });
+    addr
+}

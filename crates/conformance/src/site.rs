@@ -1,0 +1,309 @@
+//! A real product in front of weir's origin: the pieces of a trial, put together for questions instead of a load.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use weir_model::counters::OriginCounters;
+use weir_model::load::{DriverChoice, LoadSpec, Shape, Target};
+use weir_model::product::ProductKind;
+use weir_model::record::{Role, RoleUsage, TrialError};
+use weir_model::suite::{Expect, Protocol, Request};
+use weir_vitals::{Watch, Watched};
+use weir_wire::tls::{ClientConfig, ServerName};
+
+use super::mixed;
+use super::rig::{Loaded, Rig, pause};
+use super::run::Order;
+use super::talk::{Door, PATIENCE};
+use weir_host::ports;
+use weir_host::role::{ClientProcess, ClientWord, OriginProcess};
+use weir_host::stop::Stop;
+use weir_product::failure::Failure;
+use weir_product::http::Http;
+use weir_product::launch::{LaunchSpec, launch};
+use weir_product::running::Running;
+
+/// Connections that the product is made ready for: those of the check that opens most, and a few of the lab's own.
+const CONNECTIONS: u32 = 1_024;
+
+/// The same of the checks of other protocols. Streams multiply what a product makes itself ready for, and descriptors are bounded.
+const FEW_CONNECTIONS: u32 = 64;
+
+/// Streams that a connection of HTTP/2 may have open: more than any check opens.
+const STREAMS: u32 = 16;
+
+/// The load under which a product is looked at.
+const LOAD_CONNECTIONS: u32 = 64;
+const LOAD_WARMUP_S: f64 = 1.0;
+const LOAD_S: f64 = 3.0;
+
+/// Product and origin, both ended when it is dropped.
+pub struct Site<'a> {
+    order: &'a Order<'a>,
+    protocol: Protocol,
+    /// How TLS is spoken, if it is.
+    tls: Option<(ClientConfig, ServerName)>,
+    stop: Stop,
+    /// Before the origin, so that it is ended first.
+    running: Option<Running>,
+    origin: Option<OriginProcess>,
+    origin_addr: SocketAddr,
+    /// Starts so far; each has a folder of its own.
+    starts: u32,
+    loaded: Option<Result<Loaded, String>>,
+}
+
+impl<'a> Site<'a> {
+    /// Starts both, and waits until the product serves.
+    ///
+    /// # Errors
+    /// Which of the two does not, and why; also when somebody asks to stop.
+    pub fn start(order: &'a Order<'a>, protocol: Protocol, stop: &Stop) -> Result<Site<'a>, TrialError> {
+        let [origin_addr] = ports::free().map_err(|e| error("start", &e))?;
+        std::fs::create_dir_all(order.folder).map_err(|e| error("start", &e))?;
+        let speech = order.launcher.tls.speech(protocol).map_err(|e| error("start", &e))?;
+        let mut site = Site {
+            order,
+            protocol,
+            tls: speech.tls().map(|(config, name)| (config.clone(), name.clone())),
+            stop: stop.clone(),
+            running: None,
+            origin: None,
+            origin_addr,
+            starts: 0,
+            loaded: None,
+        };
+        site.origin_comes().map_err(|why| error("origin", &why))?;
+        site.launch()?;
+        Ok(site)
+    }
+
+    /// Ends what is left of the product, and starts it again.
+    ///
+    /// # Errors
+    /// Why it does not start.
+    pub fn anew(&mut self) -> Result<(), String> {
+        if self.origin.is_none() {
+            self.origin_comes()?;
+        }
+        self.launch().map_err(|error| error.message)
+    }
+
+    fn launch(&mut self) -> Result<(), TrialError> {
+        self.running = None;
+        self.starts += 1;
+        let [listen] = ports::free().map_err(|e| error("start", &e))?;
+        let spec = LaunchSpec {
+            profile: self.order.profile,
+            folder: self.folder().join(format!("start-{}", self.starts)),
+            listen,
+            origin: self.origin_addr,
+            // Told to use one, and free to use them all: see the module's first page.
+            cpus: &[],
+            connections: if self.protocol == Protocol::Http11 { CONNECTIONS } else { FEW_CONNECTIONS },
+            protocol: self.protocol,
+            streams: if self.protocol.is_two() { STREAMS } else { 1 },
+            target: "/",
+        };
+        let mut running = launch(self.order.launcher, self.order.product, spec, &self.stop).map_err(of_failure)?;
+        if let ProductKind::Proxy(program) = &self.order.product.kind {
+            running.wait_ready(program.process.ready_within, &self.stop).map_err(of_failure)?;
+        }
+        running.verify_listener().map_err(of_failure)?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.order.folder.join(self.protocol.as_str().replace(['/', '.'], "-"))
+    }
+
+    /// Whether the product serves, after whatever was done to it.
+    ///
+    /// # Errors
+    /// What it does instead, in words for the cell of what was done to it.
+    pub fn serves_within(&mut self, within: Duration) -> Result<(), String> {
+        if self.origin.is_none() {
+            self.origin_comes()?;
+        }
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(ended) = self.running.as_mut().and_then(Running::ended) {
+                return Err(format!("the product ended ({ended}), and was started again for the next check"));
+            }
+            let last = match self.ready() {
+                Ok(204) => return Ok(()),
+                Ok(status) => status.to_string(),
+                Err(why) => why,
+            };
+            if Instant::now() > deadline || self.stop.wanted() {
+                let within = super::cell::about(within);
+                return Err(format!(
+                    "{within} later it did not serve ({last}), and was started again for the next check"
+                ));
+            }
+            pause(&self.stop, Duration::from_millis(20));
+        }
+    }
+
+    fn ready(&self) -> Result<u16, String> {
+        let heard = mixed::ask(&self.product(), self.protocol.is_two(), "/_weir/ready");
+        heard.map(|heard| heard.status).map_err(|trouble| trouble.to_string())
+    }
+
+    /// Whether the product gives each client its own answer.
+    ///
+    /// # Errors
+    /// What it does instead, in words for the cell of what was done to it.
+    pub fn gives_each_its_own(&self) -> Result<(), String> {
+        mixed::own_answers(&self.product(), self.protocol.is_two())
+            .map_err(|how| format!("{how}; it was started again for the next check"))
+    }
+
+    fn watched(&self) -> Result<Watched, String> {
+        let running = self.running.as_ref().ok_or("the product does not run")?;
+        Ok(Watched { role: Role::Proxy, root: running.root(), include_root: false })
+    }
+
+    fn load(&mut self) -> Result<Loaded, String> {
+        let door = self.product();
+        let request =
+            Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() };
+        let expect = Expect { status: Some(200), size: Some(128), ..Expect::default() };
+        let spec = LoadSpec {
+            shape: Shape::Closed,
+            connections: LOAD_CONNECTIONS,
+            warmup_s: LOAD_WARMUP_S,
+            duration_s: LOAD_S,
+            ..LoadSpec::new(Target::tcp(door.addr, door.authority()), request, expect)
+        };
+        let dir = self.folder().join("load");
+        std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
+        let client = ClientProcess::start(&self.order.launcher.weir, &spec.into(), &dir, &dir.join("client.log"))
+            .map_err(|e| e.to_string())?;
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut usage = None;
+        let result = loop {
+            if self.stop.wanted() || Instant::now() > deadline {
+                return Err("the load was not done in time".to_owned());
+            }
+            match client.hear(Duration::from_millis(200)).map_err(|e| e.to_string())? {
+                Some(ClientWord::WindowStart { .. }) => watch.begin_window().map_err(|e| e.to_string())?,
+                Some(ClientWord::WindowEnd) => {
+                    usage = watch.end_window().map_err(|e| e.to_string())?.usage.into_iter().next();
+                }
+                Some(ClientWord::Done(result)) => break result,
+                Some(ClientWord::Failed(why)) => return Err(why),
+                _ => {}
+            }
+        };
+        let usage = usage.ok_or("the load ended without a measured window")?;
+        Ok(Loaded { usage, rate: result.rate, errors: result.window.error_count() })
+    }
+}
+
+impl Rig for Site<'_> {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn product(&self) -> Door {
+        // Before it was ever started nobody asks.
+        let addr = self.running.as_ref().map_or(self.origin_addr, |running| running.addr);
+        Door { tls: self.tls.clone(), ..Door::plain(addr, self.stop.clone()) }
+    }
+
+    fn origin(&self) -> Door {
+        Door::plain(self.origin_addr, self.stop.clone())
+    }
+
+    fn counters(&mut self) -> Result<OriginCounters, String> {
+        let http = Http::new(self.origin_addr, PATIENCE);
+        let deadline = Instant::now() + Duration::from_secs(1);
+        loop {
+            let counters = http.counters()?;
+            if counters.answered >= counters.requests || Instant::now() > deadline {
+                return Ok(counters);
+            }
+            pause(&self.stop, Duration::from_millis(10));
+        }
+    }
+
+    fn origin_goes(&mut self) {
+        self.origin = None;
+    }
+
+    fn origin_comes(&mut self) -> Result<(), String> {
+        let log = self.order.folder.join("origin.log");
+        let origin =
+            OriginProcess::start(&self.order.launcher.weir, self.origin_addr, &[], DriverChoice::Auto, None, &log);
+        self.origin = Some(origin.map_err(|e| e.to_string())?);
+        Ok(())
+    }
+
+    fn ask_to_end(&mut self) -> Result<(), String> {
+        let ProductKind::Proxy(program) = &self.order.product.kind else {
+            return Err("it is no proxy".to_owned());
+        };
+        let running = self.running.as_mut().ok_or("the product does not run")?;
+        running.signal(program.process.graceful).map_err(|e| e.to_string())
+    }
+
+    fn has_ended(&mut self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        while let Some(running) = &mut self.running {
+            if running.ended().is_some() {
+                return true;
+            }
+            if Instant::now() > deadline || self.stop.wanted() {
+                return false;
+            }
+            pause(&self.stop, Duration::from_millis(10));
+        }
+        true
+    }
+
+    fn can_reload(&self) -> bool {
+        matches!(&self.order.product.kind, ProductKind::Proxy(program) if program.process.reload.is_some())
+    }
+
+    fn reload(&mut self) -> Result<(), String> {
+        let running = self.running.as_mut().ok_or("the product does not run")?;
+        running.reload(self.order.launcher, &self.stop)
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.running.as_ref().map(|running| weir_host::supervisor::descendants(running.root())).unwrap_or_default()
+    }
+
+    fn look(&mut self) -> Result<RoleUsage, String> {
+        let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
+        watch.begin_window().map_err(|e| e.to_string())?;
+        let window = watch.end_window().map_err(|e| e.to_string())?;
+        watch.stop();
+        window.usage.into_iter().next().ok_or("vitals saw nothing".to_owned())
+    }
+
+    fn loaded(&mut self) -> Result<Loaded, String> {
+        let loaded = match self.loaded.take() {
+            Some(loaded) => loaded,
+            None => self.load(),
+        };
+        self.loaded = Some(loaded.clone());
+        loaded
+    }
+}
+
+fn error(stage: &str, why: &dyn std::fmt::Display) -> TrialError {
+    TrialError { stage: stage.to_owned(), message: why.to_string(), evidence: String::new(), remedy: String::new() }
+}
+
+fn of_failure(failure: Failure) -> TrialError {
+    match failure {
+        Failure::Trial(error) => error,
+        Failure::File(why) => error("start", &why),
+        Failure::Stopped => error("start", &"stopped on request"),
+    }
+}

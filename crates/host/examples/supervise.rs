@@ -1,0 +1,27 @@
+//! The supervisor alone, as `weir supervise` runs it, for the tests of this crate; and `hold`, a parent that can be killed.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_host::supervisor::{Kept, supervise};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.get(1).map(String::as_str) {
+        Some("supervise") => supervise().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
+        Some("hold") => hold(Path::new(&arguments[0]), &arguments[2]),
+        _ => ExitCode::from(2),
+    }
+}
+
+/// Starts what the order (JSON) says, writes the supervisor's pid to standard output, and waits until it has ended.
+fn hold(me: &Path, order: &str) -> ExitCode {
+    let order = serde_json::from_str(order).expect("an order");
+    let mut kept = Kept::start(me, &order).expect("started");
+    println!("{}", kept.supervisor_pid());
+    while kept.wait(std::time::Duration::from_millis(100)).is_none() {}
+    println!("{}", kept.ended().expect("it has ended"));
+    // Everything is gone now, without waiting for drop; the test looks, and lets this go by closing standard input.
+    let _ = std::io::stdin().read_line(&mut String::new());
+    ExitCode::SUCCESS
+}

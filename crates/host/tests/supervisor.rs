@@ -1,0 +1,361 @@
+//! Supervisors with real processes: whatever way something ends, nothing of it stays behind.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use weir_host::supervisor::{Ended, Kept, Order, StartError};
+
+/// Far more than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The example `keep`. Built here, because `cargo test --test supervisor` alone does not build examples.
+fn supervisor() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        // <target>/<profile>/deps/<this test>
+        let this = std::env::current_exe().expect("this test");
+        let profile = this.ancestors().nth(2).expect("a profile's folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["build", "--quiet", "--example", "supervise", "--manifest-path"])
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        cargo.arg("--target-dir").arg(profile.parent().expect("the target folder"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success(), "{cargo:?}");
+        profile.join("examples/supervise")
+    };
+    BUILT.get_or_init(build).clone()
+}
+
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Scratch {
+        Scratch(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// What bash is to do, in this folder.
+    fn order(&self, script: &str) -> Order {
+        Order {
+            argv: ["bash", "-c", script].map(String::from).to_vec(),
+            env: BTreeMap::from([("PATH".into(), std::env::var("PATH").expect("a path"))]),
+            dir: self.0.path().to_owned(),
+            output: self.0.path().join("output.log"),
+            cpus: Vec::new(),
+            nice: 0,
+        }
+    }
+
+    fn start(&self, script: &str) -> Kept {
+        Kept::start(&supervisor(), &self.order(script)).expect("bash starts")
+    }
+
+    fn output(&self) -> String {
+        std::fs::read_to_string(self.0.path().join("output.log")).unwrap_or_default()
+    }
+
+    /// Waits until the script has said so many lines.
+    fn lines(&self, n: usize) -> Vec<String> {
+        until("the script's lines", || self.output().lines().count() >= n);
+        self.output().lines().map(str::to_owned).collect()
+    }
+
+    fn pids(&self, n: usize) -> Vec<u32> {
+        self.lines(n).iter().map(|line| line.parse().expect("a pid")).collect()
+    }
+}
+
+/// A main process that stays, a child, and a daemon: forked twice, in a session of its own, its parent gone.
+const DAEMON: &str = "(setsid bash -c 'echo $$; exec sleep 300' &) ; sleep 300 & echo $! ; echo $$ ; wait";
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Neither there nor a zombie.
+fn gone(pid: u32) -> bool {
+    !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn is_zombie(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).expect("a pid"), Signal::KILL).expect("signalled");
+}
+
+fn exited(code: i32) -> Ended {
+    Ended { code: Some(code), signal: None, forced: false, left_over: 0 }
+}
+
+#[test]
+fn a_daemon_is_gone_after_stop() {
+    let scratch = Scratch::new();
+    let kept = scratch.start(DAEMON);
+    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
+    let ended = kept.stop(LONG);
+    assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
+    assert_eq!(ended.left_over, 2, "the child and the daemon");
+    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_program_stands_as_far_behind_others_as_ordered() {
+    let own = String::from_utf8(Command::new("nice").output().expect("nice runs").stdout).expect("a number");
+    let own: i32 = own.trim().parse().expect("a number");
+    for nice in [0, 3] {
+        let scratch = Scratch::new();
+        let order = Order { nice, ..scratch.order("nice; nice; exec sleep 300") };
+        let kept = Kept::start(&supervisor(), &order).expect("bash starts");
+        let expected = (own + i32::from(nice)).min(19).to_string();
+        assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
+        kept.stop(LONG);
+    }
+}
+
+#[test]
+fn a_daemon_is_gone_after_drop() {
+    let scratch = Scratch::new();
+    let kept = scratch.start(DAEMON);
+    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
+    drop(kept);
+    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
+}
+
+/// Many processes that die while the others are still being killed: the main one's end must not get lost, or the
+/// supervisor would wait for it for ever.
+#[test]
+fn many_processes_are_gone_after_drop() {
+    for _ in 0..10 {
+        let scratch = Scratch::new();
+        let kept = scratch.start("for i in $(seq 60); do sleep 300 & done; echo ready; wait");
+        scratch.lines(1);
+        let supervisor = kept.supervisor_pid();
+        let begun = Instant::now();
+        drop(kept);
+        assert!(gone(supervisor));
+        assert!(begun.elapsed() < Duration::from_secs(8), "the supervisor went by itself: {:?}", begun.elapsed());
+    }
+}
+
+/// Another process that keeps something, because the test cannot kill itself, nor lose a supervisor without taking the
+/// other tests' processes for orphans.
+struct Holder {
+    child: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Holder {
+    fn new(order: &Order) -> Holder {
+        let mut child = Command::new(supervisor())
+            .arg("hold")
+            .arg(serde_json::to_string(order).expect("JSON"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the example starts");
+        let said = BufReader::new(child.stdout.take().expect("piped"));
+        Holder { child, said }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line.trim().to_owned()
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_daemon_is_gone_after_its_supervisors_parent_was_killed() {
+    let scratch = Scratch::new();
+    let mut holder = Holder::new(&scratch.order(DAEMON));
+    let supervisor: u32 = holder.line().parse().expect("a pid");
+    let pids = scratch.pids(3);
+    assert!(!pids.iter().any(|pid| gone(*pid)));
+    kill(holder.child.id());
+    until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
+    // The supervisor itself may fall to this test, which is a subreaper when another test has kept something.
+    until("the supervisor has ended", || gone(supervisor) || is_zombie(supervisor));
+}
+
+#[test]
+fn a_daemon_is_gone_after_its_supervisor_was_killed() {
+    let scratch = Scratch::new();
+    let mut holder = Holder::new(&scratch.order(DAEMON));
+    let supervisor: u32 = holder.line().parse().expect("a pid");
+    let pids = scratch.pids(3);
+    kill(supervisor);
+    assert_eq!(holder.line(), "signal 9");
+    assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+}
+
+/// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
+/// must be reaped when they come to the supervisor's parent.
+#[test]
+fn children_that_die_before_a_slow_main_process_are_reaped() {
+    let scratch = Scratch::new();
+    let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
+    let mut holder = Holder::new(&scratch.order(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
+    let supervisor: u32 = holder.line().parse().expect("a pid");
+    let pids = scratch.pids(2);
+    kill(supervisor);
+    assert_eq!(holder.line(), "signal 9");
+    assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+}
+
+#[test]
+fn one_that_ignores_sigterm_is_killed_after_grace_and_said_to_be() {
+    let scratch = Scratch::new();
+    let kept = scratch.start("trap '' TERM; echo $$; while true; do sleep 0.05; done");
+    let pid = scratch.pids(1)[0];
+    let begun = Instant::now();
+    let ended = kept.stop(Duration::from_millis(300));
+    assert!(begun.elapsed() >= Duration::from_millis(300), "it was given time");
+    assert_eq!((ended.code, ended.signal, ended.forced), (None, Some(Signal::KILL.as_raw()), true));
+    assert!(gone(pid));
+}
+
+#[test]
+fn ends_are_reported_as_they_were() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.start("exit 7").wait(LONG), Some(exited(7)));
+    assert_eq!(exited(7).to_string(), "exit status 7");
+    let killed = scratch.start("kill -SEGV $$").wait(LONG).expect("ended");
+    assert_eq!((killed.code, killed.signal, killed.forced), (None, Some(Signal::SEGV.as_raw()), false));
+    assert_eq!(killed.to_string(), "signal 11");
+    let graceful = scratch.start("trap 'exit 3' TERM; echo ready; while true; do sleep 0.05; done");
+    scratch.lines(1);
+    let ended = graceful.stop(LONG);
+    assert_eq!((ended.code, ended.forced), (Some(3), false));
+}
+
+#[test]
+fn what_runs_has_not_ended() {
+    let scratch = Scratch::new();
+    let mut kept = scratch.start("echo $$; exec sleep 300");
+    assert_eq!(kept.ended(), None);
+    assert_eq!(scratch.pids(1), [kept.pid()]);
+    let begun = Instant::now();
+    assert_eq!(kept.wait(Duration::from_millis(50)), None);
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+}
+
+#[test]
+fn output_is_appended_and_the_environment_is_as_ordered() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.0.path().join("output.log"), "before\n").expect("written");
+    let mut order = scratch.order("");
+    order.argv = ["/usr/bin/env".into()].to_vec();
+    order.env = BTreeMap::from([("B".into(), "two words".into()), ("A".into(), "1".into())]);
+    let ended = Kept::start(&supervisor(), &order).expect("env starts").wait(LONG);
+    assert_eq!(ended, Some(exited(0)));
+    assert_eq!(scratch.output(), "before\nA=1\nB=two words\n");
+    let errors = scratch.start("echo oops >&2; pwd").wait(LONG);
+    assert_eq!(errors, Some(exited(0)));
+    let folder = scratch.0.path().canonicalize().expect("a folder");
+    assert!(scratch.output().ends_with(&format!("oops\n{}\n", folder.display())), "{}", scratch.output());
+}
+
+#[test]
+fn cpus_and_signals_are_as_ordered() {
+    let allowed = weir_host::placement::allowed_cpus();
+    let last = *allowed.last().expect("a CPU");
+    let scratch = Scratch::new();
+    let mut order = scratch.order("grep -E '^(Cpus_allowed_list|SigBlk)' /proc/$$/status");
+    order.cpus = vec![last];
+    Kept::start(&supervisor(), &order).expect("bash starts").wait(LONG).expect("ended");
+    let field = |name: &str| {
+        let output = scratch.output();
+        let line = output.lines().find(|line| line.starts_with(name)).expect("a field").to_owned();
+        line.split_whitespace().nth(1).expect("a value").to_owned()
+    };
+    assert_eq!(field("Cpus_allowed_list"), last.to_string());
+    assert_eq!(u64::from_str_radix(&field("SigBlk"), 16), Ok(0), "the supervisor's blocked SIGCHLD is not inherited");
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let scratch = Scratch::new();
+    let mut order = scratch.order("");
+    order.argv = vec!["/no/such/program".into()];
+    match Kept::start(&supervisor(), &order) {
+        Err(error @ StartError::Program { .. }) => {
+            assert!(error.to_string().starts_with("/no/such/program did not start: No such file"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    order.argv.clear();
+    assert!(matches!(Kept::start(&supervisor(), &order), Err(StartError::Program { .. })));
+    match Kept::start(Path::new("/bin/false"), &scratch.order("true")) {
+        Err(StartError::Supervisor(error)) => assert_ne!(error.to_string(), ""),
+        other => panic!("no supervisor: {other:?}"),
+    }
+}
+
+/// As below `nohup`.
+#[test]
+fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
+    let scratch = Scratch::new();
+    let order = scratch.order("trap 'exit 7' HUP; echo ready; while :; do sleep 0.05; done");
+    let script = "trap '' HUP; exec \"$0\" hold \"$1\"";
+    let mut holder = Command::new("bash")
+        .args(["-c", script])
+        .arg(supervisor())
+        .arg(serde_json::to_string(&order).expect("JSON"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("bash starts");
+    let said = BufReader::new(holder.stdout.take().expect("piped"));
+    let mut holder = Holder { child: holder, said };
+    let _supervisor = holder.line();
+    scratch.lines(1);
+    let main = std::fs::read_dir("/proc").expect("/proc").flatten().find_map(|entry| {
+        let command = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let here = std::fs::read_link(entry.path().join("cwd")).ok()?;
+        let pid = entry.file_name().to_str()?.parse::<i32>().ok()?;
+        (here == scratch.0.path() && command.starts_with("bash")).then_some(pid)
+    });
+    let main = Pid::from_raw(main.expect("the process runs")).expect("a pid");
+    kill_process(main, Signal::HUP).expect("signalled");
+    until("it has ended", || gone(main.as_raw_nonzero().get() as u32));
+    assert_eq!(holder.line(), "exit status 7");
+}
+
+#[test]
+fn a_signal_reaches_the_process_and_no_other() {
+    let scratch = Scratch::new();
+    let mut kept = scratch.start(
+        "trap 'echo reloaded' HUP; trap 'echo graceful; exit 7' QUIT
+         (trap 'echo wrong' HUP QUIT; echo child; while :; do sleep 0.1; done) &
+         echo ready; while :; do sleep 0.1; done",
+    );
+    scratch.lines(2);
+    kept.signal(Signal::HUP).expect("the supervisor listens");
+    until("the first signal", || scratch.output().contains("reloaded"));
+    assert_eq!(kept.ended(), None);
+    kept.signal(Signal::QUIT).expect("the supervisor listens");
+    let ended = kept.wait(LONG).expect("it ended");
+    assert_eq!((ended.code, ended.forced), (Some(7), false));
+    let output = scratch.output();
+    assert!(output.contains("graceful") && !output.contains("wrong"), "{output}");
+}

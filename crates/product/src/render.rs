@@ -1,0 +1,318 @@
+//! A product's profile made into files, argument vectors and environment for one trial.
+//!
+//! Everything is rendered from data: templates are text with named variables ([`Vars`]), a variable nobody knows is an
+//! error rather than an empty string, and what comes out is a vector of arguments, never a line for a shell.
+//!
+//! This module does not know any product by name, what the files mean, or what is done with them afterwards.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
+use minijinja::{Environment, UndefinedBehavior, Value};
+use weir_model::product::{Product, ProductKind, Profile, Program, Reload};
+use weir_model::suite::{Protocol, Tls};
+
+pub use error::{Place, RenderError, Whereabouts};
+
+/// What the templates of a product may say, apart from `dir` and what is in it. Every name is always there, so that a
+/// template can ask: `cert` names no file when no TLS is spoken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vars {
+    /// `binary`: the product's program.
+    pub binary: PathBuf,
+    /// `listen_host`: the address the product listens on, and no other.
+    pub listen_host: String,
+    /// `listen_port`.
+    pub listen_port: u16,
+    /// `origin_host`: where the origin is.
+    pub origin_host: String,
+    /// `origin_port`.
+    pub origin_port: u16,
+    /// `cores`: how many CPUs the proxy role has.
+    pub cores: u32,
+    /// `connections`: how many connections the load opens to the product.
+    pub connections: u32,
+    /// `protocol`: what clients speak; `tls` and `h2` follow from it.
+    pub protocol: Protocol,
+    /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
+    pub streams: u32,
+    /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`.
+    pub tls: Tls,
+    /// `path`: where the load's requests go, without a query. For products that have to be told each path.
+    pub path: String,
+}
+
+/// Name, in the folder that is rendered into, of the certificate (`cert`): a PEM file that is there when TLS is spoken.
+pub const CERT: &str = "cert.pem";
+
+/// Of its key (`key`).
+pub const KEY: &str = "key.pem";
+
+/// Of both in one file, the certificate first (`cert_and_key`).
+pub const CERT_AND_KEY: &str = "cert-and-key.pem";
+
+/// A profile as one trial runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The files written, in the profile's order.
+    pub files: Vec<PathBuf>,
+    /// Argument vector that runs the product in the foreground; first is the program.
+    pub command: Vec<String>,
+    /// Argument vector of the product's own check of its configuration, if it has one.
+    pub check: Option<Vec<String>>,
+    /// Environment variables on top of the inherited ones.
+    pub env: BTreeMap<String, String>,
+    /// How it reads its configuration anew, if it can.
+    pub reload: Option<Reload>,
+    /// How far its processes stand behind other programs, 0 to 19.
+    pub nice: u8,
+}
+
+/// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
+///
+/// Everything is rendered before the first file is written, so that an error leaves nothing half done but a full disk's.
+///
+/// # Errors
+/// When the profile or a template does not exist, a template says something unknown or wrong, the folder's name cannot
+/// be put into a configuration, or a file cannot be written.
+pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Result<Rendered, RenderError> {
+    let program = program(product)?;
+    let profile = product.profiles.get(profile).ok_or_else(|| RenderError::UnknownProfile {
+        product: product.name.clone(),
+        profile: profile.to_owned(),
+        known: product.profiles.keys().cloned().collect(),
+    })?;
+    let mut values = values(vars, dir)?;
+    values.insert("profile", Value::from(profile.name.as_str()));
+    let scope = Scope::new(&product.name, &profile.name, values);
+
+    let texts = render_files(product, profile, &scope)?;
+    let command = scope.vector("process.command", &program.process.command)?;
+    let check = match program.process.check.as_slice() {
+        [] => None,
+        check => Some(scope.vector("process.check", check)?),
+    };
+    let mut env = BTreeMap::new();
+    for (name, template) in &program.process.env {
+        env.insert(name.clone(), scope.text(Place::Key(format!("process.env.{name}")), template)?);
+    }
+
+    let reload = match &program.process.reload {
+        Some(Reload::Command(command)) => Some(Reload::Command(scope.vector("process.reload.command", command)?)),
+        other => other.clone(),
+    };
+
+    let mut files = Vec::with_capacity(texts.len());
+    std::fs::create_dir_all(dir).map_err(|error| RenderError::Io { path: dir.to_owned(), error })?;
+    for (name, text) in texts {
+        let path = dir.join(name);
+        write_file(&path, &text)?;
+        files.push(path);
+    }
+    Ok(Rendered { files, command, check, env, reload, nice: profile.nice })
+}
+
+/// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.
+///
+/// # Errors
+/// When the product has no program, or its version command says something unknown.
+pub fn version_command(product: &Product, binary: &Path) -> Result<Vec<String>, RenderError> {
+    let program = program(product)?;
+    let values = BTreeMap::from([("binary", Value::from(utf8(binary)?))]);
+    Scope::new(&product.name, "", values).vector("version.command", &program.version.command)
+}
+
+fn program(product: &Product) -> Result<&Program, RenderError> {
+    match &product.kind {
+        ProductKind::Direct => Err(RenderError::NoProgram { product: product.name.clone() }),
+        ProductKind::Proxy(program) => Ok(program),
+    }
+}
+
+/// Every file of the profile as (relative name, text).
+fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<Vec<(PathBuf, String)>, RenderError> {
+    let mut texts = Vec::with_capacity(profile.files.len());
+    for (template, file) in &profile.files {
+        let source = product.templates.get(template).ok_or_else(|| RenderError::MissingTemplate {
+            product: product.name.clone(),
+            profile: profile.name.clone(),
+            template: template.clone(),
+            known: product.templates.keys().cloned().collect(),
+        })?;
+        let name = PathBuf::from(file);
+        // A product's folder can come from anybody: its files stay inside the trial's folder.
+        if file.is_empty() || !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(RenderError::FileName {
+                product: product.name.clone(),
+                profile: profile.name.clone(),
+                file: file.clone(),
+            });
+        }
+        texts.push((name, scope.text(Place::Template(template.clone()), source)?));
+    }
+    Ok(texts)
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), RenderError> {
+    let io = |error| RenderError::Io { path: path.to_owned(), error };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(io)?;
+    }
+    // A configuration that has taken in a key is its owner's alone, as the key's own file is.
+    let mode = if text.contains("PRIVATE KEY-----") { 0o600 } else { 0o666 };
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(io)?;
+    file.write_all(text.as_bytes()).map_err(io)
+}
+
+fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
+    let dir = quotable(dir)?;
+    let below = |name: &str| Value::from(format!("{dir}/{name}"));
+    // For products that want them inside their configuration. Where they are not there, naming them is an error.
+    let text_of = |name: &str| std::fs::read_to_string(Path::new(dir).join(name)).map_or(Value::UNDEFINED, Value::from);
+    let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
+    let (oldest, newest) = vars.tls.versions;
+    Ok(BTreeMap::from([
+        ("binary", Value::from(utf8(&vars.binary)?)),
+        ("dir", Value::from(dir)),
+        ("listen_host", Value::from(vars.listen_host.as_str())),
+        ("listen_port", Value::from(vars.listen_port)),
+        ("origin_host", Value::from(vars.origin_host.as_str())),
+        ("origin_port", Value::from(vars.origin_port)),
+        ("cores", Value::from(vars.cores)),
+        ("connections", Value::from(vars.connections)),
+        ("protocol", Value::from(vars.protocol.as_str())),
+        ("tls", Value::from(vars.protocol.is_tls())),
+        ("h2", Value::from(vars.protocol.is_two())),
+        ("streams", Value::from(vars.streams)),
+        ("cert", below(CERT)),
+        ("key", below(KEY)),
+        ("cert_and_key", below(CERT_AND_KEY)),
+        ("cert_pem", text_of(CERT)),
+        ("key_pem", text_of(KEY)),
+        ("tls_min", Value::from(oldest.as_str())),
+        ("tls_max", Value::from(newest.as_str())),
+        ("tls12_suites", list(vars.tls.suites12())),
+        ("tls13_suites", list(vars.tls.suites13())),
+        ("resumption", Value::from(vars.tls.resumption)),
+        ("key_type", Value::from(vars.tls.key.as_str())),
+        ("path", Value::from(vars.path.as_str())),
+    ]))
+}
+
+fn utf8(path: &Path) -> Result<&str, RenderError> {
+    path.to_str().ok_or_else(|| RenderError::Folder { dir: path.to_owned(), why: "is not UTF-8".to_owned() })
+}
+
+/// The folder's name lands in configuration files of many languages, between double quotes at best. What would end the
+/// quotes or be expanded in one of them is refused here, where it can be said plainly.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn quotable(dir: &Path) -> Result<&str, RenderError> {
+    let refuse = |why: String| Err(RenderError::Folder { dir: dir.to_owned(), why });
+    if !dir.is_absolute() {
+        return refuse("is not absolute".to_owned());
+    }
+    let text = utf8(dir)?;
+    match text.chars().find(|c| c.is_control() || "\"'\\$`{}#%;".contains(*c)) {
+        Some(bad) => refuse(format!("has {bad:?} in it, which configuration files take for something else")),
+        None => Ok(text),
+    }
+}
+
+/// What is known while one product's profile is rendered.
+struct Scope<'a> {
+    product: &'a str,
+    profile: &'a str,
+    values: BTreeMap<&'static str, Value>,
+    templates: Environment<'static>,
+}
+
+impl<'a> Scope<'a> {
+    fn new(product: &'a str, profile: &'a str, values: BTreeMap<&'static str, Value>) -> Scope<'a> {
+        let mut templates = Environment::new();
+        templates.set_undefined_behavior(UndefinedBehavior::Strict);
+        templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        // The engine writes True and False, as Python does and no configuration language.
+        templates.set_formatter(|out, state, value| match bool::try_from(value.clone()) {
+            Ok(flag) if value.kind() == ValueKind::Bool => Ok(write!(out, "{flag}")?),
+            _ => minijinja::escape_formatter(out, state, value),
+        });
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+        // Only delimiters can clash, and these are the default ones.
+        templates.set_syntax(syntax.expect("the default delimiters differ"));
+        Scope { product, profile, values, templates }
+    }
+
+    fn vector(&self, key: &str, arguments: &[String]) -> Result<Vec<String>, RenderError> {
+        let one = |(i, argument): (usize, &String)| self.text(Place::Key(format!("{key}[{i}]")), argument);
+        arguments.iter().enumerate().map(one).collect()
+    }
+
+    fn text(&self, place: Place, source: &str) -> Result<String, RenderError> {
+        let wrong = |error: &minijinja::Error| RenderError::Template {
+            at: self.at(&place, error.line()),
+            message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
+        };
+        let template = self.templates.template_from_str(source).map_err(|error| wrong(&error))?;
+        // Looked for beforehand, so that a misspelt name is found even in a branch that is not taken, and named.
+        let mut unknown: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+        unknown.retain(|name| !self.values.contains_key(name.as_str()) && !self.is_global(name));
+        unknown.sort();
+        if let Some(variable) = unknown.into_iter().next() {
+            return Err(RenderError::UnknownVariable {
+                at: self.at(&place, line_of(source, &variable)),
+                variable,
+                known: self.values.keys().map(|&name| name.to_owned()).collect(),
+            });
+        }
+        template.render(Value::from_pairs(self.values.clone())).map_err(|error| wrong(&error))
+    }
+
+    fn at(&self, place: &Place, line: Option<usize>) -> Box<Whereabouts> {
+        Box::new(Whereabouts {
+            product: self.product.to_owned(),
+            profile: self.profile.to_owned(),
+            place: place.clone(),
+            line: line.filter(|_| place.has_lines()),
+        })
+    }
+
+    fn is_global(&self, name: &str) -> bool {
+        self.templates.globals().any(|(global, _)| global == name)
+    }
+}
+
+/// The 1-based line on which `variable` first stands between a tag's braces.
+fn line_of(source: &str, variable: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(open) = first_of(&source[from..], ["{{", "{%"]) {
+        let start = from + open + 2;
+        let end = first_of(&source[start..], ["}}", "%}"]).map_or(source.len(), |close| start + close);
+        if let Some(at) = word_at(&source[start..end], variable) {
+            return Some(source[..start + at].matches('\n').count() + 1);
+        }
+        from = end;
+    }
+    None
+}
+
+fn first_of(text: &str, needles: [&str; 2]) -> Option<usize> {
+    needles.iter().filter_map(|needle| text.find(needle)).min()
+}
+
+fn word_at(text: &str, word: &str) -> Option<usize> {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    text.match_indices(word).map(|(at, _)| at).find(|&at| {
+        !text[..at].ends_with(part_of_word) && !text[at + word.len()..].starts_with(|c| part_of_word(c) && c != '.')
+    })
+}

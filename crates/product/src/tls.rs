@@ -1,0 +1,148 @@
+//! The TLS of one run: one certificate for all its products, and how client, origin and the lab itself are to speak.
+//!
+//! The certificate is made when the run begins and signed by itself; who checks it knows it as its own authority. It is
+//! for `localhost` and the loopback addresses, so that it is worth nothing anywhere else.
+//!
+//! This module does not know products, nor what travels inside TLS.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use weir_model::load::{TlsSpec, TlsVersion};
+use weir_model::suite::{KeyType, Protocol, Tls};
+use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, TlsError, Version, suites};
+
+use crate::http::{Speech, TLS_NAME};
+use crate::render::{CERT, CERT_AND_KEY, KEY};
+
+/// What all trials of a run share.
+#[derive(Debug, Clone)]
+pub struct RunTls {
+    asked: Tls,
+    identity: Identity,
+}
+
+impl RunTls {
+    /// Makes the certificate that the suite asks for.
+    ///
+    /// # Errors
+    /// When the machine has no random numbers.
+    pub fn new(asked: Tls) -> Result<RunTls, TlsError> {
+        let kind = match asked.key {
+            KeyType::P256 => KeyKind::P256,
+            KeyType::Rsa2048 => KeyKind::Rsa,
+        };
+        Ok(RunTls { asked, identity: Identity::generated(kind)? })
+    }
+
+    /// What the suite asks for.
+    pub fn asked(&self) -> Tls {
+        self.asked
+    }
+
+    /// The certificate and its key.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Writes the certificate and its key into a folder, by the names that templates know. Only the owner may read what has
+    /// the key in it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let Identity { chain, key } = &self.identity;
+        fs::create_dir_all(folder)?;
+        write(&folder.join(CERT), 0o644, &[chain])?;
+        write(&folder.join(KEY), 0o600, &[key])?;
+        write(&folder.join(CERT_AND_KEY), 0o600, &[chain, key])
+    }
+
+    /// How the lab speaks a protocol, and with whom: only a peer with this run's certificate.
+    ///
+    /// # Errors
+    /// When the options cannot be used, which a valid suite's can.
+    pub fn speech(&self, protocol: Protocol) -> Result<Speech, String> {
+        if !protocol.is_tls() {
+            return Ok(Speech::without_tls(protocol));
+        }
+        let (oldest, newest) = self.asked.versions;
+        let options = ClientOptions {
+            versions: (version(oldest), version(newest)),
+            suites: offered(),
+            authorities: Some(self.identity.chain.clone()),
+            alpn: Some(if protocol.is_two() { "h2" } else { "http/1.1" }.to_owned()),
+            ..ClientOptions::default()
+        };
+        let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;
+        Speech::over_tls(protocol, config)
+    }
+
+    /// How the client is to speak TLS.
+    pub fn order(&self) -> TlsSpec {
+        TlsSpec {
+            server_name: Some(TLS_NAME.to_owned()),
+            versions: self.asked.versions,
+            suites: offered(),
+            resumption: self.asked.resumption,
+            ..TlsSpec::default()
+        }
+    }
+}
+
+/// All suites that there are, those first that products are told to allow ([`Tls::suites12`], [`Tls::suites13`]): a server
+/// that is told nothing, and goes by what clients like best, then chooses the same as one that is.
+pub fn offered() -> Vec<String> {
+    let (first, rest): (Vec<&str>, Vec<&str>) =
+        suites().map(|(name, _)| name).partition(|name| name.ends_with("AES_128_GCM_SHA256"));
+    first.into_iter().chain(rest).map(str::to_owned).collect()
+}
+
+fn version(version: TlsVersion) -> Version {
+    match version {
+        TlsVersion::Tls12 => Version::Tls12,
+        TlsVersion::Tls13 => Version::Tls13,
+    }
+}
+
+fn write(path: &Path, mode: u32, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_its_owners_alone() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let folder = scratch.path().join("product");
+        RunTls::new(Tls::default()).expect("made").write(&folder).expect("written");
+        let mode = |name: &str| fs::metadata(folder.join(name)).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(KEY), mode(CERT_AND_KEY)), (0o600, 0o600));
+        let text = |name: &str| fs::read_to_string(folder.join(name)).expect("text");
+        assert!(text(CERT).starts_with("-----BEGIN CERTIFICATE-----"));
+        assert!(text(KEY).contains("PRIVATE KEY"));
+        assert_eq!(text(CERT_AND_KEY), text(CERT) + &text(KEY));
+    }
+
+    #[test]
+    fn what_products_are_told_to_allow_is_what_clients_like_best() {
+        for key in [KeyType::P256, KeyType::Rsa2048] {
+            let tls = Tls { key, ..Tls::default() };
+            let iana = |openssl: &str| openssl.replace("AES128", "AES_128").replace('-', "_");
+            let offered = offered();
+            for name in tls.suites12().iter().chain(tls.suites13()) {
+                let name = iana(name);
+                let core = name.trim_start_matches("TLS_").replace("ECDHE_ECDSA_", "").replace("ECDHE_RSA_", "");
+                assert!(offered[..3].iter().any(|first| first.ends_with(&core)), "{name} {offered:?}");
+            }
+            assert_eq!(offered.len(), suites().count());
+        }
+    }
+}
