@@ -1,39 +1,40 @@
-//! What is known of one side of a comparison: of the published figure from its document, of ours from the records. Causes are
-//! looked for in these and nowhere else. Knows no cause.
+//! What is known of two products that are compared: of the published figures from their document, of the run from its records.
+//! `causes` looks for causes in these facts and nowhere else; `tables` shows some of them.
 
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median};
 
-use super::compare::{ComparedRow, Comparison};
-use super::data::{Figure, FigureKind, Source};
-use super::ours::{Ours, OwnCase};
-use super::quantity::{Compared, error_shares};
-use super::variant::{Moment, Variant};
+use super::context::Context;
+use super::figures::{Figure, FigureKind, Source};
+use super::metrics::{Metric, error_shares};
+use super::ratios::{Comparison, ComparisonRow, excludes_one};
+use super::run_cases::RunCase;
+use super::variant::{Variant, Window};
 use weir_report::summary::{all_cpu_us, usage_of};
 
 /// Two products, the first of which was published as the better one.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
-    pub compared: Compared,
-    pub ahead: Side,
-    pub behind: Side,
+    pub metric: Metric,
+    pub ahead: Member,
+    pub behind: Member,
     /// The first over the second, as published.
     pub published_ratio: f64,
-    /// The same here, within blocks.
-    pub our_ratio: Option<Estimate>,
+    /// The same as measured, within blocks.
+    pub measured_ratio: Option<Estimate>,
 }
 
 /// One of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Side {
+pub(super) struct Member {
     /// As a reader knows it.
     pub title: String,
     pub published: PublishedFacts,
     /// Under the profile that is compared.
-    pub ours: OwnFacts,
+    pub measured: MeasuredFacts,
     /// The same product under the other profiles of the run.
-    pub otherwise: Vec<OwnFacts>,
+    pub other_profiles: Vec<MeasuredFacts>,
 }
 
 /// What the document says of the measurement.
@@ -43,15 +44,15 @@ pub(super) struct PublishedFacts {
     pub rate: Option<f64>,
     /// Requests a second that were asked for.
     pub offered: Option<f64>,
-    /// What became of requests that had no right answer, as the end of a sentence, and their share of all.
+    /// Kinds of requests that failed, such as "status 502", and their share of all.
     pub errors: Vec<(String, f64)>,
     /// Scheduling priority where it was lower than others'.
     pub nice: Option<f64>,
 }
 
-/// What the records say of ours; medians over blocks.
+/// What the records of the run say; medians over blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct OwnFacts {
+pub(super) struct MeasuredFacts {
     pub profile: String,
     /// Right answers a second.
     pub rate: f64,
@@ -67,7 +68,7 @@ pub(super) struct OwnFacts {
     pub cores_busy: Option<f64>,
     /// Cores that the proxy was given.
     pub cores: u32,
-    /// CPU time of the proxy for one answer, us; `None` when that was not seen.
+    /// CPU time of the proxy for one response, µs; `None` when that was not seen.
     pub cpu_us: Option<f64>,
     /// Names of the checks that made trials suspect.
     pub suspect: Vec<String>,
@@ -75,49 +76,53 @@ pub(super) struct OwnFacts {
     pub answers_itself: bool,
 }
 
+impl Pair {
+    /// True when the interval of the measured ratio excludes the published order.
+    pub fn is_sure(&self) -> bool {
+        self.measured_ratio.is_some_and(|ratio| excludes_one(&ratio))
+    }
+
+    /// True when one of the two ran under that profile.
+    pub fn has_profile(&self, profile: &str) -> bool {
+        [&self.ahead, &self.behind].iter().any(|member| member.measured.profile == profile)
+    }
+}
+
 /// Everything that is known of two rows of a comparison, under a profile.
 pub(super) fn pair(
-    ours: &Ours<'_>,
-    source: &Source,
+    context: &Context<'_>,
     comparison: &Comparison,
     profile: usize,
     (ahead, behind): (usize, usize),
 ) -> Option<Pair> {
-    let case = ours.case(&comparison.case)?;
+    let case = context.cases.case(&comparison.case)?;
+    let measured_ratio = comparison.ratio(profile, (ahead, behind));
     let rows = [comparison.rows.get(ahead)?, comparison.rows.get(behind)?];
-    let own = |row: &ComparedRow| row.ours.get(profile).cloned().flatten();
-    let blocks = [own(rows[0])?.by_block, own(rows[1])?.by_block];
-    let [ahead, behind] = rows.map(|row| side(ours, source, comparison, case, row, profile));
+    let [ahead, behind] = rows.map(|row| member(context, comparison, case, row, profile));
     Some(Pair {
-        compared: comparison.compared,
+        metric: comparison.metric,
         ahead: ahead?,
         behind: behind?,
         published_ratio: rows[0].published / rows[1].published,
-        our_ratio: weir_stats::paired_ratio(
-            &blocks[0],
-            &blocks[1],
-            weir_report::summary::LEVEL,
-            weir_report::summary::SEED,
-        ),
+        measured_ratio,
     })
 }
 
-fn side(
-    ours: &Ours<'_>,
-    source: &Source,
+fn member(
+    context: &Context<'_>,
     comparison: &Comparison,
-    case: &OwnCase<'_>,
-    row: &ComparedRow,
+    case: &RunCase<'_>,
+    row: &ComparisonRow,
     profile: usize,
-) -> Option<Side> {
+) -> Option<Member> {
     let variant = Variant::parse(&comparison.variant);
-    let entry = &row.ours.get(profile)?.as_ref()?.entry;
-    let others = ours.entries(&row.product).into_iter().filter(|other| *other != entry);
-    Some(Side {
+    let entry = &row.measured.get(profile)?.as_ref()?.entry;
+    let others = context.cases.entries(&row.product).into_iter().filter(|other| *other != entry);
+    Some(Member {
         title: row.title.clone(),
-        published: published(source, &comparison.case, &row.product, &comparison.variant),
-        ours: own(case, variant, entry)?,
-        otherwise: others.filter_map(|other| own(case, variant, other)).collect(),
+        published: published(context.source, &comparison.case, &row.product, &comparison.variant),
+        measured: measured(case, variant, entry)?,
+        other_profiles: others.filter_map(|other| measured(case, variant, other)).collect(),
     })
 }
 
@@ -130,7 +135,7 @@ pub(super) fn published(source: &Source, case: &str, product: &str, variant: &st
     let by_rate = rate.zip(duration).map(|(rate, duration)| rate * duration);
     // As many as were counted, else as were asked for, else as came at that rate in that time.
     let requests = value("requests").or(asked).or(by_rate);
-    let of_all = |figure: &Figure| Some((error_words(&figure.metric)?, figure.value / requests?));
+    let of_all = |figure: &Figure| Some((failure(&figure.metric)?, figure.value / requests?));
     let own = source
         .figures
         .iter()
@@ -145,26 +150,24 @@ pub(super) fn published(source: &Source, case: &str, product: &str, variant: &st
     }
 }
 
-/// What became of a request, as the end of a sentence about some; `None` for metrics that are no errors.
-fn error_words(metric: &str) -> Option<String> {
+/// What kind of failure a metric counts; `None` for metrics that count none.
+fn failure(metric: &str) -> Option<String> {
     if let Some(status) = metric.strip_prefix("status-") {
-        return (!status.starts_with(['2', '3'])).then(|| format!("were answered with status {status}"));
+        return (!status.starts_with(['2', '3'])).then(|| format!("status {status}"));
     }
     Some(match metric {
-        "non-2xx-3xx" | "server-errors" => "were answered with a status other than 2xx and 3xx".to_string(),
+        "non-2xx-3xx" | "server-errors" => "a status other than 2xx and 3xx".to_string(),
         "timeouts" | "errors-timeout" => "timed out".to_string(),
-        "errors-connect" | "errors-read" | "errors-write" => {
-            format!("failed to {}", metric.trim_start_matches("errors-"))
-        }
+        "errors-connect" | "errors-read" | "errors-write" => format!("{} failed", metric.trim_start_matches("errors-")),
         _ => return None,
     })
 }
 
 /// What the records say of an entry in a case; `None` when nothing was measured.
-pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option<OwnFacts> {
-    let moments = case.moments(variant, entry);
+pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> Option<MeasuredFacts> {
+    let windows = case.windows(variant, entry);
     let middle =
-        |value: &dyn Fn(&Moment<'_>) -> Option<f64>| median(&moments.iter().filter_map(value).collect::<Vec<f64>>());
+        |value: &dyn Fn(&Window<'_>) -> Option<f64>| median(&windows.iter().filter_map(value).collect::<Vec<f64>>());
     let measurements: Vec<&Measurement> = case.all(entry).collect();
     let mut suspect: Vec<String> = Vec::new();
     for measurement in measurements.iter().filter(|m| m.verdict == Verdict::Suspect) {
@@ -174,21 +177,21 @@ pub(super) fn own(case: &OwnCase<'_>, variant: Variant, entry: &Entry) -> Option
             }
         }
     }
-    Some(OwnFacts {
+    Some(MeasuredFacts {
         profile: entry.profile.clone(),
-        rate: middle(&|moment| Some(moment.load.rate))?,
-        offered: middle(&|moment| moment.load.offered_rate),
-        connections_per_request: middle(&|moment| {
-            let counters = moment.origin?;
+        rate: middle(&|window| Some(window.load.rate))?,
+        offered: middle(&|window| window.load.offered_rate),
+        connections_per_request: middle(&|window| {
+            let counters = window.origin?;
             (counters.requests > 0).then(|| counters.connections_used as f64 / counters.requests as f64)
         }),
-        connections_per_client: middle(&|moment| {
-            let most = moment.load.most_open;
-            (most > 0).then_some(moment.origin?.connections_used as f64 / f64::from(most.max(1)))
+        connections_per_client: middle(&|window| {
+            let most = window.load.most_open;
+            (most > 0).then_some(window.origin?.connections_used as f64 / f64::from(most.max(1)))
         }),
-        error_share: middle(&|moment| Some(error_shares(moment.load).0)).unwrap_or(0.0),
-        cores_busy: middle(&|moment| usage_of(moment.usage, Role::Proxy).map(|usage| usage.cores_busy)),
-        cpu_us: middle(&|moment| all_cpu_us(moment.load, moment.usage, Role::Proxy)),
+        error_share: middle(&|window| Some(error_shares(window.load).0)).unwrap_or(0.0),
+        cores_busy: middle(&|window| usage_of(window.usage, Role::Proxy).map(|usage| usage.cores_busy)),
+        cpu_us: middle(&|window| all_cpu_us(window.load, window.usage, Role::Proxy)),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
         answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),

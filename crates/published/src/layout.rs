@@ -1,5 +1,5 @@
-//! How published tables and pictures are laid out, as `suites/published/layout.toml` says: so that the same ones can be drawn
-//! with what was measured here, and no code has to know a document. Knows the file, nothing of a run.
+//! The layout of published tables and pictures, from `suites/published/layout.toml`, so that the same ones can be drawn with a run's
+//! numbers and no code has to know a document. `figures` reads it. Knows the file, nothing of a run.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(super) struct Layout {
     #[serde(default)]
     load: Vec<PreferredLoads>,
     #[serde(default)]
-    shaped: Vec<Shaped>,
+    shaped: Vec<ToolOutput>,
     #[serde(default)]
     columns: Vec<SharedColumns>,
 }
@@ -47,9 +47,9 @@ pub struct TableLayout {
 pub enum TableShape {
     /// A case of a product.
     Long,
-    /// All cases of one head of a product: each column once a tail.
+    /// All cases of one head of a product, each column once for each tail.
     Wide,
-    /// A round, each product a column.
+    /// A round, with a column for each product.
     Rounds,
 }
 
@@ -157,18 +157,18 @@ struct PreferredLoads {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Shaped {
+struct ToolOutput {
     suite: String,
-    format: Shape,
+    format: Tool,
 }
 
-/// In whose shape a document prints a single measurement.
+/// The tool whose output a document prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Shape {
-    /// wrk's.
+pub enum Tool {
+    /// wrk.
     Wrk,
-    /// hey's.
+    /// hey.
     Hey,
 }
 
@@ -197,7 +197,7 @@ impl Layout {
         own.flat_map(|load| load.names.iter().cloned()).collect()
     }
 
-    pub(super) fn shape(&self, suite: &str) -> Option<Shape> {
+    pub(super) fn tool(&self, suite: &str) -> Option<Tool> {
         self.shaped.iter().find(|shaped| shaped.suite == suite).map(|shaped| shaped.format)
     }
 }

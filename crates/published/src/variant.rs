@@ -1,4 +1,4 @@
-//! What a published figure's `variant` says, and which part of a measurement it belongs to.
+//! The `variant` of a published figure, and the part of a measurement that it belongs to.
 
 use weir_model::counters::OriginCounters;
 use weir_model::load::LoadResult;
@@ -24,9 +24,9 @@ pub(crate) enum Variant {
     Other,
 }
 
-/// One load of a measurement with what belongs to it.
+/// A measured window: its load, and the counters and usage that belong to it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment<'a> {
+pub(crate) struct Window<'a> {
     pub load: &'a LoadResult,
     pub origin: Option<&'a OriginCounters>,
     pub usage: &'a [RoleUsage],
@@ -51,9 +51,9 @@ impl Variant {
     }
 
     /// The part of a measurement that it belongs to; `None` when there is none.
-    pub fn moment(self, measurement: &Measurement) -> Option<Moment<'_>> {
+    pub fn window(self, measurement: &Measurement) -> Option<Window<'_>> {
         match self {
-            Variant::Whole | Variant::Cores(_) => Some(Moment {
+            Variant::Whole | Variant::Cores(_) => Some(Window {
                 load: measurement.load.as_ref()?,
                 origin: measurement.origin.as_ref(),
                 usage: &measurement.usage,
@@ -68,9 +68,9 @@ impl Variant {
     }
 }
 
-fn point(measurement: &Measurement, wanted: impl Fn(&Point) -> bool) -> Option<Moment<'_>> {
+fn point(measurement: &Measurement, wanted: impl Fn(&Point) -> bool) -> Option<Window<'_>> {
     let point = measurement.points.iter().find(|point| wanted(point))?;
-    Some(Moment { load: &point.load, origin: point.origin.as_ref(), usage: &point.usage })
+    Some(Window { load: &point.load, origin: point.origin.as_ref(), usage: &point.usage })
 }
 
 #[cfg(test)]

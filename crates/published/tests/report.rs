@@ -110,15 +110,20 @@ fn make(folder: &Path) -> Report {
     make_of(&run, summary, published, &Options { png: false }).unwrap()
 }
 
-fn sentences(published: &Extra) -> Vec<&str> {
+/// The rows of a table by its id, each cell with its details; empty when there is no such table.
+fn rows(published: &Extra, id: &str) -> Vec<Vec<String>> {
     let items = published.sections.iter().flat_map(|section| &section.items);
-    let of_item = |item: &Item| match item {
-        Item::Sentences(sentences) => sentences.clone(),
-        Item::Digest { sentences, every, .. } => sentences.iter().chain(every).cloned().collect(),
-        _ => Vec::new(),
-    };
-    let all: Vec<String> = items.flat_map(of_item).collect();
-    all.into_iter().map(|sentence| &*sentence.leak()).collect()
+    let table = items.filter_map(|item| match item {
+        Item::Table(table) if table.id == id => Some(table),
+        _ => None,
+    });
+    let rows = table.flat_map(|table| &table.rows);
+    rows.map(|row| row.cells.iter().map(|cell| cell.words(true)).collect()).collect()
+}
+
+/// The row that begins with these cells.
+fn row<'r>(rows: &'r [Vec<String>], begin: &[&str]) -> &'r [String] {
+    rows.iter().find(|row| row.iter().zip(begin).all(|(a, b)| a == b)).unwrap_or_else(|| panic!("{begin:?}: {rows:?}"))
 }
 
 fn charts(published: &Extra) -> Vec<&str> {
@@ -127,7 +132,7 @@ fn charts(published: &Extra) -> Vec<&str> {
 
 /// What `report.md` says of published figures.
 fn markdown_part(markdown: &str) -> &str {
-    let begin = markdown.find("## Published figures beside ours").expect("the report has the part");
+    let begin = markdown.find("## Published figures and this run").expect("the report has the part");
     let end = markdown[begin..].find("\n## Products as they were run").expect("and what follows it");
     &markdown[begin..begin + end]
 }
@@ -156,74 +161,58 @@ fn the_markdown_of_published_figures_is_the_reviewed_one() {
 }
 
 #[test]
-fn why_one_was_published_at_a_third_of_the_others_is_said_by_the_origin() {
+fn a_product_that_opened_a_connection_for_each_request_is_shown_with_its_cost() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|_| {});
-    let all = sentences(&published);
-    let story: Vec<&&str> =
-        all.iter().filter(|sentence| sentence.contains("opened a connection to the origin")).collect();
-    let [story] = story.as_slice() else { panic!("{story:?}") };
-    assert!(
-        story.starts_with(
-            "NGINX (as-published-easegress) opened a connection to the origin for 100 of every 100 requests"
-        )
+    let connections = rows(&published, "published-origin-connections");
+    let of_nginx = row(&connections, &["NGINX", "as-published-easegress"]);
+    assert_eq!(of_nginx[2], "100");
+    assert!(row(&connections, &["NGINX", "tuned"])[2].starts_with("0.0"), "{connections:?}");
+    let agreement = rows(&published, "published-agreement");
+    assert_eq!(
+        row(&agreement, &["Requests a second", "all of them"])[3..],
+        ["1.00 (9 of 9)", "-0.333 (3 of 9, 6 excluded)"]
     );
-    assert!(story.contains("Easegress and Traefik under the same profile for at most 0.300."), "{story}");
-    assert!(story.contains("With tuned it opens one for at most 0.0"), "{story}");
-    assert!(story.contains("Its published rate is 0.291 to 0.356 of the best one's; here it is 0.3"), "{story}");
-    assert!(
-        all.iter()
-            .any(|s| s.starts_with("Requests a second, as-published-easegress: 9 of 9 pairs of products in 3 cases"))
-    );
-    // The order of `tuned` differs from the published one, and its sentence names the cause.
-    let differs =
-        all.iter().find(|s| s.starts_with("Easegress over NGINX, rate, tuned, scenario-2: 2.81 as published"));
-    assert!(
-        differs.unwrap().contains("NGINX with as-published-easegress opens a connection to the origin"),
-        "{differs:?}"
-    );
+    // The order under `tuned` differs from the published one, and the cause is named.
+    let pairs = rows(&published, "published-other-order");
+    let pair = row(&pairs, &["Easegress", "NGINX", "Requests a second", "scenario-2", "tuned", "2.81"]);
+    assert_eq!(pair[7], "yes");
+    assert!(pair[8].starts_with("origin-connections (NGINX 100 per 100 requests and 2,980/s with"), "{pair:?}");
 }
 
 #[test]
-fn a_pair_in_another_order_stands_once_and_its_cases_are_folded_up() {
+fn pairs_in_another_order_are_on_the_page_each_with_a_cause_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|_| {});
-    let digests = published.sections.iter().flat_map(|section| &section.items).filter_map(|item| match item {
-        Item::Digest { sentences, every, .. } => Some((sentences, every)),
-        _ => None,
-    });
-    let all: Vec<(&Vec<String>, &Vec<String>)> = digests.collect();
-    let [(pairs, every)] = all.as_slice() else { panic!("{all:?}") };
-    let over = |sentence: &String| sentence.split([':', ',']).next().unwrap().split(" on ").next().unwrap().to_string();
-    let mut names: Vec<String> = pairs.iter().map(over).collect();
-    let count = names.len();
-    names.sort();
-    names.dedup();
-    assert_eq!(names.len(), count, "each pair once: {pairs:?}");
-    assert!(every.len() > pairs.len() && every.iter().all(|sentence| names.contains(&over(sentence))));
     make(folder.path());
     let page = fs::read_to_string(folder.path().join("report/report.html")).unwrap();
-    for sentence in every.iter() {
-        let ratios = sentence.split(". ").next().unwrap();
-        assert!(page.contains(ratios), "{ratios} is not on the page");
+    let pairs = rows(&published, "published-other-order");
+    let sure: Vec<&String> = pairs.iter().map(|pair| &pair[7]).collect();
+    assert!(sure.is_sorted_by(|a, b| a >= b), "the sure ones first: {sure:?}");
+    for pair in &pairs {
+        assert!(page.contains(&pair[8]) && !pair[8].is_empty(), "{pair:?}");
     }
+    assert!(pairs.iter().any(|pair| pair[8] == "nothing recorded explains it"));
 }
 
 #[test]
-fn without_connections_there_is_no_such_story() {
+fn a_product_that_keeps_its_connections_has_no_such_table() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_of(folder.path(), &EASEGRESS, &|measurement| {
         if let Some(counters) = &mut measurement.origin {
             counters.connections_used = 100;
         }
     });
-    assert!(!sentences(&published).iter().any(|sentence| sentence.contains("opened a connection")));
+    assert!(rows(&published, "published-origin-connections").is_empty());
+    assert!(
+        !rows(&published, "published-other-order").iter().flatten().any(|cell| cell.contains("origin-connections"))
+    );
 }
 
 #[test]
 fn what_is_invalid_is_shown_and_not_ordered() {
     let folder = tempfile::tempdir().unwrap();
-    let spoil = |measurement: &mut Measurement| {
+    let change = |measurement: &mut Measurement| {
         if measurement.case.product == "haproxy" {
             measurement.verdict = Verdict::Invalid;
         }
@@ -237,17 +226,20 @@ fn what_is_invalid_is_shown_and_not_ordered() {
             });
         }
     };
-    let published = published_of(folder.path(), &LOGGLY, &spoil);
-    let all = sentences(&published);
+    let published = published_of(folder.path(), &LOGGLY, &change);
     // Five products, of which one may not be ranked: six pairs.
-    assert!(all[0].contains(" of 6 pairs of products in one case"), "{}", all[0]);
-    assert!(!all.iter().any(|sentence| sentence.contains("HAProxy over") || sentence.contains("over HAProxy")));
-    let envoy = all.iter().find(|sentence| sentence.starts_with("Envoy over Caddy, rate"));
-    assert!(envoy.unwrap().contains("trials of Envoy are suspect (quiet-steal)"), "{envoy:?}");
-    let caddy = all.iter().find(|sentence| sentence.starts_with("Caddy: of the published requests"));
-    assert_eq!(*caddy.unwrap(), "Caddy: of the published requests 11 % were answered with status 502 on root.");
-    let shown = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
-    assert!(shown.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", shown.alt);
+    let agreement = rows(&published, "published-agreement");
+    assert!(agreement[0][3].contains(" of 6"), "{agreement:?}");
+    let pairs = rows(&published, "published-other-order");
+    assert!(!pairs.iter().flatten().any(|cell| cell == "HAProxy"));
+    let envoy = row(&pairs, &["Envoy", "Caddy", "Requests a second"]);
+    assert!(envoy[7].contains("suspect (Envoy quiet-steal)"), "{envoy:?}");
+    let ratios = rows(&published, "published-rate");
+    let caddy = row(&ratios, &["root", "Caddy"]);
+    assert_eq!(caddy[7], "11 % status 502; every tenth answer was a 502");
+    assert!(row(&ratios, &["root", "HAProxy"])[3].contains("invalid"));
+    let chart = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
+    assert!(chart.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", chart.alt);
 }
 
 /// The connections drawn of a role, and the notes that say how they were counted.
@@ -363,7 +355,7 @@ fn nothing_hostile_comes_through() {
     fs::write(&file, text.replace("\"Traefik\"", &title)).unwrap();
     let made = make(folder.path());
     let page = fs::read_to_string(&made.html).unwrap();
-    assert!(page.contains("Published figures beside ours") && page.contains("window.pwned"));
+    assert!(page.contains("Published figures and this run") && page.contains("window.pwned"));
     assert!(!page.contains("<script>window"));
     let markdown = fs::read_to_string(&made.markdown).unwrap();
     assert!(!markdown.contains("<script>") && !markdown.contains('\u{1b}'));

@@ -1,6 +1,5 @@
-//! Sections that a caller of [`make_of`](crate::make_of) adds to a report: prose, tables, charts and text files, drawn on the
-//! page and in `report.md` like everything else. `weir-published` makes some. Knows how such sections are drawn, nothing of
-//! what they say.
+//! Sections that a caller of [`make_of`](crate::make_of) adds to a report: prose, tables, charts and text files, drawn on the page
+//! and in `report.md` like everything else. `weir-published` makes some.
 
 use std::fmt::Write as _;
 
@@ -32,33 +31,22 @@ pub struct ExtraSection {
     pub items: Vec<Item>,
 }
 
-/// Something in a section.
+/// An element of a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A paragraph.
     Paragraph(String),
-    /// A list, one sentence a line.
-    Sentences(Vec<String>),
-    /// A list of which there may be more than somebody reads.
-    Digest {
-        /// One sentence a line, what matters most first.
-        sentences: Vec<String>,
-        /// What `every` has.
-        summary: String,
-        /// The same in full, to be folded up; empty where `sentences` are that.
-        every: Vec<String>,
-    },
     /// A table.
     Table(Table),
     /// A picture.
     Chart(Box<Chart>),
-    /// Text to be kept as it is, folded up.
+    /// Preformatted text: folded up on the page, a file beside `report.md`.
     Text {
-        /// What it is.
+        /// Its title.
         summary: String,
-        /// It.
+        /// The text.
         text: String,
-        /// Where it stands as a file, from the report's folder on.
+        /// Path of the file in the report's folder.
         file: String,
     },
 }
@@ -69,7 +57,7 @@ impl Extra {
         self.sections.iter().flat_map(|section| &section.items)
     }
 
-    /// Its texts that are files of their own: where each stands in the report's folder, and what is in it.
+    /// Its texts that are files: path in the report's folder, and text.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.items().filter_map(|item| match item {
             Item::Text { text, file, .. } => Some((file.as_str(), text.as_str())),
@@ -86,12 +74,6 @@ impl Extra {
     }
 }
 
-/// So many sentences of a digest stand in markdown: it is read from top to bottom, and nothing in it can be folded up everywhere.
-const SHOWN: usize = 6;
-
-/// The page beside the markdown file.
-const PAGE: &str = "report.html";
-
 #[derive(Template)]
 #[template(path = "extra.html")]
 struct Page<'a> {
@@ -106,9 +88,6 @@ struct DrawnSection<'a> {
 
 enum Drawn<'a> {
     Paragraph(&'a str),
-    List(&'a [String]),
-    /// A list, and what is folded up behind it.
-    Digest(&'a [String], &'a str, &'a [String]),
     /// Escaped already.
     Html(String),
     Text(&'a str, &'a str, &'a str),
@@ -130,16 +109,14 @@ pub(crate) fn html(extra: &[ExtraSection]) -> Result<String, ReportError> {
 
 fn drawn(item: &Item) -> Result<Drawn<'_>, ReportError> {
     Ok(match item {
-        Item::Paragraph(words) => Drawn::Paragraph(words),
-        Item::Sentences(sentences) => Drawn::List(sentences),
-        Item::Digest { sentences, summary, every } => Drawn::Digest(sentences, summary, every),
+        Item::Paragraph(text) => Drawn::Paragraph(text),
         Item::Table(table) => Drawn::Html(html::draw(table)?),
         Item::Chart(chart) => Drawn::Html(page::chart(chart)?),
         Item::Text { summary, text, file } => Drawn::Text(summary, text, file),
     })
 }
 
-/// The sections as markdown. Texts that are kept as they are are files beside it, and linked.
+/// The sections as markdown. Preformatted texts are linked as files.
 pub(crate) fn markdown(extra: &[ExtraSection]) -> String {
     let mut text = String::new();
     for section in extra {
@@ -147,23 +124,6 @@ pub(crate) fn markdown(extra: &[ExtraSection]) -> String {
         items(&mut text, section);
     }
     text
-}
-
-fn list_of<'a>(text: &mut String, sentences: impl IntoIterator<Item = &'a String>) {
-    for sentence in sentences {
-        let _ = writeln!(text, "- {}", markdown_table::escape(sentence));
-    }
-}
-
-/// Where what is left out stands.
-fn rest(more: usize, every: usize) -> String {
-    let page = format!("[{PAGE}]({PAGE})");
-    match (more, every) {
-        (0, 0) => String::new(),
-        (0, every) => format!("\nEach of the {every} cases, with its own numbers, is in {page}.\n"),
-        (more, 0) => format!("- and {more} more, in {page}\n"),
-        (more, every) => format!("- and {more} more, in {page}, with each of the {every} cases and its own numbers\n"),
-    }
 }
 
 fn items(text: &mut String, section: &ExtraSection) {
@@ -177,15 +137,6 @@ fn items(text: &mut String, section: &ExtraSection) {
         match item {
             Item::Paragraph(words) => {
                 let _ = writeln!(text, "{}\n", markdown_table::escape(words));
-            }
-            Item::Sentences(sentences) => {
-                list_of(text, sentences);
-                text.push('\n');
-            }
-            Item::Digest { sentences, every, .. } => {
-                list_of(text, sentences.iter().take(SHOWN));
-                text.push_str(&rest(sentences.len().saturating_sub(SHOWN), every.len()));
-                text.push('\n');
             }
             Item::Table(table) => {
                 let _ =

@@ -1,13 +1,13 @@
-//! A document's bar charts with this run's numbers. Bars begin at 0, where the original's may not have: a bar that begins
-//! elsewhere has a length that means nothing.
+//! A document's bar charts with this run's numbers. Bars begin at 0 even where the original's do not: otherwise their lengths
+//! would mean nothing.
 
 use weir_model::suite::Entry;
 
-use super::{Original, Originals};
-use crate::document::places;
+use super::Counterpart;
+use crate::context::Context;
 use crate::layout::fill;
-use crate::ours::OwnCase;
-use crate::quantity::size_of;
+use crate::metrics::unit_size;
+use crate::run_cases::RunCase;
 use crate::variant::Variant;
 use weir_model::text::short;
 use weir_report::chart::axis::{Axis, Scale};
@@ -18,7 +18,7 @@ use weir_report::palette::lighter;
 /// How much white the last of several bars of a product has in it.
 const PALEST: f64 = 0.7;
 
-/// Legend of bars that several products have alike.
+/// Colour in the legend of bars that several products have.
 const GREY: &str = "#57606a";
 
 /// One number to be drawn.
@@ -29,12 +29,12 @@ struct Value<'a> {
     bar: Bar,
 }
 
-pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>) -> Option<Chart> {
-    let layout = original.layout;
-    let ours = originals.ours;
+pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Option<Chart> {
+    let layout = counterpart.layout;
+    let cases = context.cases;
     let mut values: Vec<Value<'_>> = Vec::new();
-    for (case, entry) in places(ours, originals.source, layout.order, &|case| layout.holds(case)) {
-        values.extend(layout.metrics.iter().filter_map(|metric| value(originals, original, case, entry, metric)));
+    for (case, entry) in context.document_order(layout.order, |case| layout.holds(case)) {
+        values.extend(layout.metrics.iter().filter_map(|metric| value(context, counterpart, case, entry, metric)));
     }
     let names = unique(values.iter().map(|value| &value.series));
     let groups = unique(values.iter().map(|value| &value.group));
@@ -48,67 +48,67 @@ pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>) -> Option<
     let series = names.iter().enumerate().map(|(place, name)| BarSeries {
         name: name.clone(),
         colour: match values.iter().find(|value| value.series == *name) {
-            Some(value) if by_product => style(ours.run, value.entry).0.colour,
+            Some(value) if by_product => style(cases.run, value.entry).0.colour,
             _ => lighter(GREY, shade(place, names.len())),
         },
     });
-    let spoken: Vec<String> = values.iter().map(|value| spoken(value, names.len())).collect();
+    let alt_text: Vec<String> = values.iter().map(|value| alt_text(value, names.len())).collect();
     let (label, unit) =
-        original.picture.map_or((String::new(), String::new()), |p| (p.y_axis.clone(), p.y_unit.clone()));
+        counterpart.picture.map_or((String::new(), String::new()), |p| (p.y_axis.clone(), p.y_unit.clone()));
     let bars = Bars {
-        value: Axis { label, unit, scale: original.scale() },
+        value: Axis { label, unit, scale: counterpart.scale() },
         series: series.collect(),
         groups: groups.iter().map(|group| bar_group(group, &values)).collect(),
         stacked: false,
     };
     let mut notes = vec!["Medians over blocks; whiskers are the interval of the median.".to_string()];
-    if let Some(from) = original.cut_off() {
+    if let Some(from) = counterpart.cut_off() {
         notes.push(format!(
             "The original's axis begins at {}, this one at 0: bars are compared by their length.",
             short(from)
         ));
     }
-    if original.scale() == Scale::Log {
+    if counterpart.scale() == Scale::Log {
         notes.push("The axis is logarithmic, as the original's: lengths of bars do not compare.".to_string());
     }
-    notes.push(originals.scaled.to_string());
+    notes.push(context.scaled.to_string());
     (!values.is_empty()).then(|| Chart {
-        name: original.name(),
-        title: format!("{}: this run", original.title()),
-        subtitle: original.subtitle(better(&layout.metrics)),
-        alt: format!("Bars: {}.", spoken.join("; ")),
+        name: counterpart.name(),
+        title: format!("{}: this run", counterpart.title()),
+        subtitle: counterpart.subtitle(better(&layout.metrics)),
+        alt: format!("Bars: {}.", alt_text.join("; ")),
         notes,
         kind: Kind::Bars(bars),
     })
 }
 
 fn value<'a>(
-    originals: &Originals<'_>,
-    original: Original<'_>,
-    case: &OwnCase<'_>,
+    context: &Context<'_>,
+    counterpart: Counterpart<'_>,
+    case: &RunCase<'_>,
     entry: &'a Entry,
     metric: &str,
 ) -> Option<Value<'a>> {
-    let ours = originals.ours;
-    let estimate = ours.estimate(case, Variant::Whole, entry, metric)?;
-    let unit = originals.source.results(metric).next().map(|figure| figure.unit.as_str()).unwrap_or_default();
-    let size = size_of(unit).unwrap_or(1.0);
-    if original.scale() == Scale::Log && estimate.low <= 0.0 {
+    let cases = context.cases;
+    let estimate = cases.estimate(case, Variant::Whole, entry, metric)?;
+    let unit = context.source.results(metric).next().map(|figure| figure.unit.as_str()).unwrap_or_default();
+    let size = unit_size(unit).unwrap_or(1.0);
+    if counterpart.scale() == Scale::Log && estimate.low <= 0.0 {
         return None;
     }
     let invalid = case.invalid(entry);
-    let label = ours.run.label_of(entry);
+    let label = cases.run.label_of(entry);
     let more = [("product", label.as_str()), ("metric", metric_words(metric))];
     let text = short(estimate.value / size);
     Some(Value {
-        group: fill(&original.layout.groups, case.name, &more),
-        series: fill(&original.layout.bars, case.name, &more),
+        group: fill(&counterpart.layout.groups, case.name, &more),
+        series: fill(&counterpart.layout.bars, case.name, &more),
         entry,
         bar: Bar {
             series: 0,
             value: estimate.value / size,
             interval: (estimate.n > 1).then_some((estimate.low / size, estimate.high / size)),
-            colour: style(ours.run, entry).0.colour,
+            colour: style(cases.run, entry).0.colour,
             hollow: invalid,
             text: if invalid { format!("{text} invalid, not ranked") } else { text },
         },
@@ -140,7 +140,7 @@ fn shade(place: usize, of: usize) -> f64 {
     if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 }
 }
 
-fn spoken(value: &Value<'_>, series: usize) -> String {
+fn alt_text(value: &Value<'_>, series: usize) -> String {
     let part = if series > 1 { format!(" {}", value.series) } else { String::new() };
     format!("{}{part} {}", value.group, value.bar.text)
 }

@@ -1,51 +1,43 @@
-//! The counterparts of a document's pictures: the same axes and series, drawn with this run's numbers. Knows layouts and
-//! trials; which document has which pictures is data.
+//! The counterparts of a document's pictures: the same axes and series with this run's numbers. Which document has which pictures
+//! is data (`layout`). [`sections`](crate::sections) calls [`charts`].
 
 mod bars;
 mod lines;
 mod resources;
 
-use crate::data::{Picture, Source};
+use crate::context::Context;
+use crate::figures::Picture;
 use crate::layout::{Draw, PictureLayout};
-use crate::ours::Ours;
 use weir_report::chart::Chart;
 use weir_report::chart::axis::Scale;
 use weir_report::run::Broken;
 
-/// What every counterpart is drawn from.
-pub(crate) struct Originals<'a> {
-    pub ours: &'a Ours<'a>,
-    pub source: &'a Source,
-    /// What was scaled, a sentence.
-    pub scaled: &'a str,
-}
-
 /// A layout with the picture that it draws.
 #[derive(Clone, Copy)]
-pub(super) struct Original<'a> {
+pub(super) struct Counterpart<'a> {
     pub layout: &'a PictureLayout,
     /// `None` where the document has none and says that it can be drawn.
     pub picture: Option<&'a Picture>,
 }
 
 /// A counterpart for each picture of the document of which a case was run.
-pub(crate) fn charts(originals: &Originals<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
+pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for layout in &originals.source.drawings {
-        let picture = originals.source.pictures.iter().find(|picture| picture.picture == layout.picture);
-        let original = Original { layout, picture };
+    for layout in &context.source.drawings {
+        let picture = context.source.pictures.iter().find(|picture| picture.picture == layout.picture);
+        let counterpart = Counterpart { layout, picture };
         match layout.draw {
-            Draw::Bars => charts.extend(bars::draw(originals, original)),
-            Draw::Percentiles => charts.extend(lines::percentiles(originals, original, broken)),
-            Draw::Rounds => charts.extend(lines::rounds(originals, original)),
-            Draw::Resources => charts.extend(resources::draw(originals, original, broken)),
+            Draw::Bars => charts.extend(bars::draw(context, counterpart)),
+            Draw::Percentiles => charts.extend(lines::percentiles(context, counterpart, broken)),
+            Draw::Rounds => charts.extend(lines::rounds(context, counterpart)),
+            Draw::Resources => charts.extend(resources::draw(context, counterpart, broken)),
         }
     }
     charts.retain(|chart| !chart.is_empty());
     charts
 }
 
-impl Original<'_> {
+impl Counterpart<'_> {
     /// Stem of the counterpart's file names.
     pub fn name(&self) -> String {
         let stem = match self.picture {
@@ -55,7 +47,7 @@ impl Original<'_> {
         format!("published-{}", slug(stem))
     }
 
-    /// What stands above it.
+    /// Its heading.
     pub fn title(&self) -> String {
         match self.picture {
             Some(picture) if self.layout.title.is_empty() => picture.title.clone(),
@@ -72,7 +64,7 @@ impl Original<'_> {
         format!("{better} {of}").trim().to_string()
     }
 
-    /// How the vertical axis of the original is spread.
+    /// The scale of the original's vertical axis.
     pub fn scale(&self) -> Scale {
         match self.picture {
             Some(picture) if picture.y_scale == "log" => Scale::Log,
@@ -80,7 +72,7 @@ impl Original<'_> {
         }
     }
 
-    /// Where the original's axis begins, if that is not at 0 of an axis that has a 0.
+    /// Where the original's axis begins, if it could begin at 0 and does not.
     pub fn cut_off(&self) -> Option<f64> {
         let (from, _) = self.picture?.y_range.split_once(" to ")?;
         let from: f64 = from.parse().ok()?;
@@ -88,7 +80,7 @@ impl Original<'_> {
     }
 }
 
-/// A name of which nothing but small letters, digits and hyphens is left.
+/// The name in lower-case letters, digits and hyphens alone.
 pub(crate) fn slug(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(safe).collect();
@@ -98,14 +90,14 @@ pub(crate) fn slug(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::source;
+    use crate::figures::source;
 
     #[test]
     fn an_axis_that_did_not_begin_at_0_is_noticed() {
         let source = source("monolake").unwrap();
         let cut = source.drawings.iter().filter(|layout| {
             let picture = source.pictures.iter().find(|picture| picture.picture == layout.picture);
-            Original { layout, picture }.cut_off().is_some()
+            Counterpart { layout, picture }.cut_off().is_some()
         });
         assert_eq!(cut.count(), 3);
         assert_eq!(slug("../A b_c!"), "a-b-c");

@@ -1,12 +1,12 @@
-//! A document's picture of what a process used while the benchmark ran: CPU, memory, TCP connections and threads on one axis,
-//! of the proxy, the client and the origin.
+//! A document's picture of what a process used while the benchmark ran: CPU, memory, TCP connections and threads on one axis, of
+//! the proxy, the client and the origin.
 
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;
 
-use super::{Original, Originals, slug};
-use crate::document::places;
-use crate::ours::OwnCase;
+use super::{Counterpart, slug};
+use crate::context::Context;
+use crate::run_cases::RunCase;
 use weir_report::chart::axis::{Axis, Scale};
 use weir_report::chart::{Chart, Dash, Kind, Line, Lines};
 use weir_report::charts::note_broken;
@@ -28,18 +28,18 @@ struct Stretch {
     rows: Vec<(f64, ResourceSecond)>,
 }
 
-/// One chart a role, for each product as the document configured it.
-pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
-    let (ours, layout) = (originals.ours, original.layout);
-    let all = places(ours, originals.source, layout.order, &|case| layout.holds(case));
+/// One chart for each role of each product as the document configured it.
+pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
+    let (cases, layout) = (context.cases, counterpart.layout);
+    let all = context.document_order(layout.order, |case| layout.holds(case));
     let mut charts = Vec::new();
-    for measured in originals.source.products.iter().filter(|measured| measured.product != BASELINE) {
-        let first = ours.profiles.first().and_then(|profile| ours.entry(&measured.product, profile));
+    for measured in context.source.products.iter().filter(|measured| measured.product != BASELINE) {
+        let first = cases.profiles.first().and_then(|profile| cases.entry(&measured.product, profile));
         let Some(entry) = first else { continue };
         let cases = all.iter().filter(|(_, other)| *other == entry).map(|(case, _)| *case);
-        let stretches = stretches(originals, entry, cases, broken);
+        let stretches = stretches(context, entry, cases, broken);
         for role in [Role::Proxy, Role::Client, Role::Origin] {
-            charts.push(chart(originals, original, entry, role, &stretches));
+            charts.push(chart(context, counterpart, entry, role, &stretches));
         }
     }
     charts
@@ -47,20 +47,20 @@ pub(super) fn draw(originals: &Originals<'_>, original: Original<'_>, broken: &m
 
 /// The first trial of each case, end to end.
 fn stretches<'a>(
-    originals: &Originals<'_>,
+    context: &Context<'_>,
     entry: &Entry,
-    cases: impl Iterator<Item = &'a OwnCase<'a>>,
+    cases: impl Iterator<Item = &'a RunCase<'a>>,
     broken: &mut Vec<Broken>,
 ) -> Vec<Stretch> {
     let mut all = Vec::new();
     let mut start = 0.0;
     for case in cases {
-        let shown = case.shown(entry);
+        let shown = case.usable_trials(entry);
         let Some((trial, load)) = shown.first().and_then(|trial| Some((trial, trial.measurement.load.as_ref()?)))
         else {
             continue;
         };
-        match series::resource_seconds(originals.ours.run, trial) {
+        match series::resource_seconds(context.cases.run, trial) {
             Ok(rows) => {
                 let placed = rows.into_iter().map(|row| {
                     let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;
@@ -76,8 +76,14 @@ fn stretches<'a>(
     all
 }
 
-fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role: Role, stretches: &[Stretch]) -> Chart {
-    let run = originals.ours.run;
+fn chart(
+    context: &Context<'_>,
+    counterpart: Counterpart<'_>,
+    entry: &Entry,
+    role: Role,
+    stretches: &[Stretch],
+) -> Chart {
+    let run = context.cases.run;
     let memory =
         run.environment.as_ref().map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
     let who = role.as_str();
@@ -113,11 +119,11 @@ fn chart(originals: &Originals<'_>, original: Original<'_>, entry: &Entry, role:
     let first_blocks = "The measured windows of the first block's cases, joined end to end. CPU in per cent of a core, memory \
                         (resident) of the machine's; values of 0 have no place on this axis.";
     Chart {
-        name: format!("{}-{}-{}-{who}", original.name(), slug(&entry.product), slug(&entry.profile)),
+        name: format!("{}-{}-{}-{who}", counterpart.name(), slug(&entry.product), slug(&entry.profile)),
         title: format!("Performance metrics of process {of}"),
-        subtitle: original.subtitle("The original has a linear axis, on which only the connections are seen."),
+        subtitle: counterpart.subtitle("The original has a linear axis, on which only the connections are seen."),
         alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
-        notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), originals.scaled.to_string()],
+        notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), context.scaled.to_string()],
         kind: Kind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
             y: Axis {

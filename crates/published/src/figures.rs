@@ -1,5 +1,5 @@
-//! The published figures, as they are built in from `suites/published/`: one row a number, found by suite. `README.md`
-//! beside them says what the columns mean. Knows the files, nothing of a run.
+//! The published figures of each suite, built in from `suites/published/`, whose `README.md` explains the columns. Everything else
+//! in this crate reads them here. Knows the files, nothing of a run.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::layout::{Layout, PictureLayout, Shape, TableLayout};
+use super::layout::{Layout, PictureLayout, TableLayout, Tool};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/published");
 
@@ -19,7 +19,7 @@ pub struct Source {
     /// One row a number.
     pub figures: Vec<Figure>,
     /// What was measured, in the document's order.
-    pub products: Vec<Measured>,
+    pub products: Vec<PublishedProduct>,
     /// What the pictures' axes are.
     pub pictures: Vec<Picture>,
     /// Where it all comes from; the first is the one that was published, others are scripts beside it.
@@ -30,8 +30,8 @@ pub struct Source {
     pub tables: Vec<TableLayout>,
     /// How its pictures are drawn.
     pub drawings: Vec<PictureLayout>,
-    /// In whose shape a single measurement was printed.
-    pub shape: Option<Shape>,
+    /// The tool whose output the document prints.
+    pub tool: Option<Tool>,
 }
 
 /// One published number.
@@ -65,7 +65,7 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureKind {
-    /// Measured.
+    /// PublishedProduct.
     Result,
     /// Asked for.
     Condition,
@@ -73,7 +73,7 @@ pub enum FigureKind {
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Measured {
+pub struct PublishedProduct {
     /// The suite's name.
     pub suite: String,
     /// weir's name of it.
@@ -129,7 +129,7 @@ pub fn source(suite: &str) -> Option<Source> {
 #[derive(Debug, Default)]
 struct Library {
     figures: Vec<Figure>,
-    products: Vec<Measured>,
+    products: Vec<PublishedProduct>,
     pictures: Vec<Picture>,
     documents: Vec<Document>,
     layout: Layout,
@@ -169,7 +169,7 @@ impl Library {
             loads: self.layout.loads(suite),
             tables: self.layout.tables(suite),
             drawings: self.layout.pictures(suite),
-            shape: self.layout.shape(suite),
+            tool: self.layout.tool(suite),
         })
     }
 }

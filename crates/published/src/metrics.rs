@@ -1,37 +1,30 @@
-//! The metrics of published figures as they are read off our own records, and their units. Knows one load at a time.
+//! The metrics of published figures, their units, and how each is read from the record of a load.
 
 use weir_model::load::{ErrorKind, LoadResult};
 
 use weir_report::shaped::is_answer;
 
-/// A metric that published and own figures are compared by.
+/// A metric by which published and measured figures are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Compared {
+pub(crate) struct Metric {
     /// Its name in the files.
-    pub metric: &'static str,
+    pub name: &'static str,
     /// In a heading.
     pub heading: &'static str,
-    /// In a sentence, after "times the".
-    pub words: &'static str,
     /// Whether a larger value is better.
     pub higher_is_better: bool,
 }
 
 /// All that are compared, in reading order.
-pub(crate) const COMPARED: [Compared; 3] = [
-    Compared { metric: "rate", heading: "Requests a second", words: "rate", higher_is_better: true },
-    Compared {
-        metric: "latency-p99",
-        heading: "99th percentile of latency",
-        words: "99th percentile of latency",
-        higher_is_better: false,
-    },
-    Compared { metric: "latency-mean", heading: "Mean latency", words: "mean latency", higher_is_better: false },
+pub(crate) const METRICS: [Metric; 3] = [
+    Metric { name: "rate", heading: "Requests a second", higher_is_better: true },
+    Metric { name: "latency-p99", heading: "99th percentile of latency", higher_is_better: false },
+    Metric { name: "latency-mean", heading: "Mean latency", higher_is_better: false },
 ];
 
 /// Microseconds, bytes, bytes a second or a count of one of a published unit; `None` for units of which weir measures
 /// nothing.
-pub(crate) fn size_of(unit: &str) -> Option<f64> {
+pub(crate) fn unit_size(unit: &str) -> Option<f64> {
     Some(match unit {
         "s" => 1e6,
         "ms" => 1e3,
@@ -169,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_compared_metric_is_measured() {
-        assert!(COMPARED.iter().all(|compared| value(compared.metric, &load()).is_some()));
-        assert_eq!((size_of("ms"), size_of("MiB/s"), size_of("load")), (Some(1e3), Some(1_048_576.0), None));
+        assert!(METRICS.iter().all(|metric| value(metric.name, &load()).is_some()));
+        assert_eq!((unit_size("ms"), unit_size("MiB/s"), unit_size("load")), (Some(1e3), Some(1_048_576.0), None));
     }
 }

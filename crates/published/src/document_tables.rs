@@ -1,34 +1,35 @@
-//! A document's own tables with our numbers in them: its columns, its units, our precision. Knows layouts and trials.
+//! A document's own tables with this run's numbers: its columns and units, weir's precision. Which tables a document has is data
+//! (`layout`). [`sections`](crate::sections) calls [`tables`].
 
 use weir_model::suite::Entry;
 
-use super::data::Source;
-use super::layout::{ColumnLayout, Order, TableLayout, TableShape, fill, head};
-use super::ours::{Ours, OwnCase};
-use super::quantity::size_of;
+use super::context::Context;
+use super::format::interval;
+use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head};
+use super::metrics::unit_size;
+use super::run_cases::RunCase;
 use super::variant::Variant;
-use super::words::interval;
 use weir_model::text::{count, short};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
 
-/// What stands in a cell that weir has nothing for.
+/// The text of a cell that weir has no number for.
 const NOT_MEASURED: &str = "not measured";
 
 /// Every table of the document of which a case was run.
-pub(super) fn tables(ours: &Ours<'_>, source: &Source, scaled: &str) -> Vec<Table> {
-    let numbered = source.tables.iter().enumerate();
+pub(super) fn tables(context: &Context<'_>) -> Vec<Table> {
+    let numbered = context.source.tables.iter().enumerate();
     let made = numbered.filter_map(|(number, layout)| {
-        let maker = Maker { ours, source, layout };
+        let builder = TableBuilder { context, layout };
         let (columns, rows) = match layout.shape {
-            TableShape::Long => maker.long(),
-            TableShape::Wide => maker.wide(),
-            TableShape::Rounds => maker.rounds(),
+            TableShape::Long => builder.long(),
+            TableShape::Wide => builder.wide(),
+            TableShape::Rounds => builder.rounds(),
         };
         let mut notes =
             vec![format!("Columns and units as in lines {} of the document, numbers of this run.", layout.lines)];
-        notes.extend(maker.missing());
-        notes.push(scaled.to_string());
+        notes.extend(builder.missing());
+        notes.push(context.scaled.to_string());
         (!rows.is_empty()).then(|| Table {
             id: format!("published-table-{}", number + 1),
             title: layout.title.clone(),
@@ -40,29 +41,28 @@ pub(super) fn tables(ours: &Ours<'_>, source: &Source, scaled: &str) -> Vec<Tabl
     made.collect()
 }
 
-struct Maker<'a> {
-    ours: &'a Ours<'a>,
-    source: &'a Source,
+struct TableBuilder<'a> {
+    context: &'a Context<'a>,
     layout: &'a TableLayout,
 }
 
-impl<'a> Maker<'a> {
-    /// One row a case and entry.
+impl<'a> TableBuilder<'a> {
+    /// One row for each case and entry.
     fn long(&self) -> (Vec<Column>, Vec<TableRow>) {
         let columns = self.layout.columns();
         let mut header = self.first_columns();
         header.extend(columns.iter().map(|column| Column::number(&column.name, &self.unit(column)).with_details()));
         let mut rows = Vec::new();
-        for (case, entry) in places(self.ours, self.source, self.layout.order, &|case| self.layout.holds(case)) {
+        for (case, entry) in self.in_order() {
             let cells = columns.iter().map(|column| self.cell(case, Variant::Whole, entry, column));
             rows.push(self.row(case, entry, cells.collect()));
         }
         (header, rows)
     }
 
-    /// One row a head and entry, each column once a tail.
+    /// One row for each head and entry, each column once for each tail.
     fn wide(&self) -> (Vec<Column>, Vec<TableRow>) {
-        let held: Vec<&OwnCase<'_>> = self.cases();
+        let held: Vec<&RunCase<'_>> = self.cases();
         let mut tails: Vec<&str> = Vec::new();
         for case in &held {
             let tail = super::layout::tail(case.name);
@@ -77,7 +77,7 @@ impl<'a> Maker<'a> {
         }
         let mut rows = Vec::new();
         let mut done: Vec<(&str, &Entry)> = Vec::new();
-        for (case, entry) in places(self.ours, self.source, self.layout.order, &|case| self.layout.holds(case)) {
+        for (case, entry) in self.in_order() {
             if done.contains(&(head(case.name), entry)) {
                 continue;
             }
@@ -95,7 +95,7 @@ impl<'a> Maker<'a> {
         (header, rows)
     }
 
-    /// One row a round and one of the mean, a column an entry.
+    /// One row for each round and one for the mean, a column for each entry.
     fn rounds(&self) -> (Vec<Column>, Vec<TableRow>) {
         let Some(column) = self.layout.columns().first() else { return (Vec::new(), Vec::new()) };
         let unit = self.unit(column);
@@ -123,10 +123,11 @@ impl<'a> Maker<'a> {
     }
 
     /// The mean of the rounds, of the median over blocks.
-    fn mean_row(&self, case: &OwnCase<'_>, entries: &[&Entry], rounds: &[u32], column: &ColumnLayout) -> TableRow {
+    fn mean_row(&self, case: &RunCase<'_>, entries: &[&Entry], rounds: &[u32], column: &ColumnLayout) -> TableRow {
         let mean = |entry: &&Entry| {
-            let of_round =
-                |round: &u32| self.ours.estimate(case, Variant::Round(*round), entry, &column.metric).map(|e| e.value);
+            let of_round = |round: &u32| {
+                self.context.cases.estimate(case, Variant::Round(*round), entry, &column.metric).map(|e| e.value)
+            };
             let values: Vec<f64> = rounds.iter().filter_map(of_round).collect();
             if values.is_empty() {
                 return Cell::none();
@@ -138,35 +139,40 @@ impl<'a> Maker<'a> {
         TableRow { kind: RowKind::Plain, cells }
     }
 
-    fn cases(&self) -> Vec<&'a OwnCase<'a>> {
-        let known = self.source.cases();
+    fn in_order(&self) -> Vec<(&'a RunCase<'a>, &'a Entry)> {
+        self.context.document_order(self.layout.order, |case| self.layout.holds(case))
+    }
+
+    fn cases(&self) -> Vec<&'a RunCase<'a>> {
+        let known = self.context.source.cases();
         let held = known.into_iter().filter(|case| self.layout.holds(case));
-        held.filter_map(|case| self.ours.case(case)).collect()
+        held.filter_map(|case| self.context.cases.case(case)).collect()
     }
 
-    fn entries_of(&self, case: &OwnCase<'_>) -> Vec<&'a Entry> {
-        let all = self.source.products.iter().flat_map(|measured| self.ours.entries(&measured.product));
-        all.filter(|entry| !case.shown(entry).is_empty()).collect()
+    fn entries_of(&self, case: &RunCase<'_>) -> Vec<&'a Entry> {
+        let all =
+            self.context.source.products.iter().flat_map(|measured| self.context.cases.entries(&measured.product));
+        all.filter(|entry| !case.usable_trials(entry).is_empty()).collect()
     }
 
-    /// The row's name, and the profile where the run has several.
+    /// The columns of the row's name and, where the run has several, the profile.
     fn first_columns(&self) -> Vec<Column> {
         let mut columns = vec![Column::text(&self.layout.first.name)];
-        if self.ours.profiles.len() > 1 {
+        if self.context.cases.profiles.len() > 1 {
             columns.push(Column::text("Profile"));
         }
         columns
     }
 
-    fn row(&self, case: &OwnCase<'_>, entry: &Entry, cells: Vec<Cell>) -> TableRow {
+    fn row(&self, case: &RunCase<'_>, entry: &Entry, cells: Vec<Cell>) -> TableRow {
         let cores = case.cores().unwrap_or(1).to_string();
         let more = [
             ("cores", cores.as_str()),
             ("product", entry.product.as_str()),
-            ("called", self.source.called(&entry.product)),
+            ("called", self.context.source.called(&entry.product)),
         ];
         let mut all = vec![Cell::text(fill(&self.layout.first.text, case.name, &more))];
-        if self.ours.profiles.len() > 1 {
+        if self.context.cases.profiles.len() > 1 {
             all.push(Cell::text(if entry.product == BASELINE { "no proxy" } else { &entry.profile }));
         }
         all.extend(cells);
@@ -175,19 +181,19 @@ impl<'a> Maker<'a> {
 
     /// What the document calls a product, with the profile where it runs with several.
     fn label(&self, entry: &Entry) -> String {
-        let called = self.source.called(&entry.product);
-        if self.ours.entries(&entry.product).len() > 1 {
+        let called = self.context.source.called(&entry.product);
+        if self.context.cases.entries(&entry.product).len() > 1 {
             format!("{called} {}", entry.profile)
         } else {
             called.to_string()
         }
     }
 
-    fn cell(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, column: &ColumnLayout) -> Cell {
+    fn cell(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, column: &ColumnLayout) -> Cell {
         if column.metric.is_empty() {
             return Cell::text(NOT_MEASURED);
         }
-        let Some(estimate) = self.ours.estimate(case, variant, entry, &column.metric) else {
+        let Some(estimate) = self.context.cases.estimate(case, variant, entry, &column.metric) else {
             return Cell::none();
         };
         let size = self.size(column);
@@ -205,12 +211,12 @@ impl<'a> Maker<'a> {
 
     /// The unit in which the document has the most of this metric.
     fn unit(&self, column: &ColumnLayout) -> String {
-        let first = self.source.results(&column.metric).next();
+        let first = self.context.source.results(&column.metric).next();
         first.map(|figure| figure.unit.clone()).unwrap_or_default()
     }
 
     fn size(&self, column: &ColumnLayout) -> f64 {
-        size_of(&self.unit(column)).unwrap_or(1.0)
+        unit_size(&self.unit(column)).unwrap_or(1.0)
     }
 
     /// Why columns are empty.
@@ -226,41 +232,4 @@ fn is_time(unit: &str) -> bool {
 
 fn is_count(unit: &str) -> bool {
     ["requests", "responses", "errors", "B"].contains(&unit)
-}
-
-/// What was run of the cases that `wanted` holds, in a document's order: case by case with each product's entries, or
-/// product by product within the cases of one head.
-pub(crate) fn places<'a>(
-    ours: &'a Ours<'a>,
-    source: &Source,
-    order: Order,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Vec<(&'a OwnCase<'a>, &'a Entry)> {
-    let cases: Vec<&OwnCase<'_>> =
-        source.cases().into_iter().filter(|case| wanted(case)).filter_map(|case| ours.case(case)).collect();
-    let mut heads: Vec<&str> = Vec::new();
-    for case in &cases {
-        if !heads.contains(&head(case.name)) {
-            heads.push(head(case.name));
-        }
-    }
-    let has_figure = |case: &str, product: &str| source.figures.iter().any(|f| f.case == case && f.product == product);
-    let mut all: Vec<(usize, usize, usize, &OwnCase<'_>, &Entry)> = Vec::new();
-    for (at, case) in cases.into_iter().enumerate() {
-        for (place, measured) in source.products.iter().enumerate() {
-            for entry in ours.entries(&measured.product) {
-                // Only what stands in the document: its tables and pictures are repeated, not extended.
-                if has_figure(case.name, &measured.product) && !case.shown(entry).is_empty() {
-                    let head_at = heads.iter().position(|name| *name == head(case.name)).unwrap_or(0);
-                    all.push((head_at, place, at, case, entry));
-                }
-            }
-        }
-    }
-    if order == Order::HeadProductTail {
-        // The profile before the case, so that each stays one line of a chart and one block of rows.
-        let profile = |entry: &Entry| ours.profiles.iter().position(|profile| *profile == entry.profile);
-        all.sort_by_key(|(head, place, at, _, entry)| (*head, *place, profile(entry), *at));
-    }
-    all.into_iter().map(|(_, _, _, case, entry)| (case, entry)).collect()
 }

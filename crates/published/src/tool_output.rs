@@ -1,5 +1,5 @@
-//! Each measurement in the shape in which the document printed one: what the tool it used would have said. Knows trials and
-//! their histograms.
+//! Each measurement as the document's tool prints it (wrk or hey), made from a trial's record and histograms.
+//! [`sections`](crate::sections) calls [`items`].
 
 use std::path::Path;
 
@@ -7,41 +7,40 @@ use hdrhistogram::Histogram;
 use weir_model::load::LoadResult;
 use weir_model::suite::Entry;
 
-use super::data::Source;
-use super::document::places;
-use super::layout::{Order, Shape};
-use super::ours::{Ours, OwnCase};
+use super::context::Context;
+use super::layout::{Order, Tool};
+use super::run_cases::RunCase;
 use weir_report::extra::Item;
 use weir_report::hlog;
-use weir_report::run::{Broken, Trial};
+use weir_report::run::{Broken, Run, Trial};
 use weir_report::shaped::{self, Account};
 
-/// Where the files stand in the report's folder.
+/// Their folder in the report's.
 const FOLDER: &str = "shaped";
 
-/// One text a case and entry, all blocks and rounds in it; empty when the document printed none.
-pub(super) fn items(ours: &Ours<'_>, source: &Source, scaled: &str, broken: &mut Vec<Broken>) -> Vec<Item> {
-    let Some(shape) = source.shape else { return Vec::new() };
+/// One text for each case and entry, with all blocks and rounds; empty when the document printed none.
+pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
+    let Some(tool) = context.source.tool else { return Vec::new() };
     let mut texts = Vec::new();
-    for (case, entry) in places(ours, source, Order::CaseProduct, &|_| true) {
-        texts.extend(item(ours, case, entry, shape, broken));
+    for (case, entry) in context.document_order(Order::CaseProduct, |_| true) {
+        texts.extend(item(context.cases.run, case, entry, tool, broken));
     }
     if texts.is_empty() {
         return Vec::new();
     }
-    let mut items = vec![Item::Paragraph(format!("{} {scaled}", words(shape)))];
+    let mut items = vec![Item::Paragraph(format!("{} {}", explanation(tool), context.scaled))];
     items.extend(texts);
     items
 }
 
-/// What a reader of such a text must know.
-fn words(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Wrk => {
+/// What a reader must know about the text of a tool.
+fn explanation(tool: Tool) -> &'static str {
+    match tool {
+        Tool::Wrk => {
             "As wrk prints a measurement. Req/Sec is by the second, where wrk counts tenths of it; requests/sec are answers of \
              any kind, as wrk has it, and not right ones alone as elsewhere in this report."
         }
-        Shape::Hey => {
+        Tool::Hey => {
             "As hey prints a measurement. Not measured, and 0 there: DNS-lookup (weir resolves names before it starts) and req \
              write (the writing of a request is part of resp wait). Requests/sec are requests of any outcome, as hey has it, \
              and not right answers alone as elsewhere in this report."
@@ -49,19 +48,19 @@ fn words(shape: Shape) -> &'static str {
     }
 }
 
-fn item(ours: &Ours<'_>, case: &OwnCase<'_>, entry: &Entry, shape: Shape, broken: &mut Vec<Broken>) -> Option<Item> {
-    let title = format!("{}, {}", ours.run.label_of(entry), case.name);
+fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut Vec<Broken>) -> Option<Item> {
+    let title = format!("{}, {}", run.label_of(entry), case.name);
     let mut text = String::new();
-    for trial in case.shown(entry) {
-        let folder = ours.run.folder.join(&trial.folder);
+    for trial in case.usable_trials(entry) {
+        let folder = run.folder.join(&trial.folder);
         for (name, connections, load, file) in loads(trial, case) {
             match read(&folder, &file) {
                 Ok([latency, service]) => {
                     let account =
                         Account { title: &title, connections, result: load, latency: &latency, service: &service };
-                    let drawn = match shape {
-                        Shape::Wrk => shaped::wrk(account),
-                        Shape::Hey => shaped::hey(account),
+                    let drawn = match tool {
+                        Tool::Wrk => shaped::wrk(account),
+                        Tool::Hey => shaped::hey(account),
                     };
                     text.push_str(&format!("# {name}\n{}\n\n", drawn.trim_matches('\n')));
                 }
@@ -74,7 +73,7 @@ fn item(ours: &Ours<'_>, case: &OwnCase<'_>, entry: &Entry, shape: Shape, broken
 }
 
 /// The loads of a trial: what each is called, its connections, its account and its histograms' file.
-fn loads<'a>(trial: &'a Trial, case: &OwnCase<'_>) -> Vec<(String, u32, &'a LoadResult, String)> {
+fn loads<'a>(trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a LoadResult, String)> {
     let measurement = &trial.measurement;
     let block = format!("block {}", measurement.block);
     if measurement.points.is_empty() {

@@ -1,14 +1,15 @@
-//! What a run has of the cases of a published suite: the trials of each, as one value a block. Knows no published number.
+//! The cases of a published suite in a run: their trials, and each metric as one value per block. `ratios`, `facts`, the
+//! document's tables and its charts read them. Knows no published number.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use weir_model::record::Measurement;
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median_interval};
 
-use super::quantity;
-use super::variant::{Moment, Variant};
+use super::metrics;
+use super::variant::{Variant, Window};
 use weir_report::hlog;
 use weir_report::run::{BASELINE, Run, Trial};
 use weir_report::summary::{LEVEL, SEED, Section, Summary};
@@ -16,19 +17,19 @@ use weir_report::summary::{LEVEL, SEED, Section, Summary};
 /// What the profiles that repeat a document's own configuration are called begins with this.
 const AS_PUBLISHED: &str = "as-published";
 
-/// The run's part of a published suite.
-pub(crate) struct Ours<'a> {
+/// The cases of a published suite that were run.
+pub(crate) struct RunCases<'a> {
     pub run: &'a Run,
     /// The profiles that were run, those that repeat the document's configuration first. Products are compared under one
     /// of them at a time.
     pub profiles: Vec<String>,
-    cases: Vec<OwnCase<'a>>,
+    cases: Vec<RunCase<'a>>,
     /// Percentiles from histograms: a file is read once, whoever asks.
-    percentiles: Mutex<BTreeMap<(String, String), Option<f64>>>,
+    percentiles: RefCell<BTreeMap<(String, String), Option<f64>>>,
 }
 
 /// A case that was run.
-pub(crate) struct OwnCase<'a> {
+pub(crate) struct RunCase<'a> {
     /// The workload's name.
     pub name: &'a str,
     /// The load under which it repeats the document.
@@ -37,9 +38,9 @@ pub(crate) struct OwnCase<'a> {
     blocks: Vec<u32>,
 }
 
-impl<'a> Ours<'a> {
+impl<'a> RunCases<'a> {
     /// What was run under `loads`, best first; without a trial under one of them, under the first load that has one.
-    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> Ours<'a> {
+    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> RunCases<'a> {
         let mut profiles: Vec<String> = Vec::new();
         for trial in run.trials.iter().filter(|trial| trial.measurement.case.product != BASELINE) {
             let profile = &trial.measurement.case.profile;
@@ -58,17 +59,17 @@ impl<'a> Ours<'a> {
                 (section.rows.is_empty(), place.unwrap_or(usize::MAX))
             };
             if let Some(section) = sections.min_by_key(preference) {
-                cases.push(OwnCase::of(run, section));
+                cases.push(RunCase::of(run, section));
             }
         }
-        Ours { run, profiles, cases, percentiles: Mutex::default() }
+        RunCases { run, profiles, cases, percentiles: RefCell::default() }
     }
 
-    pub fn cases(&self) -> &[OwnCase<'a>] {
+    pub fn cases(&self) -> &[RunCase<'a>] {
         &self.cases
     }
 
-    pub fn case(&self, name: &str) -> Option<&OwnCase<'a>> {
+    pub fn case(&self, name: &str) -> Option<&RunCase<'a>> {
         self.cases.iter().find(|case| case.name == name)
     }
 
@@ -89,8 +90,8 @@ impl<'a> Ours<'a> {
     }
 
     /// A metric in each block of the case, NaN where there is no number; empty when nothing was measured.
-    pub fn by_block(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Vec<f64> {
-        let trials = case.shown(entry);
+    pub fn by_block(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Vec<f64> {
+        let trials = case.usable_trials(entry);
         let of_block = |block: &u32| {
             let mut own = trials.iter().filter(|trial| trial.measurement.block == *block);
             own.find_map(|trial| self.value(trial, variant, metric)).unwrap_or(f64::NAN)
@@ -99,14 +100,14 @@ impl<'a> Ours<'a> {
     }
 
     /// The median over blocks, in the base unit.
-    pub fn estimate(&self, case: &OwnCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Option<Estimate> {
+    pub fn estimate(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Option<Estimate> {
         median_interval(&self.by_block(case, variant, entry, metric), LEVEL, SEED)
     }
 
     fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
-        let moment = variant.moment(&trial.measurement)?;
-        let known = quantity::value(metric, moment.load);
-        match quantity::percentile(metric) {
+        let window = variant.window(&trial.measurement)?;
+        let known = metrics::value(metric, window.load);
+        match metrics::percentile(metric) {
             Some(share) if known.is_none() && matches!(variant, Variant::Whole | Variant::Cores(_)) => {
                 self.percentile(trial, metric, share)
             }
@@ -117,7 +118,7 @@ impl<'a> Ours<'a> {
     /// From the histogram: records hold the commonest percentiles only.
     fn percentile(&self, trial: &Trial, metric: &str, share: f64) -> Option<f64> {
         let key = (trial.folder.clone(), metric.to_string());
-        let mut known = self.percentiles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut known = self.percentiles.borrow_mut();
         *known.entry(key).or_insert_with(|| {
             let read = hlog::read(&self.run.folder.join(&trial.folder).join("latency.hlog"), "latency").ok()?;
             (!read.histogram.is_empty()).then(|| read.histogram.value_at_quantile(share) as f64 * read.us_per_value)
@@ -125,17 +126,17 @@ impl<'a> Ours<'a> {
     }
 }
 
-impl<'a> OwnCase<'a> {
-    fn of(run: &'a Run, section: &'a Section) -> OwnCase<'a> {
+impl<'a> RunCase<'a> {
+    fn of(run: &'a Run, section: &'a Section) -> RunCase<'a> {
         let trials: Vec<&Trial> = run.trials_of(&section.workload, &section.load).collect();
         let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
         blocks.sort_unstable();
         blocks.dedup();
-        OwnCase { name: &section.workload, section, trials, blocks }
+        RunCase { name: &section.workload, section, trials, blocks }
     }
 
-    /// The trials of an entry whose numbers are shown: those that count, else the invalid ones.
-    pub fn shown(&self, entry: &Entry) -> Vec<&'a Trial> {
+    /// The trials of an entry that are shown: those that count, else the invalid ones.
+    pub fn usable_trials(&self, entry: &Entry) -> Vec<&'a Trial> {
         let own: Vec<&Trial> = self.trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
         let some_count = own.iter().any(|trial| trial.counts());
         own.into_iter().filter(|t| if some_count { t.counts() } else { t.measurement.load.is_some() }).collect()
@@ -146,15 +147,15 @@ impl<'a> OwnCase<'a> {
         self.trials.iter().copied().filter(|trial| trial.entry() == *entry).map(|trial| &trial.measurement)
     }
 
-    /// What belongs to a variant in each trial shown.
-    pub fn moments(&self, variant: Variant, entry: &Entry) -> Vec<Moment<'a>> {
-        self.shown(entry).into_iter().filter_map(|trial| variant.moment(&trial.measurement)).collect()
+    /// The window of a variant in each of those trials.
+    pub fn windows(&self, variant: Variant, entry: &Entry) -> Vec<Window<'a>> {
+        self.usable_trials(entry).into_iter().filter_map(|trial| variant.window(&trial.measurement)).collect()
     }
 
     /// Whether an entry was measured and may not be ranked.
     pub fn invalid(&self, entry: &Entry) -> bool {
-        let shown = self.shown(entry);
-        !shown.is_empty() && !shown.iter().any(|trial| trial.counts())
+        let trials = self.usable_trials(entry);
+        !trials.is_empty() && !trials.iter().any(|trial| trial.counts())
     }
 
     /// Rounds, or points of another series: as many as the longest trial has.

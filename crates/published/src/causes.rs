@@ -1,0 +1,389 @@
+//! Why two products stand in another order here than published, as far as the document and the records of the run say: a list of
+//! causes, each with an id, what it means, and a function that returns its evidence in a [`Pair`], or `None`. `tables` lists the
+//! causes of each pair. No cause knows a product's name.
+//!
+//! To add one: an entry in [`CAUSES`], and a test in which it is found and one in which it is not.
+
+use weir_model::text::{counted, percent, short};
+
+use super::facts::{MeasuredFacts, Member, Pair, PublishedFacts};
+use super::ratios::excludes_one;
+
+/// Something that was published or measured and bears on the order of two products.
+pub(super) struct Cause {
+    pub id: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+    /// The evidence in a pair; empty where the ratios of the pair are the evidence.
+    pub find: fn(&Pair) -> Option<String>,
+}
+
+/// All causes, in reading order.
+pub(super) const CAUSES: [Cause; 13] = [
+    Cause {
+        id: "interval",
+        meaning: "the measured ratio has no interval, or one that includes the published order",
+        find: |pair| match pair.measured_ratio {
+            Some(ratio) if ratio.n < 2 => Some("one block".to_string()),
+            Some(ratio) if !excludes_one(&ratio) => Some(String::new()),
+            _ => None,
+        },
+    },
+    Cause {
+        id: "published-close",
+        meaning: "the published figures, measured once each, differ by no more than two measurements of one product do (3 %)",
+        find: |pair| {
+            let difference = (pair.published_ratio - 1.0).abs();
+            (difference <= CLOSE).then(|| percent(difference))
+        },
+    },
+    Cause {
+        id: "published-offered",
+        meaning: "the published rate is the one that was offered, not what the product can carry",
+        find: |pair| {
+            let offered = was_offered(&pair.behind.published).filter(|_| pair.metric.higher_is_better)?;
+            Some(format!("{} {}/s", pair.behind.title, short(offered)))
+        },
+    },
+    Cause {
+        id: "published-errors",
+        meaning: "some of the published requests failed",
+        find: |pair| of_both(pair, |member| published_errors(&member.published)),
+    },
+    Cause {
+        id: "published-priority",
+        meaning: "the product that was published behind had a lower scheduling priority",
+        find: |pair| Some(format!("{} nice {}", pair.behind.title, pair.behind.published.nice?)),
+    },
+    Cause {
+        id: "published-loads",
+        meaning: "the published latencies are of different offered rates",
+        find: |pair| different_rates(pair, |member| member.published.offered),
+    },
+    Cause {
+        id: "origin-connections",
+        meaning: "a product opened connections to the origin for requests, which costs CPU time in both",
+        find: |pair| {
+            let found = [opened_by_one(&pair.ahead, &pair.behind), opened_under_another_profile(&pair.behind)];
+            joined(found.into_iter().flatten())
+        },
+    },
+    Cause {
+        id: "answered-itself",
+        meaning: "the product answered requests here that it did not pass on",
+        find: |pair| pair.behind.measured.answers_itself.then(|| pair.behind.title.clone()),
+    },
+    Cause {
+        id: "offered",
+        meaning: "the product carried all that it was offered here, so its rate is not its capacity",
+        find: |pair| {
+            let facts = &pair.ahead.measured;
+            let offered = facts.offered.filter(|_| pair.metric.higher_is_better)?;
+            (facts.rate >= offered * (1.0 - SAME_RATE)).then(|| format!("{} {}/s", pair.ahead.title, short(offered)))
+        },
+    },
+    Cause {
+        id: "errors",
+        meaning: "some of the requests here had no right response",
+        find: |pair| {
+            of_both(pair, |member| {
+                let errors = member.measured.error_share;
+                (errors >= MANY_ERRORS).then(|| percent(errors))
+            })
+        },
+    },
+    Cause {
+        id: "idle-cpu",
+        meaning: "a product left CPU time unused here, so the client, the origin or the connections limited the rate",
+        find: |pair| {
+            // Where only the one that is ahead here had CPU time left, that is no reason for the other to fall back.
+            if !pair.metric.higher_is_better || !has_idle_cpu(&pair.ahead.measured) {
+                return None;
+            }
+            of_both(pair, |member| has_idle_cpu(&member.measured).then(|| busy(&member.measured)))
+        },
+    },
+    Cause {
+        id: "suspect",
+        meaning: "checks made trials suspect",
+        find: |pair| {
+            of_both(pair, |member| {
+                let checks = &member.measured.suspect;
+                (!checks.is_empty()).then(|| checks.join(" "))
+            })
+        },
+    },
+    Cause {
+        id: "loads",
+        meaning: "the latencies measured here are of different offered rates",
+        find: |pair| different_rates(pair, |member| member.measured.offered),
+    },
+];
+
+/// Two windows of the same product differ by about so much on a machine of its own.
+const CLOSE: f64 = 0.03;
+
+/// Rates this near are one rate.
+const SAME_RATE: f64 = 0.02;
+
+/// A share of failed requests from which on they matter.
+const MANY_ERRORS: f64 = 0.001;
+
+/// A proxy that keeps less than this share of its cores busy did not limit a rate.
+const BUSY: f64 = 0.8;
+
+/// Connections per request from which on a product is said to open them for requests, and not for clients.
+const OPENS_OFTEN: f64 = 0.2;
+
+/// Connections for each of the client's that a pool may come to: pools of several workers do not share.
+const LARGEST_POOL: f64 = 1.5;
+
+/// The offered rate, where the published rate is no more than that.
+pub(super) fn was_offered(published: &PublishedFacts) -> Option<f64> {
+    let (rate, offered) = (published.rate?, published.offered?);
+    (rate >= offered * (1.0 - SAME_RATE)).then_some(offered)
+}
+
+/// "11 % status 502".
+pub(super) fn published_errors(published: &PublishedFacts) -> Option<String> {
+    let many = published.errors.iter().filter(|(_, share)| *share >= MANY_ERRORS);
+    joined(many.map(|(what, share)| format!("{} {what}", percent(*share))))
+}
+
+/// Connections per request, where a product opened them for requests: for many of them, and more than a pool can hold that has
+/// one for each of the client's. A short load fills a pool, and so opens many connections for few requests.
+pub(super) fn opens(facts: &MeasuredFacts) -> Option<f64> {
+    let beyond_a_pool = facts.connections_per_client.is_none_or(|each| each > LARGEST_POOL);
+    facts.connections_per_request.filter(|connections| *connections >= OPENS_OFTEN && beyond_a_pool)
+}
+
+fn opened_by_one(one: &Member, other: &Member) -> Option<String> {
+    let (connections, others) = (opens(&one.measured)?, other.measured.connections_per_request?);
+    opens(&other.measured).is_none().then(|| {
+        format!("{} {} per 100 requests, {} {}", one.title, per_100(connections), other.title, per_100(others))
+    })
+}
+
+fn opened_under_another_profile(member: &Member) -> Option<String> {
+    let facts = &member.measured;
+    let own = facts.connections_per_request.filter(|_| opens(facts).is_none())?;
+    let (other, connections) = member.other_profiles.iter().find_map(|other| Some((other, opens(other)?)))?;
+    Some(format!(
+        "{} {} per 100 requests and {}/s with {}, {} and {}/s with {}",
+        member.title,
+        per_100(connections),
+        short(other.rate),
+        other.profile,
+        per_100(own),
+        short(facts.rate),
+        facts.profile
+    ))
+}
+
+/// "99.8".
+fn per_100(connections_per_request: f64) -> String {
+    short((connections_per_request * 100.0).min(100.0))
+}
+
+fn has_idle_cpu(facts: &MeasuredFacts) -> bool {
+    facts.cores_busy.is_some_and(|busy| busy < f64::from(facts.cores) * BUSY)
+}
+
+/// "0.55 of 1 core".
+fn busy(facts: &MeasuredFacts) -> String {
+    format!("{} of {}", short(facts.cores_busy.unwrap_or(0.0)), counted(u64::from(facts.cores), "core"))
+}
+
+/// Latencies at different rates are of different loads: both rates, where they differ.
+fn different_rates(pair: &Pair, offered: impl Fn(&Member) -> Option<f64>) -> Option<String> {
+    let (a, b) = (offered(&pair.ahead)?, offered(&pair.behind)?);
+    let differ = !pair.metric.higher_is_better && (a / b - 1.0).abs() > SAME_RATE;
+    differ.then(|| format!("{} {}/s, {} {}/s", pair.ahead.title, short(a), pair.behind.title, short(b)))
+}
+
+/// The evidence of each of the two that has some, behind its title.
+fn of_both(pair: &Pair, evidence: impl Fn(&Member) -> Option<String>) -> Option<String> {
+    let both = [&pair.ahead, &pair.behind].into_iter();
+    joined(both.filter_map(|member| Some(format!("{} {}", member.title, evidence(member)?))))
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::METRICS;
+    use weir_stats::Estimate;
+
+    /// A pair without any cause.
+    fn plain() -> Pair {
+        let facts = |profile: &str| MeasuredFacts {
+            profile: profile.to_string(),
+            rate: 20_000.0,
+            connections_per_request: Some(0.002),
+            cores_busy: Some(0.98),
+            cores: 1,
+            ..MeasuredFacts::default()
+        };
+        let member = |title: &str, rate: f64| Member {
+            title: title.to_string(),
+            published: PublishedFacts { rate: Some(rate), ..PublishedFacts::default() },
+            measured: facts("tuned"),
+            other_profiles: vec![facts("stock")],
+        };
+        Pair {
+            metric: METRICS[0],
+            ahead: member("Alder", 30_000.0),
+            behind: member("Birch", 10_000.0),
+            published_ratio: 3.0,
+            measured_ratio: Some(Estimate { value: 0.8, low: 0.7, high: 0.9, n: 6, level: 0.97 }),
+        }
+    }
+
+    /// The same of the 99th percentile of latency.
+    fn latency() -> Pair {
+        Pair { metric: METRICS[1], ..plain() }
+    }
+
+    /// Ids and evidence found once `change` was made to a pair that has no cause.
+    fn found_in(mut pair: Pair, change: impl Fn(&mut Pair)) -> Vec<(&'static str, String)> {
+        change(&mut pair);
+        CAUSES.iter().filter_map(|cause| Some((cause.id, (cause.find)(&pair)?))).collect()
+    }
+
+    fn assert_found(pair: Pair, change: impl Fn(&mut Pair), id: &'static str, evidence: &str) {
+        assert_eq!(found_in(pair, change), [(id, evidence.to_string())]);
+    }
+
+    fn assert_none(pair: Pair, change: impl Fn(&mut Pair)) {
+        assert_eq!(found_in(pair, change), []);
+    }
+
+    #[test]
+    fn nothing_recorded_is_no_cause() {
+        assert_none(plain(), |_| {});
+        assert_none(latency(), |_| {});
+    }
+
+    #[test]
+    fn an_interval_that_includes_the_published_order_is_a_cause() {
+        let ratio = |low, high, n| {
+            move |pair: &mut Pair| {
+                pair.measured_ratio = Some(Estimate { value: 0.99, low, high, n, level: 0.97 });
+            }
+        };
+        assert_found(plain(), ratio(0.95, 1.02, 6), "interval", "");
+        assert_found(plain(), ratio(0.99, 0.99, 1), "interval", "one block");
+        assert_none(plain(), ratio(0.95, 0.99, 6));
+    }
+
+    #[test]
+    fn published_figures_that_hardly_differ_are_a_cause() {
+        assert_found(plain(), |pair| pair.published_ratio = 1.014, "published-close", "1.4 %");
+    }
+
+    #[test]
+    fn a_published_rate_that_was_offered_is_a_cause() {
+        let behind = |offered| move |pair: &mut Pair| pair.behind.published.offered = Some(offered);
+        assert_found(plain(), behind(10_100.0), "published-offered", "Birch 10,100/s");
+        assert_none(latency(), behind(10_100.0));
+        assert_none(plain(), |pair| {
+            behind(12_000.0)(pair);
+            pair.ahead.published.offered = Some(30_000.0);
+        });
+    }
+
+    #[test]
+    fn published_errors_are_a_cause() {
+        let errors =
+            |share| move |pair: &mut Pair| pair.ahead.published.errors = vec![("status 502".to_string(), share)];
+        assert_found(plain(), errors(0.107), "published-errors", "Alder 11 % status 502");
+        assert_none(plain(), errors(0.0001));
+    }
+
+    #[test]
+    fn a_lower_priority_of_the_one_behind_is_a_cause() {
+        assert_found(plain(), |pair| pair.behind.published.nice = Some(5.0), "published-priority", "Birch nice 5");
+        assert_none(plain(), |pair| pair.ahead.published.nice = Some(5.0));
+    }
+
+    #[test]
+    fn latencies_at_different_rates_are_a_cause() {
+        let published = |behind| {
+            move |pair: &mut Pair| {
+                (pair.ahead.published.offered, pair.behind.published.offered) = (Some(10_000.0), Some(behind));
+            }
+        };
+        assert_found(latency(), published(200_000.0), "published-loads", "Alder 10,000/s, Birch 200,000/s");
+        assert_none(latency(), published(10_100.0));
+        let measured = |pair: &mut Pair| {
+            (pair.ahead.measured.offered, pair.behind.measured.offered) = (Some(10_000.0), Some(20_000.0));
+        };
+        assert_found(latency(), measured, "loads", "Alder 10,000/s, Birch 20,000/s");
+    }
+
+    #[test]
+    fn a_connection_for_each_request_is_a_cause_where_one_of_two_opens_it() {
+        let often = |per_client| {
+            move |pair: &mut Pair| {
+                pair.ahead.measured.connections_per_request = Some(0.998);
+                pair.ahead.measured.connections_per_client = per_client;
+            }
+        };
+        let evidence = "Alder 99.8 per 100 requests, Birch 0.200";
+        assert_found(plain(), often(None), "origin-connections", evidence);
+        assert_found(plain(), often(Some(2.4)), "origin-connections", evidence);
+        assert_none(plain(), often(Some(1.0)));
+        let both = |pair: &mut Pair| {
+            often(None)(pair);
+            pair.behind.measured.connections_per_request = Some(1.0);
+        };
+        assert_none(plain(), both);
+        assert_none(plain(), |pair| {
+            often(None)(pair);
+            pair.behind.measured.connections_per_request = None;
+        });
+        // The one that opens connections is ahead here all the same.
+        assert_none(plain(), |pair| pair.behind.measured.connections_per_request = Some(1.0));
+    }
+
+    #[test]
+    fn a_connection_for_each_request_under_another_profile_is_a_cause() {
+        let change = |pair: &mut Pair| {
+            pair.behind.other_profiles[0].connections_per_request = Some(1.0);
+            pair.behind.other_profiles[0].rate = 7_000.0;
+        };
+        let evidence = "Birch 100 per 100 requests and 7,000/s with stock, 0.200 and 20,000/s with tuned";
+        assert_found(plain(), change, "origin-connections", evidence);
+        assert_none(plain(), |pair| pair.ahead.other_profiles[0].connections_per_request = Some(1.0));
+    }
+
+    #[test]
+    fn other_work_than_answering_is_a_cause() {
+        assert_found(plain(), |pair| pair.behind.measured.answers_itself = true, "answered-itself", "Birch");
+        assert_found(plain(), |pair| pair.behind.measured.error_share = 0.02, "errors", "Birch 2.0 %");
+        assert_none(plain(), |pair| pair.behind.measured.error_share = 0.0005);
+        let checks = ["quiet-steal", "steady"].map(str::to_string);
+        let suspect = |pair: &mut Pair| pair.behind.measured.suspect = checks.to_vec();
+        assert_found(plain(), suspect, "suspect", "Birch quiet-steal steady");
+    }
+
+    #[test]
+    fn a_measured_rate_that_was_offered_is_a_cause() {
+        let ahead = |offered| move |pair: &mut Pair| pair.ahead.measured.offered = Some(offered);
+        assert_found(plain(), ahead(20_100.0), "offered", "Alder 20,100/s");
+        assert_none(plain(), ahead(30_000.0));
+        assert_none(plain(), |pair| pair.behind.measured.offered = Some(20_000.0));
+    }
+
+    #[test]
+    fn cpu_time_left_over_is_a_cause_of_a_rate() {
+        let idle = |pair: &mut Pair| pair.ahead.measured.cores_busy = Some(0.55);
+        assert_found(plain(), idle, "idle-cpu", "Alder 0.550 of 1 core");
+        assert_none(latency(), idle);
+        assert_none(plain(), |pair| pair.behind.measured.cores_busy = Some(0.55));
+    }
+}
