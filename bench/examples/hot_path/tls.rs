@@ -3,10 +3,9 @@
 use std::hint::black_box;
 
 use anyhow::bail;
-use weir_bench::peers::certificate;
-use weir_bench::peers::tool::SUITE;
+use weir_bench::peers::client::SUITE;
 use weir_wire::tls::{
-    ClientConfig, ClientOptions, Identity, Scratch, ServerConfig, ServerName, ServerOptions, Session, TlsEvent,
+    ClientConfig, ClientOptions, Identity, KeyKind, Scratch, ServerConfig, ServerName, ServerOptions, Session, TlsEvent,
 };
 
 use crate::http1::{ANSWER_HEAD, REQUEST};
@@ -41,9 +40,7 @@ pub fn exchange(count: u64) -> anyhow::Result<()> {
 
 /// Two halves after their handshake.
 fn connected() -> anyhow::Result<(Session, Session)> {
-    let folder = tempfile::tempdir()?;
-    let files = certificate::make(folder.path())?;
-    let identity = Identity { chain: std::fs::read(files.cert)?, key: std::fs::read(files.key)? };
+    let identity = Identity::generated(KeyKind::P256)?;
     let suites = vec![SUITE.to_owned()];
     let of_client = ClientOptions { suites: suites.clone(), ..ClientOptions::default() };
     let of_server = ServerOptions { suites, identities: vec![identity], resumption: false, ..ServerOptions::default() };

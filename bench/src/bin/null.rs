@@ -27,26 +27,26 @@ enum Verb {
         #[arg(short, long, default_value_t = 10.0)]
         seconds: f64,
     },
-    /// Answers every request with the same bytes
+    /// Responds to every request with the same bytes
     Origin {
         /// Address and port; port 0 takes a free one
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
-        /// Bytes of the answer's body
+        /// Bytes of the response's body
         #[arg(long, default_value_t = 128)]
         size: usize,
     },
 }
 
 fn main() -> anyhow::Result<()> {
-    raise_descriptor_limit();
+    weir_bench::raise_descriptor_limit();
     match Args::parse().verb {
         Verb::Client { url, connections, seconds } => {
             let (to, path) = target(&url)?;
             let duration = Duration::try_from_secs_f64(seconds).context("--seconds")?;
-            let done = client::run(&client::Order { to, path, connections, duration })?;
+            let done = client::run(&client::Load { to, path, connections, duration })?;
             println!("requests {}", done.requests);
-            println!("answer_bytes {}", done.answer_bytes);
+            println!("response_bytes {}", done.response_bytes);
             println!("cpu_us_per_request {:.3}", done.cpu_us / done.requests as f64);
         }
         Verb::Origin { listen, size } => {
@@ -64,11 +64,4 @@ fn target(url: &str) -> anyhow::Result<(SocketAddr, String)> {
     let to = host.to_socket_addrs().with_context(|| format!("{url}: needs host:port"))?.next();
     let path = if path.is_empty() { "/" } else { path };
     Ok((to.with_context(|| format!("{url}: no address"))?, path.to_owned()))
-}
-
-/// As far as it goes; what is then too few says so itself.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -31,14 +31,14 @@ impl Buffers {
         // SAFETY: the entries are page-aligned, zeroed and live until `drop`.
         unsafe { ring.submitter().register_buf_ring_with_flags(entries as u64, count, GROUP, 0) }?;
         for number in 0..count {
-            buffers.give(number);
+            buffers.give_back(number);
         }
         buffers.publish();
         Ok(buffers)
     }
 
     /// Gives buffer `number` back; the kernel sees it after [`Buffers::publish`].
-    pub(super) fn give(&mut self, number: u16) {
+    pub(super) fn give_back(&mut self, number: u16) {
         let at = usize::from(self.tail & (self.count - 1));
         // SAFETY: `at` is below `count`, and the kernel reads no entry beyond the published tail.
         let entry = unsafe { &mut *self.entries.add(at) };

@@ -5,17 +5,52 @@
 //! everything and waits. What such a program costs is what the kernel's TCP costs; no load generator that does the
 //! same over the same kernel interface can cost less by more than noise.
 //!
-//! It does not know what a right answer is.
+//! Called by the program `null`. It does not know what a right response is.
 
 mod buffers;
 pub mod client;
 pub mod origin;
-mod ring;
+
+use std::io;
+
+use io_uring::{IoUring, squeue};
+
+/// A ring for the calling thread with room for `entries` operations a turn, rounded up to what the kernel takes.
+///
+/// # Errors
+/// When the kernel refuses: it must be 6.1 or newer.
+fn new_ring(entries: u32) -> io::Result<IoUring> {
+    let entries = entries.next_power_of_two().clamp(64, 32 * 1024);
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_coop_taskrun()
+        .setup_submit_all()
+        .setup_cqsize((2 * entries).min(64 * 1024))
+        .build(entries)
+}
+
+/// Submits the queued operations and waits for at least one completion.
+///
+/// # Safety
+/// What the operations point to must live until they complete.
+unsafe fn submit(ring: &mut IoUring, queue: &mut Vec<squeue::Entry>) -> io::Result<()> {
+    for entry in queue.drain(..) {
+        // SAFETY: passed on to the caller.
+        while unsafe { ring.submission().push(&entry) }.is_err() {
+            ring.submit()?;
+        }
+    }
+    match ring.submit_and_wait(1) {
+        Err(error) if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY)) => Err(error),
+        _ => Ok(()),
+    }
+}
 
 /// What an operation is, in the upper half of its token. The lower half is a connection's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-enum Kind {
+enum Operation {
     Receive,
     Send,
     Accept,
@@ -23,20 +58,20 @@ enum Kind {
     Time,
 }
 
-impl Kind {
+impl Operation {
     fn token(self, number: u32) -> u64 {
         (self as u64) << 32 | u64::from(number)
     }
 
-    fn of(token: u64) -> (Kind, u32) {
-        let kind = match token >> 32 {
-            0 => Kind::Receive,
-            1 => Kind::Send,
-            2 => Kind::Accept,
-            3 => Kind::Close,
-            _ => Kind::Time,
+    fn of(token: u64) -> (Operation, u32) {
+        let operation = match token >> 32 {
+            0 => Operation::Receive,
+            1 => Operation::Send,
+            2 => Operation::Accept,
+            3 => Operation::Close,
+            _ => Operation::Time,
         };
-        (kind, token as u32)
+        (operation, token as u32)
     }
 }
 
@@ -45,9 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_says_what_and_whose() {
-        for kind in [Kind::Receive, Kind::Send, Kind::Accept, Kind::Close, Kind::Time] {
-            assert_eq!(Kind::of(kind.token(u32::MAX)), (kind, u32::MAX));
+    fn a_token_holds_operation_and_connection() {
+        for operation in [Operation::Receive, Operation::Send, Operation::Accept, Operation::Close, Operation::Time] {
+            assert_eq!(Operation::of(operation.token(u32::MAX)), (operation, u32::MAX));
         }
     }
 }

@@ -1,291 +1,307 @@
-//! `RESULTS.md`, made of the record.
+//! `RESULTS.md`, made from the record: which targets are reached, and a table of each cell. Called by [`super::compare`].
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use weir_stats::Estimate;
+use weir_stats::{Estimate, median_interval, paired_ratio};
 
-use super::cases::{Cell, GROUPS, Group, Part, Subject, Wire, grouped};
-use super::ratio::{differences, middle, per_request, ratio};
-use super::record::{Record, Run};
-use super::run::{Got, Sample};
-use super::targets::{self, verdict};
-use super::{server, tool};
+use super::cases::{Cell, Group, Protocol, Question, Subject, grouped};
+use super::client::Client;
+use super::record::{Record, Run, Sample};
+use super::server::Server;
+use super::trial::DISTURBED;
+
+/// Level of every interval.
+const LEVEL: f64 = 0.95;
+
+/// Resampling starts from here, so that equal samples give equal intervals.
+const SEED: u64 = 1;
+
+/// Open load: most µs that its median may be above the closed median with one connection.
+const OPEN_ABOVE_ONE_US: f64 = 30.0;
+
+/// A client ends at most so long after its time, s.
+const ENDS_WITHIN_S: f64 = 0.5;
+
+const READING: &str = "# What weir costs beside its peers
+
+Written by `make bench`. `README.md` says how it measures, `docs/engine.md` explains the numbers, `RESULTS.csv` has every
+sample, and `RESULTS.json` how each tool was started and what it sends.
+
+CPU time is what the kernel charged to the process, user and system, from start to end: its start, connecting and
+handshakes are included. A ratio is weir's CPU time a request over the peer's, taken within each round; the value is the median
+of rounds, the brackets are its 95 % interval. *Not surely* means that the interval crosses the target. *null* is the floor:
+null / it is about the least that any client or origin over the same kernel can cost beside that peer. It speaks plain HTTP/1.1
+only. HTTP/2 with one stream a connection sends as many TCP segments, so the same floor holds; with 32 streams a segment
+carries up to 32 requests, and there is none.
+
+With TLS all use TLS_AES_256_GCM_SHA384 with X25519 and a certificate with an ECDSA P-256 key, and resume no session.
+";
 
 /// The whole of `RESULTS.md`.
 pub fn markdown(record: &Record) -> String {
-    let mut out = String::from(
-        "# What weir costs beside its peers\n\nWritten by `make bench`; `README.md` says how it measures, `docs/engine.md` why the numbers are what they are.\n",
-    );
-    out.push_str(READING);
-    out.push_str("\n## What was to be reached\n\n");
-    out.push_str(&targets(record));
-    for group in GROUPS {
-        for cell in cells(record, group) {
-            let of_cell = OfCell::new(record, cell);
-            let _ = write!(out, "\n## {}\n\n", cell.title());
-            match group.part() {
-                Part::Open => open_table(&mut out, &of_cell),
-                _ => cost_table(&mut out, &cell, &of_cell),
-            }
+    let mut out = READING.to_owned();
+    out.push_str("\n## Targets\n\n");
+    targets(&mut out, record);
+    let mut differs = BTreeMap::new();
+    for cell in cells(record) {
+        let results = CellResults::new(record, cell);
+        let _ = write!(out, "\n## {}\n\n", cell.title());
+        match cell.group {
+            Group::Open => open_table(&mut out, &results),
+            _ => cost_table(&mut out, &results),
+        }
+        for subject in results.subjects() {
+            let difference = match subject {
+                Subject::Client(client) => client.differs(),
+                Subject::Origin(server) => server.differs(),
+                _ => "",
+            };
+            differs.insert((matches!(subject, Subject::Origin(_)), subject.name()), difference);
         }
     }
-    ends(&mut out, &record.samples);
+    out.push_str("\n## How the others differ from weir\n\n");
+    for ((is_origin, name), difference) in differs.iter().filter(|(_, difference)| !difference.is_empty()) {
+        let _ = writeln!(out, "- {name}{}: {difference}", if *is_origin { " origin" } else { "" });
+    }
+    late_ends(&mut out, &record.samples);
     failures(&mut out, &record.samples);
     for run in &record.runs {
-        about(&mut out, record, run);
+        conditions(&mut out, record, run);
     }
     out
 }
 
-const READING: &str = "
-CPU is what the kernel says that the process used, user and system, from its start to its end: connecting, handshakes and
-its own start are in it. A ratio is weir's CPU a request over the peer's, taken within each round; the value is the median of
-rounds, the brackets its 95 % interval. *Not surely* means that the interval reaches over the target. *null* is the
-floor: what it costs beside a peer (null / it) is about the least that any client or origin over the same kernel can. It
-speaks plain HTTP/1.1 only. HTTP/2 with one stream a connection sends as many TCP segments, so the same floor holds; with 32
-streams a segment carries up to 32 requests, and the kernel's share of one shrinks until the user's code is what is compared.
-TLS has no floor here but the cipher's own cost.
-
-With TLS all speak TLS_AES_256_GCM_SHA384 with X25519 against a certificate with an ECDSA P-256 key, and no session is
-resumed: nginx offers nothing else, weir's client and h2load are told so, and the others put that suite first.
-";
-
-/// Cells of which there are samples.
-fn cells(record: &Record, group: Group) -> BTreeSet<Cell> {
-    record.samples.iter().map(|sample| sample.cell).filter(|cell| cell.group == group).collect()
+/// Cells of which there are samples, in the order of groups.
+fn cells(record: &Record) -> Vec<Cell> {
+    let all: std::collections::BTreeSet<Cell> = record.samples.iter().map(Sample::cell).collect();
+    all.into_iter().collect()
 }
 
-/// Everything of which a target is set, in one table.
-pub fn targets(record: &Record) -> String {
-    let mut out = String::from("| what | beside | weir / it | target | |\n|---|---|---|---|---|\n");
-    for cell in GROUPS.into_iter().flat_map(|group| cells(record, group)) {
-        let of_cell = OfCell::new(record, cell);
-        if cell.group.part() == Part::Open {
-            for (name, values, most) in open_rows(&of_cell) {
+/// Everything that has a target, in one table.
+fn targets(out: &mut String, record: &Record) {
+    out.push_str("| what | beside | weir / it | target | |\n|---|---|---|---|---|\n");
+    for cell in cells(record) {
+        let results = CellResults::new(record, cell);
+        if cell.group == Group::Open {
+            for (name, values, most) in open_rows(&results) {
                 let Some((estimate, most)) = middle(&values).zip(most) else { continue };
                 let (shown, judged) = (interval(&estimate, 1), verdict(&estimate, most));
-                let _ = writeln!(out, "| Open load: {name}, us | | {shown} | <= {most:.0} | {judged} |");
+                let _ = writeln!(out, "| Open load: {name}, µs | | {shown} | <= {most:.0} | {judged} |");
             }
             continue;
         }
-        for subject in of_cell.subjects() {
-            let Some((most, ratio)) = target(&cell, subject).zip(of_cell.beside(subject)) else { continue };
+        for subject in results.subjects() {
+            let Some((most, ratio)) = target(&cell, subject).zip(results.ratio(subject)) else { continue };
             let (shown, judged) = (interval(&ratio, 2), verdict(&ratio, most));
             let _ = writeln!(out, "| {} | {} | {shown} | <= {most:.2} | {judged} |", cell.title(), subject.name());
         }
     }
-    out
 }
 
-fn target(cell: &Cell, subject: Subject) -> Option<f64> {
-    match subject {
-        Subject::Client(kind) => targets::client(cell, kind),
-        Subject::Origin(kind) => targets::origin(cell, kind),
-        Subject::One | Subject::Open => None,
+/// The most that weir may cost of what a peer costs in a cell; `None` where there is no target. With TLS and HTTP/2 the same
+/// is asked against nginx as against weir's own origin.
+fn target(cell: &Cell, peer: Subject) -> Option<f64> {
+    use Protocol::{H2Tls, H2c, Plain, Tls};
+    let main = cell.is_main();
+    match (cell.protocol, cell.group.question(), peer) {
+        (Plain, Question::Clients, Subject::Client(Client::Wrk)) => match cell.connections {
+            _ if main => Some(0.65),
+            ..16 => Some(1.0),
+            _ => Some(0.8),
+        },
+        (Plain, Question::Clients, Subject::Client(Client::H1load)) if main => Some(0.85),
+        (Plain, Question::Clients, Subject::Client(Client::Null)) if main => Some(1.10),
+        (Tls, Question::Clients | Question::Nginx, Subject::Client(Client::Wrk)) => Some(0.70),
+        (H2c | H2Tls, Question::Clients | Question::Nginx, Subject::Client(Client::H2load)) => Some(0.60),
+        (Plain, _, Subject::Origin(Server::Nginx | Server::NginxCopy)) if main => Some(0.45),
+        (Plain, _, Subject::Origin(Server::Null)) if main => Some(1.10),
+        (Tls, _, Subject::Origin(Server::NginxCopy)) => Some(0.75),
+        _ => None,
     }
+}
+
+/// Whether an estimate is below a bound.
+fn verdict(estimate: &Estimate, most: f64) -> &'static str {
+    let certain = estimate.level > 0.0;
+    match (estimate.value <= most, estimate.high <= most, estimate.low > most) {
+        (true, true, _) if certain => "reached",
+        (true, ..) => "reached, not surely",
+        (false, _, true) if certain => "**not reached**",
+        (false, ..) => "**not reached**, not surely",
+    }
+}
+
+/// The median of rounds; failed rounds (NaN) are skipped.
+fn middle(values: &[f64]) -> Option<Estimate> {
+    median_interval(values, LEVEL, SEED)
 }
 
 /// Samples of one cell.
-struct OfCell<'a> {
+struct CellResults<'a> {
+    cell: Cell,
     samples: Vec<&'a Sample>,
-    origins: bool,
     rounds: u32,
 }
 
-impl<'a> OfCell<'a> {
-    fn new(record: &'a Record, cell: Cell) -> OfCell<'a> {
-        OfCell {
-            samples: record.samples.iter().filter(|sample| sample.cell == cell).collect(),
-            origins: cell.group.part() == Part::Origins,
-            rounds: record.run_of(cell.group).map_or(0, |run| run.rounds),
-        }
+impl<'a> CellResults<'a> {
+    fn new(record: &'a Record, cell: Cell) -> CellResults<'a> {
+        let samples = record.samples.iter().filter(|sample| sample.cell() == cell).collect();
+        CellResults { cell, samples, rounds: record.run_of(cell.group).map_or(0, |run| run.rounds) }
     }
 
     /// What took part, in the order of tables.
-    fn subjects(&self) -> BTreeSet<Subject> {
-        self.samples.iter().map(|sample| sample.subject).collect()
+    fn subjects(&self) -> Vec<Subject> {
+        let took_part = |subject: &Subject| self.samples.iter().any(|sample| sample.subject == subject.name());
+        self.cell.candidates().into_iter().filter(took_part).collect()
     }
 
-    /// A value of every round, not a number where the trial failed.
-    fn by_round(&self, subject: Subject, value: impl Fn(&Got) -> f64) -> Vec<f64> {
+    /// A value of every round, NaN where the trial failed.
+    fn by_round(&self, subject: Subject, value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
         let mut values = vec![f64::NAN; self.rounds as usize];
-        for sample in self.samples.iter().filter(|sample| sample.subject == subject) {
-            if let (Ok(got), Some(place)) = (&sample.got, values.get_mut(sample.round as usize)) {
-                *place = value(got);
+        for sample in self.samples.iter().filter(|sample| sample.subject == subject.name()) {
+            if let Some(slot) = values.get_mut(sample.round as usize) {
+                *slot = value(sample).unwrap_or(f64::NAN);
             }
         }
         values
     }
 
-    /// CPU a request of what is compared, round by round.
+    /// CPU time a request of what is compared, round by round.
     fn costs(&self, subject: Subject) -> Vec<f64> {
-        let cpu = |got: &Got| if self.origins { got.server_us } else { got.client_us };
-        self.by_round(subject, |got| per_request(cpu(got), got.requests))
+        let which = usize::from(self.compares_origins());
+        self.by_round(subject, |sample| Some(sample.costs()?[which]))
+    }
+
+    fn compares_origins(&self) -> bool {
+        self.cell.group.question() == Question::Origins
     }
 
     fn weir(&self) -> Subject {
-        if self.origins { Subject::Origin(server::Kind::Weir) } else { Subject::Client(tool::Kind::Weir) }
+        if self.compares_origins() { Subject::Origin(Server::Weir) } else { Subject::Client(Client::Weir) }
     }
 
     fn floor(&self) -> Subject {
-        if self.origins { Subject::Origin(server::Kind::Null) } else { Subject::Client(tool::Kind::Null) }
+        if self.compares_origins() { Subject::Origin(Server::Null) } else { Subject::Client(Client::Null) }
+    }
+
+    /// What `a` costs over what `b` costs.
+    fn cost_ratio(&self, a: Subject, b: Subject) -> Option<Estimate> {
+        (a != b).then(|| paired_ratio(&self.costs(a), &self.costs(b), LEVEL, SEED)).flatten()
     }
 
     /// weir's cost over another's; `None` of weir itself.
-    fn beside(&self, subject: Subject) -> Option<Estimate> {
-        (subject != self.weir()).then(|| ratio(&self.costs(self.weir()), &self.costs(subject))).flatten()
+    fn ratio(&self, subject: Subject) -> Option<Estimate> {
+        self.cost_ratio(self.weir(), subject)
     }
 }
 
-fn cost_table(out: &mut String, cell: &Cell, of_cell: &OfCell<'_>) {
-    let who = if of_cell.origins { "origin" } else { "client" };
-    let floors = of_cell.costs(of_cell.floor());
-    let _ =
-        writeln!(out, "| {who} | requests/s | CPU us/request | weir / it | target | | null / it | differs from weir |");
-    out.push_str("|---|---|---|---|---|---|---|---|\n");
-    for subject in of_cell.subjects() {
-        let rate = middle(&of_cell.by_round(subject, |got| got.requests as f64 / got.seconds));
-        let costs = of_cell.costs(subject);
-        let compared = of_cell.beside(subject);
-        let above = (subject != of_cell.floor()).then(|| ratio(&floors, &costs)).flatten();
-        let target = target(cell, subject);
-        let judged = compared.as_ref().zip(target).map_or("", |(ratio, most)| verdict(ratio, most));
+fn cost_table(out: &mut String, results: &CellResults<'_>) {
+    let who = if results.compares_origins() { "origin" } else { "client" };
+    let _ = writeln!(out, "| {who} | requests/s | CPU µs/request | weir / it | target | | null / it |");
+    out.push_str("|---|---|---|---|---|---|---|\n");
+    for subject in results.subjects() {
+        let rate = middle(&results.by_round(subject, Sample::rate));
+        let ratio = results.ratio(subject);
+        let target = target(&results.cell, subject);
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {judged} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             subject.name(),
             rate.map_or_else(|| "failed".to_owned(), |rate| grouped(rate.value as u64)),
-            middle(&costs).map_or_else(String::new, |cost| format!("{:.2}", cost.value)),
-            compared.map_or_else(String::new, |ratio| interval(&ratio, 2)),
-            target.map_or_else(String::new, |most| format!("<= {most:.2}")),
-            above.map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
-            differs(cell, subject),
+            text(middle(&results.costs(subject)), |cost| format!("{:.2}", cost.value)),
+            text(ratio, |ratio| interval(&ratio, 2)),
+            text(target, |most| format!("<= {most:.2}")),
+            ratio.zip(target).map_or("", |(ratio, most)| verdict(&ratio, most)),
+            text(results.cost_ratio(results.floor(), subject), |ratio| format!("{:.2}", ratio.value)),
         );
     }
 }
 
-fn differs(cell: &Cell, subject: Subject) -> &'static str {
-    match subject {
-        // What it sends of its own is in HPACK's table after the first time.
-        Subject::Client(tool::Kind::H2load) if cell.wire.is_h2() => "sends a User-Agent; windows of 1 GiB",
-        Subject::Client(kind) => kind.differs(),
-        Subject::Origin(kind) if cell.wire == Wire::Plain => kind.differs(),
-        Subject::Origin(server::Kind::NginxCopy) => "sends Date, Last-Modified, ETag and Accept-Ranges too",
-        Subject::Origin(kind) => kind.differs(),
-        Subject::One | Subject::Open => "",
-    }
+fn text<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
+    value.map_or_else(String::new, shown)
 }
 
-/// Name, value of every round, and target of what the open load is about, us.
-fn open_rows(of_cell: &OfCell<'_>) -> Vec<(&'static str, Vec<f64>, Option<f64>)> {
-    let latency = |subject| of_cell.by_round(subject, |got| got.times.map_or(f64::NAN, |times| times.latency_p50_us));
-    let lag = |at: usize| {
-        let values = of_cell.by_round(Subject::Open, |got| got.times.map_or(f64::NAN, |times| times.lag_us[at]));
-        (["lag p50", "lag p99", "lag p99.9"][at], values, targets::LAG_US[at])
-    };
-    let (one, open) = (latency(Subject::One), latency(Subject::Open));
-    let above = differences(&open, &one);
+/// Name, value of every round, and target of what the open load is about, µs.
+fn open_rows(results: &CellResults<'_>) -> Vec<(&'static str, Vec<f64>, Option<f64>)> {
+    let latency = |subject| results.by_round(subject, |sample| sample.latency_p50_us);
+    let lag = |value: fn(&Sample) -> Option<f64>| results.by_round(Subject::OpenRate, value);
+    let (one, open) = (latency(Subject::OneConnection), latency(Subject::OpenRate));
+    let above = open.iter().zip(&one).map(|(open, one)| open - one).collect();
     vec![
         ("median latency, closed, one connection", one, None),
         ("median latency, open", open, None),
-        ("median latency of wrk2 at that rate", latency(Subject::Client(tool::Kind::Wrk2)), None),
-        ("open less closed", above, Some(targets::OPEN_ABOVE_ONE_US)),
-        lag(0),
-        lag(1),
-        lag(2),
+        ("median latency of wrk2 at that rate", latency(Subject::Client(Client::Wrk2)), None),
+        ("open less closed", above, Some(OPEN_ABOVE_ONE_US)),
+        ("lag p50", lag(|sample| sample.lag_p50_us), None),
+        ("lag p99", lag(|sample| sample.lag_p99_us), Some(50.0)),
+        ("lag p99.9", lag(|sample| sample.lag_p999_us), Some(200.0)),
     ]
 }
 
-fn open_table(out: &mut String, of_cell: &OfCell<'_>) {
-    out.push_str("| us | median of rounds | target | |\n|---|---|---|---|\n");
-    for (name, values, most) in open_rows(of_cell) {
+fn open_table(out: &mut String, results: &CellResults<'_>) {
+    out.push_str("| µs | median of rounds | target | |\n|---|---|---|---|\n");
+    for (name, values, most) in open_rows(results) {
         let estimate = middle(&values);
         let _ = writeln!(
             out,
             "| {name} | {} | {} | {} |",
-            estimate.as_ref().map_or_else(|| "not measured".to_owned(), |estimate| interval(estimate, 1)),
-            most.map_or_else(String::new, |most| format!("<= {most:.0}")),
+            estimate.map_or_else(|| "not measured".to_owned(), |estimate| interval(&estimate, 1)),
+            text(most, |most| format!("<= {most:.0}")),
             estimate.zip(most).map_or("", |(estimate, most)| verdict(&estimate, most)),
         );
     }
 }
 
 /// How late weir's clients end.
-fn ends(out: &mut String, samples: &[Sample]) {
-    let late: Vec<f64> = samples
-        .iter()
-        .filter(|sample| matches!(sample.subject, Subject::Client(tool::Kind::Weir)))
-        .filter(|sample| sample.cell.connections <= 64)
-        .filter_map(|sample| sample.got.as_ref().ok())
-        .map(|got| got.wall_s - got.seconds)
-        .collect();
+fn late_ends(out: &mut String, samples: &[Sample]) {
+    let is_weirs = |sample: &&Sample| sample.subject == "weir" && sample.connections <= 64;
+    let late: Vec<f64> =
+        samples.iter().filter(is_weirs).filter_map(|sample| Some(sample.wall_s? - sample.load_s?)).collect();
     let Some(most) = late.iter().copied().reduce(f64::max) else { return };
-    let judged = if most <= targets::ENDS_WITHIN_S { "reached" } else { "**not reached**" };
+    let judged = if most <= ENDS_WITHIN_S { "reached" } else { "**not reached**" };
     let _ = write!(
         out,
         "\n## How long after its time weir's client ends\n\nUp to 64 connections, connecting included, the latest of {} runs: {:.0} ms. Target: within {:.0} ms: {judged}.\n",
         late.len(),
         most * 1e3,
-        targets::ENDS_WITHIN_S * 1e3,
+        ENDS_WITHIN_S * 1e3,
     );
 }
 
 fn failures(out: &mut String, samples: &[Sample]) {
-    let failed: Vec<String> = samples
-        .iter()
-        .filter_map(|sample| {
-            let error = sample.got.as_ref().err()?;
-            let (round, name) = (sample.round + 1, sample.subject.name());
-            Some(format!("- {}, {name}, round {round}: {}\n", sample.cell.title(), error.replace('\n', " ")))
-        })
-        .collect();
-    if !failed.is_empty() {
-        let _ = write!(out, "\n## Trials that failed, and are left out\n\n{}", failed.concat());
+    let mut failed = samples.iter().filter(|sample| !sample.error.is_empty()).peekable();
+    if failed.peek().is_some() {
+        out.push_str("\n## Failed trials, which are not counted\n\n");
+    }
+    for sample in failed {
+        let (title, round) = (sample.cell().title(), sample.round + 1);
+        let _ = writeln!(out, "- {title}, {}, round {round}: {}", sample.subject, sample.error);
     }
 }
 
-/// Machine, programs and requests of one run.
-fn about(out: &mut String, record: &Record, run: &Run) {
-    let names: Vec<&str> = run.groups.iter().map(|group| group.name()).collect();
-    let _ = write!(out, "\n## How it was measured: {}\n", names.join(", "));
-    if !run.busy.is_empty() {
-        let why = run.busy.join("; ");
-        let _ = write!(out, "\n**The machine was busy when this was measured: {why}.** Take it as a hint.\n");
-    }
-    out.push_str("\n| | |\n|---|---|\n");
-    for (name, value) in &run.facts {
-        let _ = writeln!(out, "| {name} | {} |", value.replace('|', "\\|"));
-    }
-    let samples: Vec<&Sample> =
-        record.samples.iter().filter(|sample| run.groups.contains(&sample.cell.group)).collect();
-    let _ = writeln!(out, "| CPU that neither client nor server used | {} |", neither(&samples));
-    if !run.missing.is_empty() {
-        out.push_str("\nLeft out:\n\n");
-        for line in &run.missing {
-            let _ = writeln!(out, "- {line}");
-        }
-    }
-    out.push_str("\nWhat was run, and what it sends:\n");
-    for (command, request) in &run.requests {
-        let _ = write!(out, "\n`{command}`\n\n```text\n{}\n```\n", request.replace('\r', "").trim_end());
-    }
-}
-
-fn neither(samples: &[&Sample]) -> String {
-    let shares = |value: fn(&Got) -> f64| -> Vec<f64> {
-        samples.iter().filter_map(|sample| sample.got.as_ref().ok()).map(value).collect()
-    };
-    let (others, stolen) = (shares(|got| got.others), shares(|got| got.stolen));
-    let most = others.iter().copied().fold(0.0, f64::max);
-    let disturbed = others.iter().filter(|share| **share > super::run::DISTURBED).count();
-    format!(
-        "{:.1} % of one CPU (median of trials), at most {:.1} %; {disturbed} of {} trials disturbed and kept; stolen by the host {:.1} %",
-        100.0 * middle(&others).map_or(f64::NAN, |share| share.value),
-        100.0 * most,
+/// Machine and programs of one run, and what else used the machine.
+fn conditions(out: &mut String, record: &Record, run: &Run) {
+    let names: Vec<String> = run.groups.iter().map(|group| super::cases::name(*group)).collect();
+    let _ = write!(out, "\n## Conditions of {}\n", names.join(", "));
+    let samples = || record.samples.iter().filter(|sample| run.groups.contains(&sample.group));
+    let others: Vec<f64> = samples().filter_map(|sample| sample.others_share).collect();
+    let stolen: Vec<f64> = samples().filter_map(|sample| sample.stolen_share).collect();
+    let disturbed = others.iter().filter(|share| **share > DISTURBED).count();
+    let percent = |shares: &[f64]| 100.0 * weir_stats::median(shares).unwrap_or(f64::NAN);
+    let unaccounted = format!(
+        "{:.1} % of one CPU (median of trials), at most {:.1} %; {disturbed} of {} trials disturbed and kept; stolen by the hypervisor {:.1} %",
+        percent(&others),
+        100.0 * others.iter().copied().fold(0.0, f64::max),
         others.len(),
-        100.0 * middle(&stolen).map_or(f64::NAN, |share| share.value),
-    )
+        percent(&stolen),
+    );
+    let used = ("CPU that neither client nor server used".to_owned(), unaccounted);
+    let facts: Vec<_> = run.facts.iter().cloned().chain([used]).collect();
+    super::described(out, &facts, &run.busy);
+    if !run.missing.is_empty() {
+        let _ = write!(out, "\nNot measured:\n\n- {}\n", run.missing.join("\n- "));
+    }
 }
 
 fn interval(estimate: &Estimate, digits: usize) -> String {
@@ -302,26 +318,64 @@ mod tests {
     use super::*;
     use crate::peers::record::tests::sample;
 
-    const WEIR: Subject = Subject::Client(tool::Kind::Weir);
-    const WRK: Subject = Subject::Client(tool::Kind::Wrk);
+    fn estimate(low: f64, value: f64, high: f64) -> Estimate {
+        Estimate { value, low, high, n: 10, level: 0.95 }
+    }
+
+    #[test]
+    fn a_verdict_is_sure_when_the_interval_is_on_one_side() {
+        assert_eq!(verdict(&estimate(0.5, 0.6, 0.65), 0.65), "reached");
+        assert_eq!(verdict(&estimate(0.5, 0.6, 0.7), 0.65), "reached, not surely");
+        assert_eq!(verdict(&estimate(0.6, 0.7, 0.8), 0.65), "**not reached**, not surely");
+        assert_eq!(verdict(&estimate(0.66, 0.7, 0.8), 0.65), "**not reached**");
+        let alone = Estimate { level: 0.0, n: 1, ..estimate(0.6, 0.6, 0.6) };
+        assert_eq!(verdict(&alone, 0.65), "reached, not surely");
+    }
+
+    #[test]
+    fn targets_belong_to_their_cells() {
+        let (client, origin) = (Subject::Client, Subject::Origin);
+        let plain = |connections, size| {
+            let (group, protocol) = (Group::Clients, Protocol::Plain);
+            Cell { group, protocol, connections, streams: 1, size }
+        };
+        assert_eq!(target(&plain(64, 128), client(Client::Wrk)), Some(0.65));
+        assert_eq!(target(&plain(64, 128), client(Client::H1load)), Some(0.85));
+        assert_eq!(target(&plain(64, 11_268), client(Client::Wrk)), Some(0.8));
+        assert_eq!(target(&plain(1, 128), client(Client::Wrk)), Some(1.0));
+        assert_eq!(target(&plain(10_000, 128), client(Client::Wrk)), Some(0.8));
+        assert_eq!(target(&plain(10_000, 128), client(Client::Null)), None);
+        assert_eq!(target(&Cell { group: Group::Nginx, ..plain(64, 128) }, client(Client::Wrk)), None);
+        let origins = Cell { group: Group::Origins, ..plain(64, 128) };
+        assert_eq!(target(&origins, origin(Server::Null)), Some(1.10));
+        assert_eq!(target(&Cell { size: 11_268, ..origins }, origin(Server::Nginx)), None);
+        for cell in Group::NginxH2.cells() {
+            assert_eq!(target(&cell, client(Client::H2load)), Some(0.60));
+            assert_eq!(target(&cell, client(Client::Oha)), None);
+        }
+        assert_eq!(target(&Group::ClientsTls.cells()[0], client(Client::Wrk)), Some(0.70));
+        assert_eq!(target(&Group::OriginsTls.cells()[0], origin(Server::NginxCopy)), Some(0.75));
+    }
 
     fn record(samples: Vec<Sample>) -> Record {
-        let mut groups: Vec<Group> = samples.iter().map(|sample| sample.cell.group).collect();
+        let mut groups: Vec<Group> = samples.iter().map(|sample| sample.group).collect();
         groups.dedup();
         Record::of(Run { groups, rounds: 2, ..Run::default() }, samples)
     }
 
     #[test]
     fn tables_have_ratios_targets_and_failures() {
-        let group = Group::Clients;
-        let costs = [(0, WEIR, 5.0), (0, WRK, 10.0), (1, WEIR, 5.0), (1, WRK, 10.0)];
-        let mut record = record(costs.map(|(round, subject, cost)| sample(round, group, subject, cost)).to_vec());
+        let costs = [(0, "weir", 5.0), (0, "wrk", 10.0), (1, "weir", 5.0), (1, "wrk", 10.0)];
+        let samples = costs.map(|(round, subject, cost)| sample(round, Group::Clients, subject, cost));
+        let mut record = record(samples.to_vec());
         let whole = markdown(&record);
         assert!(whole.contains("| wrk | 500 | 10.00 | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
         assert!(whole.contains("128 B | wrk | 0.50 [0.50, 0.50] | <= 0.65 | reached |"), "{whole}");
         assert!(whole.contains("100 ms. Target: within 500 ms: reached"), "{whole}");
-        assert!(!whole.contains("failed") && !whole.contains("busy"), "{whole}");
-        record.samples[1].got = Err("no \"socket\"\nleft".to_owned());
+        assert!(!whole.contains("ailed") && !whole.contains("busy"), "{whole}");
+        let error = "no \"socket\" left".to_owned();
+        let (cell, failed) = (record.samples[1].cell(), &mut record.samples[1]);
+        *failed = Sample { error, ..Sample::new(&cell, "wrk".to_owned(), 0, 0) };
         record.runs[0].busy = vec!["a reason".to_owned()];
         let whole = markdown(&record);
         assert!(whole.contains("wrk, round 1: no \"socket\" left"), "{whole}");
@@ -332,25 +386,34 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_different_groups_are_told_apart() {
-        let mut record = record(vec![sample(0, Group::Clients, WEIR, 1.0)]);
+    fn ratios_are_taken_within_rounds() {
+        // The machine is twice as slow in the second round; the ratio does not see it.
+        let costs = [(0, "weir", 5.0), (0, "wrk", 10.0), (1, "weir", 10.0), (1, "wrk", 20.0)];
+        let record = record(costs.map(|(round, subject, cost)| sample(round, Group::Clients, subject, cost)).to_vec());
+        let found = CellResults::new(&record, record.samples[0].cell()).ratio(Subject::Client(Client::Wrk)).unwrap();
+        assert!((found.value - 0.5).abs() < 1e-9 && (found.high - found.low).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn runs_of_different_groups_have_their_own_conditions() {
+        let mut record = record(vec![sample(0, Group::Clients, "weir", 1.0)]);
         let other = Run { groups: vec![Group::ClientsTls], rounds: 1, ..Run::default() };
-        record.replace(Record::of(other, vec![sample(0, Group::ClientsTls, WEIR, 1.0)]));
+        record.replace(Record::of(other, vec![sample(0, Group::ClientsTls, "weir", 1.0)]));
         let whole = markdown(&record);
-        assert!(whole.contains("## How it was measured: clients\n"), "{whole}");
-        assert!(whole.contains("## How it was measured: clients-tls\n"), "{whole}");
+        assert!(whole.contains("## Conditions of clients\n"), "{whole}");
+        assert!(whole.contains("## Conditions of clients-tls\n"), "{whole}");
         assert!(whole.contains("## Clients against weir's origin, HTTP/1.1 over TLS 1.3, 64 connections, 128 B"));
     }
 
     #[test]
     fn the_open_load_is_judged_by_its_times() {
-        let with = |subject, p50: f64, lag: f64| {
-            let mut sample = sample(0, Group::Open, subject, 1.0);
-            let times = crate::peers::output::Times { latency_p50_us: p50, lag_us: [0.0, lag, lag] };
-            sample.got.as_mut().unwrap().times = Some(times);
-            sample
+        let with = |subject, p50: f64, lag: f64| Sample {
+            latency_p50_us: Some(p50),
+            lag_p99_us: Some(lag),
+            lag_p999_us: Some(lag),
+            ..sample(0, Group::Open, subject, 1.0)
         };
-        let whole = markdown(&record(vec![with(Subject::One, 50.0, 0.0), with(Subject::Open, 90.0, 60.0)]));
+        let whole = markdown(&record(vec![with("closed one connection", 50.0, 0.0), with("open", 90.0, 60.0)]));
         assert!(whole.contains("| open less closed | 40.0 (one round) | <= 30 | **not reached**"), "{whole}");
         assert!(whole.contains("| lag p99.9 | 60.0 (one round) | <= 200 | reached, not surely |"), "{whole}");
         assert!(whole.contains("| median latency of wrk2 at that rate | not measured |"), "{whole}");

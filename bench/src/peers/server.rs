@@ -1,24 +1,26 @@
-//! The origins, started on a CPU of their own and ended by their id.
+//! The origins, each started on one CPU under weir's supervisor, which ends it with everything that it started. Called by
+//! [`super::trial`], [`super::many`] and [`super::profile`].
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use clap::ValueEnum;
+use weir_lab::ports;
+use weir_lab::supervisor::{Kept, Order, descendants};
+use weir_lab::tail::last_lines;
+use weir_model::record::Role;
+use weir_vitals::Watched;
+use weir_wire::tls::{Identity, KeyKind};
 
-use super::cases::Wire;
-use super::certificate::Certificate;
-use super::process;
+use super::cases::Protocol;
+use super::client::SUITE;
 
-pub mod nginx;
-
-/// Which origin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+/// An origin, in the order of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Server {
     /// `weir origin`
     Weir,
     /// `null origin`, the floor
@@ -26,153 +28,164 @@ pub enum Kind {
     /// nginx with a static file, `sendfile` and `tcp_nopush` on, as distributions ship it
     Nginx,
     /// nginx with a static file and `sendfile` off, which costs it less for small files
+    #[value(name = "nginx sendfile off")]
     NginxCopy,
     /// nghttpd with a static file
     Nghttpd,
 }
 
-/// All, in the order of tables.
-pub const KINDS: [Kind; 5] = [Kind::Weir, Kind::Null, Kind::Nginx, Kind::NginxCopy, Kind::Nghttpd];
-
-impl Kind {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Weir => "weir",
-            Kind::Null => "null",
-            Kind::Nginx => "nginx",
-            Kind::NginxCopy => "nginx sendfile off",
-            Kind::Nghttpd => "nghttpd",
-        }
-    }
-
+impl Server {
     /// In what it differs from weir's origin, where that matters to its cost.
     pub fn differs(self) -> &'static str {
         match self {
-            Kind::Weir => "",
-            Kind::Null => "reads no path; one fixed answer",
-            Kind::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
-            Kind::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
-            Kind::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
+            Server::Weir => "",
+            Server::Null => "reads no path; one fixed response",
+            Server::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
+            Server::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
+            Server::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
         }
     }
 
     /// Whether it takes part with that protocol. With TLS nginx copies whatever `sendfile` says.
-    pub fn speaks(self, wire: Wire) -> bool {
+    pub fn speaks(self, protocol: Protocol) -> bool {
         match self {
-            Kind::Weir | Kind::NginxCopy => true,
-            Kind::Null | Kind::Nginx => wire == Wire::Plain,
-            Kind::Nghttpd => wire == Wire::H2c,
+            Server::Weir | Server::NginxCopy => true,
+            Server::Null | Server::Nginx => protocol == Protocol::Plain,
+            Server::Nghttpd => protocol == Protocol::H2c,
+        }
+    }
+
+    /// Its program; `None` when it is not installed.
+    pub fn program(self, programs: &Programs) -> Option<&PathBuf> {
+        match self {
+            Server::Weir => Some(&programs.weir),
+            Server::Null => Some(&programs.null),
+            Server::Nginx | Server::NginxCopy => programs.nginx.as_ref(),
+            Server::Nghttpd => programs.nghttpd.as_ref(),
         }
     }
 }
 
-/// Programs of the origins.
+/// The certificate that all servers show, and its key, as PEM files: made by this process, signed by itself.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+impl Certificate {
+    /// What kind of key it has.
+    pub const KEY: &str = "ECDSA P-256";
+
+    /// Makes one in a folder.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn make(folder: &Path) -> anyhow::Result<Certificate> {
+        let made = Certificate { cert: folder.join("cert.pem"), key: folder.join("key.pem") };
+        let identity = Identity::generated(KeyKind::P256)?;
+        fs::write(&made.cert, &identity.chain)?;
+        fs::write(&made.key, &identity.key)?;
+        Ok(made)
+    }
+}
+
+/// Programs that are started.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// `weir`
     pub weir: PathBuf,
     /// `null`
     pub null: PathBuf,
-    /// `nginx`, if there is one.
+    /// `nginx`, if it is installed.
     pub nginx: Option<PathBuf>,
-    /// `nghttpd`, if there is one.
+    /// `nghttpd`, if it is installed.
     pub nghttpd: Option<PathBuf>,
     /// What servers with TLS show.
     pub certificate: Certificate,
 }
 
-impl Programs {
-    /// Which origins can be started.
-    pub fn kinds(&self) -> Vec<Kind> {
-        let is_there = |kind: &Kind| match kind {
-            Kind::Weir | Kind::Null => true,
-            Kind::Nginx | Kind::NginxCopy => self.nginx.is_some(),
-            Kind::Nghttpd => self.nghttpd.is_some(),
-        };
-        KINDS.into_iter().filter(is_there).collect()
-    }
+/// What a server is started for.
+#[derive(Debug, Clone)]
+pub struct Options<'a> {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Its CPU.
+    pub cpu: u32,
+    /// Bytes of what it serves, at `/bytes/<size>`.
+    pub size: u64,
+    /// Further arguments.
+    pub arguments: Vec<String>,
+    /// Where nginx writes a line for each request: version, suite, group, protocol and bytes of the request.
+    pub log: Option<&'a Path>,
 }
 
-/// An origin that serves; dropped, it ends.
+/// An origin that serves. Dropping it ends it.
 #[derive(Debug)]
-pub struct Server {
-    child: Child,
-    port: u16,
-    wire: Wire,
-    size: u64,
-    // After the child: it writes there.
+pub struct RunningServer {
+    process: Kept,
+    /// Where it serves.
+    pub url: String,
+    /// How it was started.
+    pub argv: Vec<String>,
+    // After the process, which writes there.
     _folder: tempfile::TempDir,
 }
 
-impl Server {
-    /// Starts it on a CPU and waits until it listens; it has `/bytes/<size>`.
+impl RunningServer {
+    /// Starts an origin and waits until it listens.
     ///
     /// # Errors
-    /// When it is not there or does not come up.
-    pub fn start(kind: Kind, programs: &Programs, wire: Wire, cpu: usize, size: u64) -> anyhow::Result<Server> {
-        let folder = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-        let (child, port) = match kind {
-            Kind::Weir => {
-                let mut command = Command::new(&programs.weir);
-                command.args(["origin", "--listen", "127.0.0.1:0", "-t", "1", "--json"]);
-                if wire.is_tls() {
-                    command.args(["--tls", "--tls-version", "1.3", "--resume", "off"]);
-                    command.arg("--cert").arg(&programs.certificate.cert);
-                    command.arg("--key").arg(&programs.certificate.key);
-                }
-                announced(cpu, &mut command)?
+    /// When it is not installed or does not come up.
+    pub fn start(server: Server, programs: &Programs, options: &Options<'_>) -> anyhow::Result<RunningServer> {
+        let (folder, [addr]) = (super::scratch()?, ports::free()?);
+        let program =
+            server.program(programs).with_context(|| format!("there is no {}", super::cases::name(server)))?;
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("bytes"))?;
+        fs::write(root.join("bytes").join(options.size.to_string()), vec![b'x'; usize::try_from(options.size)?])?;
+        let Certificate { cert, key } = &programs.certificate;
+        let line = match server {
+            Server::Weir if options.protocol.is_tls() => format!(
+                "origin --json --listen {addr} --tls --tls-version 1.3 --resume off --cert {} --key {}",
+                cert.display(),
+                key.display()
+            ),
+            Server::Weir => format!("origin --json --listen {addr}"),
+            Server::Null => format!("origin --size {} --listen {addr}", options.size),
+            Server::Nginx | Server::NginxCopy => {
+                let config = folder.path().join("nginx.conf");
+                fs::write(&config, configuration(folder.path(), addr, server, programs, options))?;
+                let folder = folder.path().display();
+                format!("-p {folder} -c {} -e {folder}/error.log", config.display())
             }
-            Kind::Null => {
-                let mut command = Command::new(&programs.null);
-                command.args(["origin", "--size", &size.to_string()]);
-                announced(cpu, &mut command)?
-            }
-            Kind::Nginx | Kind::NginxCopy => {
-                let program = programs.nginx.as_ref().context("there is no nginx")?;
-                let sendfile = kind == Kind::Nginx;
-                let settings = nginx::Settings { wire, sendfile, certificate: &programs.certificate, log: None };
-                nginx::spawn(program, cpu, folder.path(), size, &settings)?
-            }
-            Kind::Nghttpd => {
-                let program = programs.nghttpd.as_ref().context("there is no nghttpd")?;
-                nghttpd(program, cpu, folder.path(), size)?
+            Server::Nghttpd => {
+                let (root, port) = (root.display(), addr.port());
+                format!("--no-tls --workers=1 --address=127.0.0.1 --htdocs {root} {port}")
             }
         };
-        Server::up(child, port, wire, size, folder)
+        let words = line.split(' ').map(str::to_owned).chain(options.arguments.iter().cloned());
+        let argv: Vec<String> = std::iter::once(program.display().to_string()).chain(words).collect();
+        let order = Order {
+            argv: argv.clone(),
+            env: std::env::vars().collect(),
+            dir: folder.path().to_owned(),
+            output: folder.path().join("output"),
+            cpus: vec![options.cpu],
+            nice: 0,
+        };
+        let process = Kept::start(&programs.weir, &order)?;
+        let url = options.protocol.url(addr.port(), options.size);
+        let mut running = RunningServer { process, url, argv, _folder: folder };
+        running.wait_until_it_listens(addr, &order.output)?;
+        Ok(running)
     }
 
-    /// Waits until what was started listens.
-    fn up(child: Child, port: u16, wire: Wire, size: u64, folder: tempfile::TempDir) -> anyhow::Result<Server> {
-        let mut server = Server { child, port, wire, size, _folder: folder };
-        server.wait_until_up()?;
-        Ok(server)
-    }
-
-    /// Path of what it serves.
-    pub fn url(&self) -> String {
-        let scheme = if self.wire.is_tls() { "https" } else { "http" };
-        format!("{scheme}://127.0.0.1:{}/bytes/{}", self.port, self.size)
-    }
-
-    /// Its process; nginx's work is done by a child of it.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// CPU it has used so far, us.
-    ///
-    /// # Errors
-    /// When it is gone.
-    pub fn cpu_us(&self) -> anyhow::Result<f64> {
-        process::cpu_so_far_us(self.child.id()).context("the server is gone")
-    }
-
-    fn wait_until_up(&mut self) -> anyhow::Result<()> {
+    fn wait_until_it_listens(&mut self, addr: SocketAddr, output: &Path) -> anyhow::Result<()> {
         let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the server ended at once: {status}");
+        while TcpStream::connect(addr).is_err() {
+            if let Some(ended) = self.process.ended() {
+                bail!("the server ended at once: {ended}: {}", last_lines(output, 3));
             }
             if start.elapsed() > Duration::from_secs(10) {
                 bail!("the server does not listen after 10 s");
@@ -181,86 +194,89 @@ impl Server {
         }
         Ok(())
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Ok(pid) = i32::try_from(self.child.id()) {
-            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::TERM));
-        }
-        for _ in 0..200 {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// What to watch for its CPU time.
+    pub fn watched(&self) -> Watched {
+        Watched { role: Role::Origin, root: self.process.pid(), include_root: true }
+    }
+
+    /// The process that does the work: nginx's is its worker.
+    pub fn worker(&self) -> u32 {
+        let own = self.process.pid();
+        descendants(own).last().copied().unwrap_or(own)
     }
 }
 
-/// Starts a server that prints where it listens in its first line.
-fn announced(cpu: usize, command: &mut Command) -> anyhow::Result<(Child, u16)> {
-    let mut child = process::spawn_on(cpu, command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
-    let mut line = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line)?;
-    }
-    match port_in(&line) {
-        Some(port) => Ok((child, port)),
-        None => {
-            child.kill()?;
-            child.wait()?;
-            bail!("{} does not say where it listens: {line:?}", command.get_program().display())
-        }
-    }
-}
-
-fn port_in(line: &str) -> Option<u16> {
-    let rest = line.split_once("127.0.0.1:")?.1;
-    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
-}
-
-fn nghttpd(program: &Path, cpu: usize, folder: &Path, size: u64) -> anyhow::Result<(Child, u16)> {
-    let root = files(folder, size)?;
-    let port = free_port()?;
-    let mut command = Command::new(program);
-    command.args(["--no-tls", "--workers=1", "--address=127.0.0.1", "--htdocs"]).arg(root).arg(port.to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok((process::spawn_on(cpu, &mut command)?, port))
-}
-
-/// A folder with the file `bytes/<size>`.
-fn files(folder: &Path, size: u64) -> anyhow::Result<PathBuf> {
-    let root = folder.join("root");
-    fs::create_dir_all(root.join("bytes"))?;
-    fs::write(root.join("bytes").join(size.to_string()), vec![b'x'; usize::try_from(size)?])?;
-    Ok(root)
-}
-
-/// Free now; for servers that cannot be asked for any free one.
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+fn configuration(
+    folder: &Path,
+    addr: SocketAddr,
+    server: Server,
+    programs: &Programs,
+    options: &Options<'_>,
+) -> String {
+    let spoken = match options.protocol {
+        Protocol::Plain => "",
+        Protocol::Tls => " ssl",
+        Protocol::H2c => " http2",
+        Protocol::H2Tls => " ssl http2",
+    };
+    let Certificate { cert, key } = &programs.certificate;
+    // Workers of root's nginx would be somebody else, who cannot read a temporary folder.
+    let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
+    let values = [
+        ("@USER@", user.to_owned()),
+        ("@FOLDER@", folder.display().to_string()),
+        ("@LOG@", options.log.map_or_else(|| "off".to_owned(), |file| format!("{} agreed", file.display()))),
+        ("@SENDFILE@", if server == Server::Nginx { "on" } else { "off" }.to_owned()),
+        ("@CERT@", cert.display().to_string()),
+        ("@KEY@", key.display().to_string()),
+        ("@SUITE@", SUITE.to_owned()),
+        ("@LISTEN@", format!("{addr} backlog=16384{spoken}")),
+    ];
+    values.iter().fold(include_str!("nginx.conf").to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_port_is_in_the_first_line() {
-        assert_eq!(port_in("{\"listening\":\"127.0.0.1:39127\",\"driver\":\"io_uring\"}\n"), Some(39127));
-        assert_eq!(port_in("listening 127.0.0.1:4\n"), Some(4));
-        assert_eq!(port_in("error\n"), None);
+    fn programs() -> Programs {
+        let certificate = Certificate { cert: "/c".into(), key: "/k".into() };
+        Programs { weir: "/bin/true".into(), null: "/bin/true".into(), nginx: None, nghttpd: None, certificate }
+    }
+
+    fn options(protocol: Protocol, log: Option<&Path>) -> Options<'_> {
+        Options { protocol, cpu: 0, size: 1, arguments: Vec::new(), log }
     }
 
     #[test]
-    fn a_server_that_says_nothing_is_an_error() {
-        let certificate = Certificate { cert: "c".into(), key: "k".into() };
-        let programs =
-            Programs { weir: "/bin/true".into(), null: "/bin/true".into(), nginx: None, nghttpd: None, certificate };
-        for kind in KINDS {
-            assert!(Server::start(kind, &programs, Wire::Plain, 0, 1).is_err());
+    fn a_server_that_does_not_start_is_an_error() {
+        for server in Server::value_variants() {
+            assert!(RunningServer::start(*server, &programs(), &options(Protocol::Plain, None)).is_err());
         }
+    }
+
+    #[test]
+    fn a_configuration_says_what_is_spoken() {
+        let of = |protocol, log| {
+            let addr = "127.0.0.1:7".parse().unwrap();
+            configuration(Path::new("/f"), addr, Server::NginxCopy, &programs(), &options(protocol, log))
+        };
+        let plain = of(Protocol::Plain, None);
+        assert!(plain.contains("listen 127.0.0.1:7 backlog=16384;") && plain.contains("access_log off;"), "{plain}");
+        assert!(!plain.contains('@') && plain.contains("sendfile off;"), "{plain}");
+        assert!(of(Protocol::H2c, None).contains("backlog=16384 http2;"));
+        let both = of(Protocol::H2Tls, Some(Path::new("/l")));
+        assert!(
+            both.contains("backlog=16384 ssl http2;") && both.contains(SUITE) && both.contains("access_log /l agreed")
+        );
+    }
+
+    #[test]
+    fn a_certificate_and_a_key_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Certificate::make(folder.path()).unwrap();
+        assert!(fs::read_to_string(made.cert).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+        assert!(fs::read_to_string(made.key).unwrap().contains("PRIVATE KEY-----"));
     }
 }

@@ -1,9 +1,9 @@
-//! `peers profile`: where the CPU of clients and origins goes, by `perf record` on the CPU's clock, as one table.
+//! `peers profile`: where the CPU time of clients and origins goes, by `perf record` on the CPU's clock, as one table.
 //!
-//! Samples are told apart by what stands in their call chain, so that work which the kernel does for the peer's packet in a
-//! process's time (softirqs on loopback) has lines of its own.
+//! Samples are assigned by their call chain, so that work which the kernel does for the peer's packet in a process's time
+//! (softirqs on loopback) has lines of its own.
 
-mod place;
+mod layers;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,221 +11,165 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use weir_vitals::Watch;
 
-use super::cases::Wire;
-use super::server::{self, Programs, Server};
-use super::tool::{self, Kind, Load, Tool};
-use super::{busy, certificate, facts, fill, process};
-use place::{PLACES, Place, Shares};
+use super::cases::{Protocol, name};
+use super::client::{Client, Load};
+use super::process::Running;
+use super::server::{Options, Programs, RunningServer, Server};
+use super::{Common, Fact, machine};
+use layers::{LAYERS, Shares};
 
-/// Seconds of a load, and of the part of it that is looked at.
-const SECONDS: u32 = 6;
-const LOOK_S: u32 = 4;
+/// Seconds of a load, and of the part of it that is sampled.
+const LOAD_S: u32 = 6;
+const SAMPLED_S: u32 = 4;
 
 /// Where and how.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// CPU of clients and CPU of servers
-    #[arg(long, default_value = "0,1", value_delimiter = ',', num_args = 1)]
-    cpus: Vec<usize>,
-    /// weir's binary; else the one beside this program
-    #[arg(long)]
-    weir: Option<PathBuf>,
     /// Where to write
     #[arg(long, default_value = "bench/PROFILE.md")]
     out: PathBuf,
-    /// A folder that takes flame graphs of weir's client and origin, made with inferno if that is there
+    /// A folder for flame graphs of weir's client and origin, made with inferno if that is installed
     #[arg(long)]
     flames: Option<PathBuf>,
-    /// The page on the engine, in which the tables are filled in
-    #[arg(long, default_value = "docs/engine.md")]
-    engine: PathBuf,
     #[command(flatten)]
-    quiet: busy::Args,
+    common: Common,
 }
 
-/// What is looked at: a client and a server.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    client: Kind,
-    server: server::Kind,
-    wire: Wire,
-    connections: u32,
-    streams: u32,
-}
-
-const fn case(client: Kind, server: server::Kind, wire: Wire, (connections, streams): (u32, u32)) -> Case {
-    Case { client, server, wire, connections, streams }
-}
+/// What is sampled: a client and a server, with so many connections and streams of each.
+type Case = (Client, Server, Protocol, (u32, u32));
 
 const CASES: [Case; 8] = [
-    case(Kind::Weir, server::Kind::Weir, Wire::Plain, (64, 1)),
-    case(Kind::Null, server::Kind::Null, Wire::Plain, (64, 1)),
-    case(Kind::Wrk, server::Kind::Weir, Wire::Plain, (64, 1)),
-    case(Kind::H1load, server::Kind::Weir, Wire::Plain, (64, 1)),
-    case(Kind::Weir, server::Kind::NginxCopy, Wire::Plain, (64, 1)),
-    case(Kind::Weir, server::Kind::Weir, Wire::Tls, (64, 1)),
-    case(Kind::Weir, server::Kind::Weir, Wire::H2c, (64, 1)),
-    case(Kind::Weir, server::Kind::Weir, Wire::H2c, (8, 32)),
+    (Client::Weir, Server::Weir, Protocol::Plain, (64, 1)),
+    (Client::Null, Server::Null, Protocol::Plain, (64, 1)),
+    (Client::Wrk, Server::Weir, Protocol::Plain, (64, 1)),
+    (Client::H1load, Server::Weir, Protocol::Plain, (64, 1)),
+    (Client::Weir, Server::NginxCopy, Protocol::Plain, (64, 1)),
+    (Client::Weir, Server::Weir, Protocol::Tls, (64, 1)),
+    (Client::Weir, Server::Weir, Protocol::H2c, (64, 1)),
+    (Client::Weir, Server::Weir, Protocol::H2c, (8, 32)),
 ];
 
-/// Where the CPU of one process went.
+/// Where the CPU time of one process went.
 #[derive(Debug)]
 struct Column {
     name: String,
-    /// CPU a request, us.
+    /// CPU time a request, µs.
     cost: f64,
     shares: Shares,
 }
 
-/// Looks at all cases and writes the page.
+/// Samples all cases and writes the page.
 ///
 /// # Errors
-/// When the machine is busy, there is no perf, or a program fails.
+/// When the machine is busy, perf is not installed, or a program fails.
 pub fn main(args: &Args) -> anyhow::Result<()> {
-    let [client_cpu, server_cpu] = args.cpus[..] else { bail!("--cpus: two CPUs, such as 0,1") };
-    let reasons = args.quiet.reasons()?;
-    let folder = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-    let here = std::env::current_exe()?;
-    let programs = Programs {
-        weir: args.weir.clone().unwrap_or_else(|| here.with_file_name("weir")),
-        null: here.with_file_name("null"),
-        nginx: tool::find("nginx"),
-        nghttpd: None,
-        certificate: certificate::make(folder.path())?,
-    };
+    let busy = args.common.wait_until_quiet()?;
+    let folder = super::scratch()?;
+    let programs = args.common.programs(folder.path())?;
     let (mut clients, mut servers, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for case in CASES {
-        let program = match case.client {
-            Kind::Weir => Some(programs.weir.clone()),
-            Kind::Null => Some(programs.null.clone()),
-            kind => tool::find(kind.name()),
-        };
-        let Some(program) = program else {
-            missing.push(case.client.name());
+        let (client, server, ..) = case;
+        let (Some(program), Some(_)) = (client.program(&programs), server.program(&programs)) else {
+            missing.push(names(case)[0].clone());
             continue;
         };
-        let tool = Tool { kind: case.client, program };
-        let (client, server) = look(case, &tool, &programs, [client_cpu, server_cpu], folder.path(), args)?;
-        println!("{}: {:.2} us; {}: {:.2} us", client.name, client.cost, server.name, server.cost);
-        clients.push(client);
-        if case.client == Kind::Weir || case.server == server::Kind::Null {
-            servers.push(server);
+        let [of_client, of_server] = sample(case, &program, &programs, folder.path(), args)?;
+        println!("{}: {:.2} µs; {}: {:.2} µs", of_client.name, of_client.cost, of_server.name, of_server.cost);
+        clients.push(of_client);
+        if client == Client::Weir || server == Server::Null {
+            servers.push(of_server);
         }
     }
-    let mut facts = facts::machine();
-    facts.push(facts::command());
-    facts.push(facts::weir(&programs.weir));
+    let mut facts = machine::facts(&programs.weir);
     if !missing.is_empty() {
-        facts.push(("not there".to_owned(), missing.join(", ")));
+        facts.push(("not installed".to_owned(), missing.join(", ")));
     }
-    let text = markdown(&facts, &reasons, &clients, &servers);
-    std::fs::write(&args.out, &text).with_context(|| args.out.display().to_string())?;
-    let mut tables = String::new();
-    table(&mut tables, &clients);
-    tables.push('\n');
-    table(&mut tables, &servers);
-    fill::fill(&args.engine, "profile", &tables)?;
+    let text = markdown(&facts, &busy, &clients, &servers);
     print!("{text}");
-    Ok(())
+    super::write(&args.out, &text)
 }
 
-fn look(
-    case: Case,
-    tool: &Tool,
-    programs: &Programs,
-    [client_cpu, server_cpu]: [usize; 2],
-    folder: &Path,
-    args: &Args,
-) -> anyhow::Result<(Column, Column)> {
-    let server = Server::start(case.server, programs, case.wire, server_cpu, 128)?;
-    let load = Load {
-        url: server.url(),
-        wire: case.wire,
-        connections: case.connections,
-        streams: case.streams,
-        seconds: SECONDS,
-    };
-    let mut command = Command::new(&tool.program);
-    command.args(tool.kind.arguments(&load));
-    let server_before = server.cpu_us()?;
-    let client = process::start_on(client_cpu, &mut command, folder)?;
+fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: &Args) -> anyhow::Result<[Column; 2]> {
+    let (client, server, protocol, (connections, streams)) = case;
+    let [client_cpu, cpu] = args.common.cpus()?;
+    let options = Options { protocol, cpu, size: 128, arguments: Vec::new(), log: None };
+    let running = RunningServer::start(server, programs, &options)?;
+    let load = Load { url: running.url.clone(), protocol, connections, streams, seconds: LOAD_S };
+    let watch = Watch::start(vec![running.watched()])?;
+    watch.begin_window()?;
+    let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu, folder)?;
     std::thread::sleep(Duration::from_secs(1));
-    // nginx's worker is the child that works.
-    let serving = process::busiest(server.id())?;
+    let pids = [started.id(), running.worker()];
     let data = folder.join("perf.data");
-    let pids = format!("{},{serving}", client.id());
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "4999", "-g", "-p", &pids, "-o"]).arg(&data);
-    perf.args(["--", "sleep", &LOOK_S.to_string()]).stdout(Stdio::null());
-    let status = perf.status().context("perf cannot be started (apt package linux-perf)")?;
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "4999", "-g", "-p", &format!("{},{}", pids[0], pids[1]), "-o"]);
+    perf.arg(&data).args(["--", "sleep", &SAMPLED_S.to_string()]).stdout(Stdio::null());
+    // Not waited for before the client has ended: its CPU time would count as the client's.
+    let mut perf = perf.spawn().context("perf cannot be started (apt package linux-perf)")?;
+    let ended = started.end(Duration::from_secs(u64::from(LOAD_S) + 30), |_| {})?;
+    let status = perf.wait()?;
     if !status.success() {
         bail!("perf record ended with {status}");
     }
-    let client_id = client.id();
-    let ended = client.end(Duration::from_secs(u64::from(SECONDS) + 30))?;
-    let requests = tool.kind.requests(&ended.stdout, &ended.stderr)?.max(1) as f64;
-    let server_us = server.cpu_us()? - server_before;
+    let usage = &watch.end_window()?.usage[0];
+    let cpu_us = [ended.cpu_us, (usage.cpu_user_us + usage.cpu_system_us) as f64];
+    let requests = client.requests(&ended.stdout, &ended.stderr)?.max(1) as f64;
     let output = Command::new("perf").args(["script", "-F", "pid,ip,sym", "-i"]).arg(&data).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let names = names(case);
-    let drawn = case.client == Kind::Weir && case.server == server::Kind::Weir;
-    if let Some(flames) = args.flames.as_ref().filter(|_| drawn) {
+    if let Some(flames) = args.flames.as_ref().filter(|_| client == Client::Weir && server == Server::Weir) {
         std::fs::create_dir_all(flames)?;
-        place::flame(&text, client_id, &flames.join(file_name(&names[0])))?;
-        place::flame(&text, serving, &flames.join(file_name(&names[1])))?;
+        for (name, pid) in names.iter().zip(pids) {
+            layers::flame_graph(&text, pid, &flames.join(file_name(name)))?;
+        }
     }
-    let column = |name: &str, pid, us: f64| Column {
-        name: name.to_owned(),
-        cost: us / requests,
-        shares: place::shares(&text, pid),
-    };
-    Ok((column(&names[0], client_id, ended.cpu_us), column(&names[1], serving, server_us)))
+    Ok([0, 1].map(|at| Column {
+        name: names[at].clone(),
+        cost: cpu_us[at] / requests,
+        shares: layers::shares(&text, pids[at]),
+    }))
 }
 
 /// Of the client and of the server.
-fn names(case: Case) -> [String; 2] {
-    let wire = match case.wire {
-        Wire::Plain => "",
-        Wire::Tls => " TLS",
-        Wire::H2c => " h2c",
-        Wire::H2Tls => " h2 TLS",
+fn names((client, server, protocol, (connections, streams)): Case) -> [String; 2] {
+    let spoken = match protocol {
+        Protocol::Plain => "",
+        Protocol::Tls => " TLS",
+        Protocol::H2c => " h2c",
+        Protocol::H2Tls => " h2 TLS",
     };
-    let shape = if case.wire.is_h2() { format!(" {} x {}", case.connections, case.streams) } else { String::new() };
-    let against = if case.server == server::Kind::NginxCopy { " to nginx" } else { "" };
-    let server = if case.server == server::Kind::NginxCopy { "nginx" } else { case.server.name() };
-    [format!("{}{against}{wire}{shape}", case.client.name()), format!("{server} origin{wire}{shape}")]
+    let shape = if protocol.is_http2() { format!(" {connections} x {streams}") } else { String::new() };
+    let (against, server) = match server {
+        Server::NginxCopy => (" to nginx", "nginx".to_owned()),
+        server => ("", name(server)),
+    };
+    [format!("{}{against}{spoken}{shape}", name(client)), format!("{server} origin{spoken}{shape}")]
 }
 
 fn file_name(name: &str) -> String {
     format!("{}.svg", name.replace(' ', "-"))
 }
 
-fn markdown(facts: &[(String, String)], busy: &[String], clients: &[Column], servers: &[Column]) -> String {
+fn markdown(facts: &[Fact], busy: &[String], clients: &[Column], servers: &[Column]) -> String {
     let mut out = String::from(
-        "# Where the CPU goes\n\nWritten by `peers profile` (`make bench-profile`): samples of the CPU's clock, told apart by their call chains. A cell is\n\
-         us a request and the share of all. Unless a column says otherwise: plain HTTP/1.1, 64 connections, answers of 128 B, clients against weir's\n\
-         origin. What each line means stands in `docs/engine.md`.\n",
+        "# Where the CPU time goes\n\nWritten by `make bench-profile`: samples of the CPU's clock, assigned by their call chains. A cell has\n\
+         µs a request and the share of all. Unless a column says otherwise: plain HTTP/1.1, 64 connections, responses of 128 B, clients\n\
+         against weir's origin. `docs/engine.md` explains the lines.\n",
     );
-    if !busy.is_empty() {
-        let _ =
-            write!(out, "\n**The machine was busy when this was measured: {}.** Take it as a hint.\n", busy.join("; "));
-    }
-    out.push_str("\n| | |\n|---|---|\n");
-    for (name, value) in facts {
-        let _ = writeln!(out, "| {name} | {} |", value.replace('|', "\\|"));
-    }
+    super::described(&mut out, facts, busy);
     out.push_str("\n## Clients\n\n");
     table(&mut out, clients);
     out.push_str("\n## Origins\n\n");
     table(&mut out, servers);
-    out.push_str("\n## The functions at the top of each line\n");
+    out.push_str("\n## Functions with 1 % and more\n");
     for column in clients.iter().chain(servers) {
         let _ = write!(out, "\n{}:\n\n", column.name);
-        for place in PLACES {
-            let tops = column.shares.tops(place);
-            if !tops.is_empty() {
-                let _ = writeln!(out, "- {}: {tops}", place.name());
+        for (layer, name, _) in LAYERS {
+            let functions = column.shares.top_functions(layer);
+            if !functions.is_empty() {
+                let _ = writeln!(out, "- {name}: {functions}");
             }
         }
     }
@@ -233,25 +177,22 @@ fn markdown(facts: &[(String, String)], busy: &[String], clients: &[Column], ser
 }
 
 fn table(out: &mut String, columns: &[Column]) {
-    let line = |out: &mut String, first: &str, cells: Vec<String>| {
+    let mut line = |first: &str, cell: &dyn Fn(&Column) -> String| {
+        let cells: Vec<String> = columns.iter().map(cell).collect();
         let _ = writeln!(out, "| {first} | {} |", cells.join(" | "));
     };
-    line(out, "us a request", columns.iter().map(|column| column.name.clone()).collect());
-    line(out, "---", columns.iter().map(|_| "---".to_owned()).collect());
-    for place in PLACES {
-        let cell = |column: &Column| {
-            let share = column.shares.of(place);
-            if share == 0.0 { String::new() } else { format!("{:.2} ({:.0} %)", share * column.cost, 100.0 * share) }
-        };
-        line(out, place.name(), columns.iter().map(cell).collect());
-    }
-    line(out, "all", columns.iter().map(|column| format!("{:.2}", column.cost)).collect());
-    let tcp = |column: &Column| {
-        let share: f64 =
-            PLACES.into_iter().filter(|place| Place::is_tcp(*place)).map(|place| column.shares.of(place)).sum();
-        format!("{:.2} ({:.0} %)", share * column.cost, 100.0 * share)
+    let share_and_cost = |share: f64, column: &Column| match share {
+        0.0 => String::new(),
+        _ => format!("{:.2} ({:.0} %)", share * column.cost, 100.0 * share),
     };
-    line(out, "of it TCP/IP", columns.iter().map(tcp).collect());
+    line("µs a request", &|column| column.name.clone());
+    line("---", &|_| "---".to_owned());
+    for (layer, name, _) in LAYERS {
+        line(name, &|column| share_and_cost(column.shares.of(layer), column));
+    }
+    line("all", &|column| format!("{:.2}", column.cost));
+    let tcp = LAYERS.iter().filter(|(_, _, is_tcp)| *is_tcp).map(|(layer, ..)| *layer);
+    line("of it TCP/IP", &|column| share_and_cost(tcp.clone().map(|layer| column.shares.of(layer)).sum(), column));
 }
 
 #[cfg(test)]
@@ -269,7 +210,7 @@ mod tests {
     #[test]
     fn a_table_has_costs_and_shares() {
         let text = "1 \n\tffff tcp_sendmsg\n\n1 \n\tffff main\n\n";
-        let column = Column { name: "a".to_owned(), cost: 4.0, shares: place::shares(text, 1) };
+        let column = Column { name: "a".to_owned(), cost: 4.0, shares: layers::shares(text, 1) };
         let mut out = String::new();
         table(&mut out, &[column]);
         assert!(out.contains("| send: TCP and IP out | 2.00 (50 %) |"), "{out}");

@@ -114,5 +114,10 @@ pub fn examine(home: &Path) -> Vec<Check> {
     checks
 }
 
+/// Only who else uses the machine: the hypervisor's other guests, and other processes. Takes about a second.
+pub fn others() -> Vec<Check> {
+    busy::checks()
+}
+
 #[cfg(test)]
 mod tests;

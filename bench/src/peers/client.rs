@@ -1,0 +1,338 @@
+//! The load generators: how each is started so that all do the same as nearly as they can, where they cannot, and how many
+//! requests they report. Called by [`super::trial`] and [`super::profile`].
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use regex::Regex;
+use serde_json::Value;
+
+use super::cases::{MAIN, OPEN_RATE, Protocol};
+use super::process::find;
+use super::server::Programs;
+
+/// The only cipher suite, so that nobody compares two: the one that OpenSSL and rustls put first.
+pub const SUITE: &str = "TLS_AES_256_GCM_SHA384";
+
+/// A load generator, in the order of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Client {
+    /// `weir load`
+    Weir,
+    /// `null client`, the floor
+    Null,
+    /// wrk
+    Wrk,
+    /// h1load
+    H1load,
+    /// h2load; with HTTP/1.1 `h2load --h1`
+    H2load,
+    /// ApacheBench
+    Ab,
+    /// hey
+    Hey,
+    /// oha
+    Oha,
+    /// fortio
+    Fortio,
+    /// wrk2, for the open load only
+    Wrk2,
+}
+
+/// A closed load.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Where to.
+    pub url: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Connections.
+    pub connections: u32,
+    /// Requests in flight on each; 1 with HTTP/1.1.
+    pub streams: u32,
+    /// Whole seconds: wrk, ab and h1load know no others.
+    pub seconds: u32,
+}
+
+impl Client {
+    /// Whether it takes part in closed loads with that protocol.
+    pub fn speaks(self, protocol: Protocol) -> bool {
+        match protocol {
+            Protocol::Plain => self != Client::Wrk2,
+            Protocol::Tls => {
+                matches!(self, Client::Weir | Client::Wrk | Client::H1load | Client::H2load | Client::Oha)
+            }
+            Protocol::H2c | Protocol::H2Tls => matches!(self, Client::Weir | Client::H2load | Client::Oha),
+        }
+    }
+
+    /// In what it differs from weir, where that matters to its cost.
+    pub fn differs(self) -> &'static str {
+        match self {
+            Client::Weir => "",
+            Client::Null => "checks only how many bytes came; blocking connects, one after another",
+            Client::Wrk => "parses the whole response, keeps a histogram; checks no status",
+            Client::H1load => "parses status and length; keeps sums, no histogram unless asked",
+            Client::H2load => "keeps times of requests; sends a User-Agent; with HTTP/2 windows of 1 GiB",
+            Client::Ab => "speaks HTTP/1.0 with keep-alive; keeps and sorts every sample at the end",
+            Client::Hey => "asks for gzip, sends User-Agent and Content-Type; keeps samples of every request",
+            Client::Oha => "sends Accept, Accept-Encoding and User-Agent; keeps samples of every request",
+            Client::Fortio => "sends a User-Agent; one goroutine a connection",
+            Client::Wrk2 => "a timer of 1 ms",
+        }
+    }
+
+    /// The apt package that has it.
+    pub fn package(self) -> Option<&'static str> {
+        match self {
+            Client::Wrk => Some("wrk"),
+            Client::Hey => Some("hey"),
+            Client::Ab => Some("apache2-utils"),
+            Client::H2load => Some("nghttp2-client"),
+            _ => None,
+        }
+    }
+
+    /// Its program; `None` when it is not installed.
+    pub fn program(self, programs: &Programs) -> Option<PathBuf> {
+        match self {
+            Client::Weir => Some(programs.weir.clone()),
+            Client::Null => Some(programs.null.clone()),
+            _ => find(&super::cases::name(self)),
+        }
+    }
+
+    /// Arguments for a load.
+    pub fn arguments(self, load: &Load) -> Vec<String> {
+        let (c, s, m) = (load.connections.to_string(), load.seconds.to_string(), load.streams.to_string());
+        let time = format!("{s}s");
+        // ab sets memory aside for so many samples; nothing does more a second on one core.
+        let most = (u64::from(load.seconds) * 500_000).to_string();
+        let rate = OPEN_RATE.to_string();
+        let mut words: Vec<&str> = match self {
+            Client::Weir => vec!["load", "--quiet", "--json", "--warmup", "0s", "-t", "1", "-c", &c, "-d", &time],
+            Client::Null => vec!["client", "-c", &c, "-s", &s],
+            Client::Wrk => vec!["-t", "1", "-c", &c, "-d", &time, "--timeout", "10s"],
+            Client::H1load => vec!["-t", "1", "-c", &c, "-d", &s],
+            Client::H2load => vec!["-t", "1", "-c", &c, "-D", &s],
+            Client::Ab => vec!["-k", "-q", "-c", &c, "-t", &s, "-n", &most],
+            Client::Hey => vec!["-c", &c, "-z", &time, "-cpus", "1"],
+            Client::Oha => vec!["--no-tui", "--worker-threads", "1", "-c", &c, "-z", &time],
+            Client::Fortio => vec!["load", "-quiet", "-qps", "0", "-c", &c, "-t", &time],
+            Client::Wrk2 => vec!["-t", "1", "-c", &c, "-d", &time, "-R", &rate, "--latency"],
+        };
+        match (self, load.protocol.is_http2()) {
+            (Client::Weir, true) => words.extend(["--http", "2", "--streams", &m]),
+            (Client::H2load, true) => words.extend(["-m", &m]),
+            (Client::H2load, false) => words.push("--h1"),
+            (Client::Oha, true) => words.extend(["--http2", "-p", &m]),
+            _ => {}
+        }
+        match self {
+            _ if !load.protocol.is_tls() => {}
+            Client::Weir => words.extend(["--tls-version", "1.3", "--tls-suite", SUITE]),
+            Client::H2load => words.extend(["--tls13-ciphers", SUITE]),
+            Client::H1load => words.extend(["--tls-ver", "TLS1.3"]),
+            Client::Oha => words.push("--insecure"),
+            // wrk checks no certificate and offers the suite first.
+            _ => {}
+        }
+        words.into_iter().map(str::to_owned).chain([load.url.clone()]).collect()
+    }
+
+    /// Requests done, out of what it printed on standard output and standard error.
+    ///
+    /// # Errors
+    /// When the output does not say, or reports errors.
+    pub fn requests(self, stdout: &str, stderr: &str) -> anyhow::Result<u64> {
+        if self == Client::Weir {
+            return weir(stdout).map(|report| report.requests);
+        }
+        let (output, name) = (format!("{stdout}\n{stderr}"), super::cases::name(self));
+        let (done, wrong) = self.patterns();
+        let (done, wrong) = (Regex::new(done)?, Regex::new(wrong)?);
+        if let Some(error) = wrong.find_iter(&output).find(|found| !found.as_str().contains("deadline")) {
+            bail!("{name}: {}", error.as_str().trim());
+        }
+        let found = done.captures_iter(&output).last().with_context(|| format!("{name} printed no sum of requests"))?;
+        found[1].parse().with_context(|| format!("{name}: {}", &found[0]))
+    }
+
+    /// What it prints for the number of requests, and what for errors and responses other than 200; `tests/captured` has what
+    /// the tools print. Requests that oha gave up because time was up ("deadline") are no errors.
+    fn patterns(self) -> (&'static str, &'static str) {
+        match self {
+            Client::Weir => unreachable!("its JSON is read"),
+            Client::Null => (r"(?m)^requests (\d+)", "error"),
+            Client::Wrk | Client::Wrk2 => (r"(\d+) requests in ", r"Socket errors:.*|Non-2xx.*"),
+            Client::H1load => (r"(?m)^ *\d+ +\d+ +\d+ +(\d+) ", r"(?m)^ *\d+ +\d+ +\d+ +\d+ +\d+ +[1-9]\d* .*"),
+            Client::H2load => (r"requests:.* (\d+) succeeded", r"requests:.* [1-9]\d* (?:failed|errored|timeout).*"),
+            Client::Ab => (r"Complete requests: +(\d+)", r"Failed requests: +[1-9]\d*|Non-2xx responses:.*"),
+            Client::Hey | Client::Oha => (
+                r"\[200\]\s+(\d+) responses",
+                r"(?m)^\s*\[(?:[^2]..|2[^0].|20[^0])\]\s+\d+ responses.*|^\s*\[\d+\]\s+[A-Za-z].*",
+            ),
+            Client::Fortio => (r"(?m)^Code 200 : (\d+)", r"(?m)^Code +(?:-|[013-9]|2[1-9]|20[1-9]).*"),
+        }
+    }
+}
+
+/// Arguments of `weir load` with the open rate.
+pub fn open_arguments(seconds: u32, url: &str) -> Vec<String> {
+    let flags = "load --quiet --json --warmup 500ms -t 1";
+    let text = format!("{flags} -c {} -d {seconds}s --rate {OPEN_RATE} {url}", MAIN.0);
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// Latencies that an open load is about, µs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Times {
+    /// Median latency.
+    pub latency_p50_us: Option<f64>,
+    /// Percentiles of the lag (due to sent): 50, 99, 99.9; `None` of a tool that does not report it.
+    pub lag_us: [Option<f64>; 3],
+}
+
+/// The median that `wrk2 --latency` prints first, corrected for waiting.
+///
+/// # Errors
+/// When it does not.
+pub fn wrk2_times(text: &str) -> anyhow::Result<Times> {
+    let median = Regex::new(r"Latency Distribution[^%]*\s50\.000%\s+([\d.]+)(us|ms|s)\b")?;
+    let found = median.captures(text).context("wrk2 printed no median")?;
+    let unit = match &found[2] {
+        "us" => 1.0,
+        "ms" => 1e3,
+        _ => 1e6,
+    };
+    Ok(Times { latency_p50_us: Some(found[1].parse::<f64>()? * unit), ..Times::default() })
+}
+
+/// What `weir load --json` reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeirReport {
+    /// Right responses, from the first to the last.
+    pub requests: u64,
+    /// When something was due, was sent and was answered.
+    pub times: Times,
+    /// The cipher suites of its connections; empty without TLS.
+    pub suites: Vec<String>,
+}
+
+/// Reads the JSON of `weir load`.
+///
+/// # Errors
+/// When it is not such JSON, or there were errors or requests that could not be sent.
+pub fn weir(text: &str) -> anyhow::Result<WeirReport> {
+    let json: Value = serde_json::from_str(text).context("weir load printed no JSON")?;
+    let total = &json["total"];
+    let errors = total["errors"].as_object().is_some_and(|errors| !errors.is_empty());
+    if errors || total["unsent"].as_u64() != Some(0) {
+        bail!("weir load: errors {}, unsent {}", total["errors"], total["unsent"]);
+    }
+    let us = |of: &str, name: &str| json[of][name].as_f64();
+    Ok(WeirReport {
+        requests: total["right"].as_u64().context("weir load: no total.right")?,
+        times: Times {
+            latency_p50_us: us("latency", "p50_us"),
+            lag_us: ["p50_us", "p99_us", "p999_us"].map(|name| us("lag", name)),
+        },
+        suites: json["tls"]["suites"].as_object().map(|suites| suites.keys().cloned().collect()).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::name;
+    use super::*;
+
+    const WRK: &str = include_str!("../../tests/captured/wrk.txt");
+    const HEY: &str = include_str!("../../tests/captured/hey.txt");
+    const AB: &str = include_str!("../../tests/captured/ab.txt");
+    const H2LOAD: &str = include_str!("../../tests/captured/h2load.txt");
+    const H1LOAD: &str = include_str!("../../tests/captured/h1load.txt");
+    const OHA: &str = include_str!("../../tests/captured/oha.txt");
+    const FORTIO: &str = include_str!("../../tests/captured/fortio.txt");
+    const WRK2: &str = include_str!("../../tests/captured/wrk2.txt");
+    const WEIR: &str = include_str!("../../tests/captured/weir.json");
+    const WEIR_OPEN: &str = include_str!("../../tests/captured/weir-open.json");
+
+    fn load(protocol: Protocol) -> Load {
+        Load { url: "http://127.0.0.1:1/x".to_owned(), protocol, connections: 77, streams: 9, seconds: 3 }
+    }
+
+    #[test]
+    fn every_client_gets_connections_time_and_url() {
+        for client in Client::value_variants() {
+            let words = client.arguments(&load(Protocol::Plain));
+            assert_eq!(words.last().unwrap(), "http://127.0.0.1:1/x");
+            assert!(words.contains(&"77".to_owned()), "{words:?}");
+            assert!(words.contains(&"3".to_owned()) || words.contains(&"3s".to_owned()), "{words:?}");
+        }
+        assert_eq!(Client::value_variants().iter().map(|c| name(*c)).nth(4).unwrap(), "h2load");
+    }
+
+    #[test]
+    fn only_http2_has_streams_and_only_tls_a_suite() {
+        for client in Client::value_variants() {
+            for protocol in Protocol::ALL {
+                let words = client.arguments(&load(protocol));
+                if client.speaks(protocol) {
+                    assert_eq!(words.contains(&"9".to_owned()), protocol.is_http2(), "{words:?}");
+                }
+                assert!(!words.contains(&SUITE.to_owned()) || protocol.is_tls(), "{words:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_tools_really_printed() {
+        let printed = [
+            (Client::Wrk, WRK, 96_237),
+            (Client::Hey, HEY, 37_617),
+            (Client::Ab, AB, 98_778),
+            (Client::H2load, H2LOAD, 143_916),
+            (Client::H1load, H1LOAD, 111_691),
+            (Client::Oha, OHA, 47_497),
+            (Client::Fortio, FORTIO, 82_312),
+            (Client::Wrk2, WRK2, 3_965),
+            (Client::Null, "requests 12\nresponse_bytes 3\n", 12),
+            (Client::Weir, WEIR_OPEN, 20_000),
+        ];
+        for (client, text, requests) in printed {
+            assert_eq!(client.requests(text, "").unwrap(), requests, "{client:?}");
+        }
+        assert_eq!(wrk2_times(WRK2).unwrap().latency_p50_us, Some(860.0));
+        let closed = weir(WEIR).unwrap();
+        assert_eq!((closed.requests, closed.times.latency_p50_us), (198_136, Some(304.127)));
+        assert!(closed.suites.is_empty());
+    }
+
+    #[test]
+    fn a_run_with_errors_is_no_measurement() {
+        let wrong = [
+            (Client::Wrk, format!("{WRK}  Socket errors: connect 0, read 3, write 0, timeout 0\n")),
+            (Client::Wrk, format!("{WRK}  Non-2xx or 3xx responses: 7\n")),
+            (Client::Hey, format!("{HEY}\nError distribution:\n  [3]\tGet: EOF\n")),
+            (Client::Hey, HEY.replace("  [200]", "  [404]\t1 responses\n  [200]")),
+            (Client::Oha, format!("{OHA}  [3] connection error\n")),
+            (Client::Ab, AB.replace("Failed requests:        0", "Failed requests:        2")),
+            (Client::H2load, H2LOAD.replace("0 failed", "4 failed")),
+            (Client::H1load, H1LOAD.replace("25577239      0", "25577239      5")),
+            (Client::Fortio, "Code 200 : 80 (99.0 %)\nCode 503 : 1 (1.0 %)\n".to_owned()),
+            (Client::Weir, WEIR.replace("\"errors\": {}", "\"errors\": {\"reset\": 1}")),
+        ];
+        for (client, text) in wrong {
+            assert!(client.requests(&text, "").is_err(), "{client:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_printed_is_an_error_and_not_zero() {
+        for client in Client::value_variants() {
+            assert!(client.requests("", "").is_err(), "{client:?}");
+        }
+        assert!(wrk2_times("").is_err());
+    }
+}
