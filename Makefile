@@ -8,7 +8,7 @@ WEIR := target/release/weir
 TEST_APT := nginx-light haproxy chromium chromium-driver python3-pip
 # Packages and wheels only: minutes of building are no test's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache
-BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server openssl
+BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server
 OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
@@ -74,13 +74,12 @@ bench:
 	PEERS_PATH="$$(scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)):$(PEERS_PATH)" target/release/peers $(BENCH)
 
 bench-many:
-	@scripts/apt-packages openssl
 	cargo build --release --locked -p weir -p weir-bench
 	target/release/peers many $(BENCH)
 
 # perf is the only way to see what the kernel does. Flame graphs are drawn when inferno-flamegraph is in PATH or PEERS_PATH.
 bench-profile:
-	@scripts/apt-packages nginx-light wrk openssl linux-perf
+	@scripts/apt-packages nginx-light wrk linux-perf
 	cargo build --release --locked -p weir -p weir-bench
 	PEERS_PATH="$${WEIR_HOME:-$${XDG_DATA_HOME:-$$HOME/.local/share}/weir}/peers/bin:$(PEERS_PATH)" \
 		target/release/peers profile --flames docs/flames $(BENCH)

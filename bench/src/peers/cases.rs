@@ -3,6 +3,7 @@
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use weir_model::text::{count, counted};
 
 use super::client::Client;
 use super::server::Server;
@@ -221,18 +222,17 @@ impl Cell {
             Question::Clients => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Nginx => format!("Clients against nginx, {protocol}, {shape}"),
             Question::Origins => format!("Origins under weir's client, {protocol}, {shape}"),
-            Question::Open => format!("Open load, {}/s over {shape}", grouped(OPEN_RATE.into())),
+            Question::Open => format!("Open load, {}/s over {shape}", count(OPEN_RATE.into())),
         }
     }
 
     fn shape(&self) -> String {
-        let several = |count: u32, what: &str| match count {
-            1 => format!("1 {what}"),
-            more => format!("{} {what}s", grouped(more.into())),
+        let streams = if self.protocol.is_http2() {
+            format!(" x {}", counted(self.streams.into(), "stream"))
+        } else {
+            String::new()
         };
-        let streams =
-            if self.protocol.is_http2() { format!(" x {}", several(self.streams, "stream")) } else { String::new() };
-        format!("{}{streams}, {} B", several(self.connections, "connection"), grouped(self.size))
+        format!("{}{streams}, {} B", counted(self.connections.into(), "connection"), count(self.size))
     }
 }
 
@@ -246,19 +246,6 @@ impl Subject {
             Subject::OpenRate => "open".to_owned(),
         }
     }
-}
-
-/// A number with commas.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -310,10 +297,5 @@ mod tests {
     fn headings_say_what_is_spoken() {
         let cell = Cell { group: Group::NginxH2, protocol: Protocol::H2Tls, connections: 8, streams: 32, size: 11_268 };
         assert_eq!(cell.title(), "Clients against nginx, HTTP/2 over TLS 1.3, 8 connections x 32 streams, 11,268 B");
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([1, 999, 1_000, 165_854, 1_000_000].map(grouped), ["1", "999", "1,000", "165,854", "1,000,000"]);
     }
 }

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use anyhow::bail;
 use clap::ValueEnum;
+use weir_model::text::count;
 
-use super::cases::{self, Cell, Group, Question, grouped};
+use super::cases::{self, Cell, Group, Question};
 use super::client::Client;
 use super::machine::{self, apt_version, first_line};
 use super::record::{Record, Run, Sample};
@@ -203,7 +204,7 @@ fn report(done: u64, trials: u64, sample: &Sample) {
     let what = format!("{done:>4}/{trials} {}: {}", sample.cell().title(), sample.subject);
     match (sample.rate(), sample.costs()) {
         (Some(rate), Some([client, server])) => {
-            println!("{what}: {}/s, client {client:.2} µs, server {server:.2} µs", grouped(rate as u64));
+            println!("{what}: {}/s, client {client:.2} µs, server {server:.2} µs", count(rate as u64));
         }
         _ => println!("{what}: FAILED: {}", sample.error),
     }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use weir_model::text::count;
 use weir_stats::{Estimate, median_interval, paired_ratio};
 
-use super::cases::{Cell, Group, Protocol, Question, Subject, grouped};
+use super::cases::{Cell, Group, Protocol, Question, Subject};
 use super::client::Client;
 use super::record::{Record, Run, Sample};
 use super::server::Server;
@@ -208,7 +209,7 @@ fn cost_table(out: &mut String, results: &CellResults<'_>) {
             out,
             "| {} | {} | {} | {} | {} | {} | {} |",
             subject.name(),
-            rate.map_or_else(|| "failed".to_owned(), |rate| grouped(rate.value as u64)),
+            rate.map_or_else(|| "failed".to_owned(), |rate| count(rate.value as u64)),
             text(middle(&results.costs(subject)), |cost| format!("{:.2}", cost.value)),
             text(ratio, |ratio| interval(&ratio, 2)),
             text(target, |most| format!("<= {most:.2}")),

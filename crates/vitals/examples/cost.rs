@@ -37,7 +37,7 @@ fn measure(threads: &str) -> std::io::Result<()> {
     let usage = &window.usage[0];
     println!("{threads}: {} processes, {} threads, {rows} rows", usage.processes_max, usage.threads_max);
     println!("  CPU in the window: {} us, {} us a row", window.own_cpu_us, window.own_cpu_us / rows.max(1) as u64);
-    println!("  in all: {} us, {} reads, {} looks", cost.cpu_us, cost.reads, cost.looks);
+    println!("  in all: {} µs, {} reads, {} samples", cost.cpu_us, cost.reads, cost.samples);
     Ok(())
 }
 

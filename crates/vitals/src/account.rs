@@ -1,6 +1,6 @@
-//! How much CPU a tree of processes has used, though some of them ended while nobody looked.
+//! How much CPU a tree of processes has used, including those that ended between two samples.
 //!
-//! Pure: takes what two looks at a tree saw. Does not know where the numbers come from.
+//! Pure: takes what two samples of a tree say. Does not know where the numbers come from.
 //!
 //! A process's own time is read from its CPU clock, in nanoseconds, threads that ended included. When it ends and
 //! its parent waits for it, the kernel adds its time, and that of the children it had waited for itself, to the
@@ -11,12 +11,12 @@
 //! - what living processes added to their children times, less what the processes that vanished had already been
 //!   counted for.
 //!
-//! The second line is what processes used after the last look at them. A process that was born and ended between two
-//! looks shows up only there. Resolution: own times are exact; children times are in clock ticks (10 ms), each parent's
+//! The second line is what processes used after the last sample of them. A process that was born and ended between two
+//! samples shows up only there. Resolution: own times are exact; children times are in clock ticks (10 ms), each parent's
 //! rounded down, so that the time of ended processes is uncertain by up to 20 ms a parent that waited for some.
 //!
 //! One hole remains, and it is the kernel's: when a parent ignores SIGCHLD its children's times are added nowhere.
-//! Of such a child what was seen at the last look is counted, and what it used in its last second is lost.
+//! Of such a child what was seen at the last sample is counted, and what it used in its last second is lost.
 
 /// Nanoseconds of a clock tick. `USER_HZ` is 100 on every architecture that weir runs on.
 pub(crate) const TICK_NS: u64 = 10_000_000;
@@ -59,9 +59,9 @@ fn signed(x: u64) -> i64 {
 }
 
 impl Account {
-    /// Takes in one look: of each living process what it had used at the last look (all zero when it is new) and now,
-    /// and of each process that vanished what it had used at the last look.
-    pub fn look(&mut self, living: impl Iterator<Item = (Used, Used)>, vanished: impl Iterator<Item = Used>) {
+    /// Adds one sample: of each living process what it had used at the last sample (all zero when it is new) and now,
+    /// and of each process that vanished what it had used at the last sample.
+    pub fn sample(&mut self, living: impl Iterator<Item = (Used, Used)>, vanished: impl Iterator<Item = Used>) {
         let mut rounding = signed(TICK_NS) * 2;
         for (before, now) in living {
             self.living_ns += now.own_ns.saturating_sub(before.own_ns);
@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn living_processes_add_what_they_added() {
         let mut account = Account::default();
-        account.look([(own(100), own(150)), (own(0), own(7))].into_iter(), [].into_iter());
-        account.look([(own(150), own(151)), (own(7), own(7))].into_iter(), [].into_iter());
+        account.sample([(own(100), own(150)), (own(0), own(7))].into_iter(), [].into_iter());
+        account.sample([(own(150), own(151)), (own(7), own(7))].into_iter(), [].into_iter());
         assert_eq!(account.total_ns(), 58 * MS);
     }
 
@@ -135,10 +135,10 @@ mod tests {
     fn a_child_that_ends_between_looks_is_counted_once() {
         let mut account = Account::default();
         // Parent idle, child at 400 ms.
-        account.look([(own(5), own(5)), (own(0), own(400))].into_iter(), [].into_iter());
+        account.sample([(own(5), own(5)), (own(0), own(400))].into_iter(), [].into_iter());
         assert_eq!(account.total_ns(), 400 * MS);
         // The child used 250 ms more, ended, and was waited for.
-        account.look([(own(5), with_children(5, 650))].into_iter(), [own(400)].into_iter());
+        account.sample([(own(5), with_children(5, 650))].into_iter(), [own(400)].into_iter());
         assert_eq!(account.total_ns(), 650 * MS);
         assert_eq!(account.ticks(), (65, 0));
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_child_nobody_ever_saw_is_counted() {
         let mut account = Account::default();
-        account.look([(own(5), with_children(5, 300))].into_iter(), [].into_iter());
+        account.sample([(own(5), with_children(5, 300))].into_iter(), [].into_iter());
         assert_eq!(account.total_ns(), 300 * MS);
     }
 
@@ -154,19 +154,19 @@ mod tests {
     fn an_orphan_waited_for_by_the_root_is_counted_once() {
         // Grandchild at 500 ms, its parent at 20 ms; both end, the root waits for both.
         let mut account = Account::default();
-        account.look([(own(0), own(0)), (own(0), own(20)), (own(0), own(500))].into_iter(), [].into_iter());
-        account.look([(own(0), with_children(0, 540))].into_iter(), [own(20), own(500)].into_iter());
+        account.sample([(own(0), own(0)), (own(0), own(20)), (own(0), own(500))].into_iter(), [].into_iter());
+        account.sample([(own(0), with_children(0, 540))].into_iter(), [own(20), own(500)].into_iter());
         assert_eq!(account.total_ns(), 540 * MS);
     }
 
     #[test]
     fn a_child_nobody_waits_for_keeps_what_was_seen_and_hides_nothing() {
         let mut account = Account::default();
-        account.look([(own(0), own(0)), (own(0), own(900))].into_iter(), [].into_iter());
-        account.look([(own(0), own(0))].into_iter(), [own(900)].into_iter());
+        account.sample([(own(0), own(0)), (own(0), own(900))].into_iter(), [].into_iter());
+        account.sample([(own(0), own(0))].into_iter(), [own(900)].into_iter());
         assert_eq!(account.total_ns(), 900 * MS);
         // A later child, never seen, of 300 ms.
-        account.look([(own(0), with_children(0, 300))].into_iter(), [].into_iter());
+        account.sample([(own(0), with_children(0, 300))].into_iter(), [].into_iter());
         assert_eq!(account.total_ns(), 1200 * MS);
     }
 
@@ -176,9 +176,9 @@ mod tests {
         let mut account = Account::default();
         let mut before = own(0);
         for k in 1..=100_u64 {
-            account.look([(before, before), (own(0), own(14))].into_iter(), [].into_iter());
+            account.sample([(before, before), (own(0), own(14))].into_iter(), [].into_iter());
             let now = with_children(0, 14 * k / 10 * 10);
-            account.look([(before, now)].into_iter(), [own(14)].into_iter());
+            account.sample([(before, now)].into_iter(), [own(14)].into_iter());
             before = now;
         }
         let off = account.total_ns().abs_diff(1400 * MS);
@@ -205,7 +205,7 @@ mod tests {
             let mut account = Account::default();
             let mut last = 0;
             for (a, b, gone) in steps {
-                account.look([(own(a), with_children(b, a))].into_iter(), [own(gone)].into_iter());
+                account.sample([(own(a), with_children(b, a))].into_iter(), [own(gone)].into_iter());
                 prop_assert!(account.total_ns() >= last);
                 last = account.total_ns();
             }

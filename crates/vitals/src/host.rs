@@ -5,18 +5,18 @@
 //! milliseconds, in the middle of what is measured. So there are two states, established (with CLOSE_WAIT, as
 //! `CurrEstab` has it) and TIME_WAIT, and not eleven.
 //!
-//! For the same reason connections are not told apart by port. Asking for the established sockets of one port (sock_diag(7),
+//! For the same reason connections are not counted by port. Asking for the established sockets of one port (sock_diag(7),
 //! with a filter in the kernel) took 0.9 ms of CPU on a machine with 262,144 buckets and hardly a socket, 3.6 ms with 18,000
 //! sockets of which none matched, and 12 ms where 9,000 did: the kernel walks all buckets for every question. What a role's
 //! connections are shows in its descriptors.
 
-use crate::kept::{Kept, Reader};
+use crate::file::{OpenFile, Reader};
 use crate::parse::host::{CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, pressure_some_us, time_wait};
 
-/// What one look saw. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is what this
+/// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is what this
 /// kernel does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct HostLook {
+pub(crate) struct HostSample {
     pub cpu: Option<CpuTicks>,
     /// Microseconds stalled: CPU, memory, I/O.
     pub pressure: [Option<u64>; 3],
@@ -33,19 +33,19 @@ pub(crate) struct HostLook {
 /// The host's files, kept open.
 #[derive(Debug)]
 pub(crate) struct Host {
-    stat: Option<Kept>,
-    pressure: [Option<Kept>; 3],
-    meminfo: Option<Kept>,
-    snmp: Option<Kept>,
-    netstat: Option<Kept>,
-    sockstat: Option<Kept>,
-    dev: Option<Kept>,
+    stat: Option<OpenFile>,
+    pressure: [Option<OpenFile>; 3],
+    meminfo: Option<OpenFile>,
+    snmp: Option<OpenFile>,
+    netstat: Option<OpenFile>,
+    sockstat: Option<OpenFile>,
+    dev: Option<OpenFile>,
 }
 
 impl Host {
     /// Opens what there is.
     pub fn open() -> Host {
-        let open = |path: &str| Kept::open(path).ok();
+        let open = |path: &str| OpenFile::open(path).ok();
         Host {
             stat: open("/proc/stat"),
             pressure: ["cpu", "memory", "io"].map(|kind| open(&format!("/proc/pressure/{kind}"))),
@@ -58,32 +58,32 @@ impl Host {
     }
 
     /// Reads everything.
-    pub fn look(&self, reader: &mut Reader) -> HostLook {
-        let mut look = HostLook {
+    pub fn sample(&self, reader: &mut Reader) -> HostSample {
+        let mut sample = HostSample {
             cpu: take(reader, &self.stat, cpu_ticks),
             pressure: [0, 1, 2].map(|kind| take(reader, &self.pressure[kind], pressure_some_us)),
             memory_used: take(reader, &self.meminfo, memory_used),
             time_wait: take(reader, &self.sockstat, time_wait),
             net: take(reader, &self.dev, net_bytes),
-            ..HostLook::default()
+            ..HostSample::default()
         };
         if let Some(text) = text(reader, &self.snmp) {
-            look.established = net_counter(text, b"Tcp:", b"CurrEstab");
-            look.retransmits = net_counter(text, b"Tcp:", b"RetransSegs");
+            sample.established = net_counter(text, b"Tcp:", b"CurrEstab");
+            sample.retransmits = net_counter(text, b"Tcp:", b"RetransSegs");
         }
         if let Some(text) = text(reader, &self.netstat) {
             let counter = |name: &[u8]| net_counter(text, b"TcpExt:", name);
-            look.listen_drops = counter(b"ListenDrops").max(counter(b"ListenOverflows"));
+            sample.listen_drops = counter(b"ListenDrops").max(counter(b"ListenOverflows"));
         }
-        look
+        sample
     }
 }
 
-fn text<'r>(reader: &'r mut Reader, file: &Option<Kept>) -> Option<&'r [u8]> {
+fn text<'r>(reader: &'r mut Reader, file: &Option<OpenFile>) -> Option<&'r [u8]> {
     // Without pressure accounting the file opens, and reading it fails.
     reader.pieces(file.as_ref()?).ok()
 }
 
-fn take<T>(reader: &mut Reader, file: &Option<Kept>, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+fn take<T>(reader: &mut Reader, file: &Option<OpenFile>, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
     parse(text(reader, file)?)
 }

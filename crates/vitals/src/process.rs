@@ -1,6 +1,6 @@
 //! One process: its clocks, its memory, its tasks.
 //!
-//! Does not know who its parent is or what it counts for.
+//! Called by [`crate::tree`]. Does not know who its parent is or what it counts for.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,26 +10,26 @@ use nix::unistd::Pid;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::account::{TICK_NS, Used};
-use crate::kept::{Kept, Reader};
+use crate::file::{OpenFile, Reader};
 use crate::parse::process::pid_stat;
-use crate::task::{Gathered, Tasks};
+use crate::task::{Tasks, ThreadScan};
 
 /// A process under watch. Its files stay open, so that its number cannot come to mean another.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub pid: u32,
     clock: Option<ClockId>,
-    stat: Kept,
+    stat: OpenFile,
     home: OwnedFd,
     task_dir: OwnedFd,
     tasks: Tasks,
-    /// At the last look; `None` before the first.
+    /// At the last sample; `None` before the first.
     pub last: Option<Used>,
 }
 
-/// What a look at a process saw.
+/// A process at one moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ProcessSample {
     pub used: Used,
     pub ended: bool,
     pub threads: u64,
@@ -45,7 +45,7 @@ impl Process {
     pub fn open(pid: u32) -> io::Result<Process> {
         let home = directory(CWD, &format!("/proc/{pid}"))?;
         let task_dir = directory(&home, "task")?;
-        let stat = Kept::open_at(&home, "stat")?;
+        let stat = OpenFile::open_at(&home, "stat")?;
         let number = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
         Ok(Process {
             pid,
@@ -58,19 +58,19 @@ impl Process {
         })
     }
 
-    /// Reads every thread; see [`Tasks::look`].
+    /// Reads every thread; see [`Tasks::sample`].
     ///
     /// # Errors
     /// As there.
-    pub fn look_at_tasks(&mut self, reader: &mut Reader, keep: &mut usize, sum: &mut Gathered) -> io::Result<()> {
-        self.tasks.look(&self.task_dir, reader, keep, sum)
+    pub fn sample_tasks(&mut self, reader: &mut Reader, scan: &mut ThreadScan) -> io::Result<()> {
+        self.tasks.sample(&self.task_dir, reader, scan)
     }
 
     /// Reads clocks and memory.
     ///
     /// # Errors
     /// When the process is gone.
-    pub fn look(&mut self, reader: &mut Reader) -> io::Result<Seen> {
+    pub fn sample(&mut self, reader: &mut Reader) -> io::Result<ProcessSample> {
         // The clock first: when `stat`, which is bound to the process, can still be read afterwards, then the
         // number meant this process when its clock was read.
         let clock = self.clock.and_then(|clock| clock.now().ok());
@@ -89,7 +89,7 @@ impl Process {
         };
         let ended = stat.ended();
         let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
-        Ok(Seen { used, ended, threads: stat.threads, resident_pages: stat.resident_pages, descriptors })
+        Ok(ProcessSample { used, ended, threads: stat.threads, resident_pages: stat.resident_pages, descriptors })
     }
 
     /// Open descriptors; `None` without permission. Since Linux 6.2 the directory's size says it; before, it is
@@ -106,7 +106,7 @@ impl Process {
     /// Proportional set size, bytes; `None` when it is gone or the kernel would not say. Walks the page tables of the
     /// whole process under its memory lock.
     pub fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
-        let file = Kept::open_at(&self.home, "smaps_rollup").ok()?;
+        let file = OpenFile::open_at(&self.home, "smaps_rollup").ok()?;
         let text = reader.whole(&file).ok()?;
         crate::parse::keyed(text, b"Pss:")?.checked_mul(1024)
     }
@@ -117,8 +117,8 @@ impl Process {
     }
 
     /// How many threads' files are open.
-    pub fn kept_tasks(&self) -> usize {
-        self.tasks.kept()
+    pub fn open_tasks(&self) -> usize {
+        self.tasks.open_files()
     }
 }
 

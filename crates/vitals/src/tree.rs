@@ -1,6 +1,6 @@
 //! The processes of one role: a supervisor's descendants.
 //!
-//! Does not know the time, or what the role does.
+//! Called by [`crate::watch`] once a second. Does not know the time, or what the role does.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,9 +8,9 @@ use std::io;
 use weir_model::record::Role;
 
 use crate::account::{Account, Used};
-use crate::kept::{Reader, gone};
+use crate::file::{Reader, is_gone};
 use crate::process::Process;
-use crate::task::Gathered;
+use crate::task::ThreadScan;
 
 /// A role's process tree: all descendants of `root`.
 ///
@@ -27,9 +27,9 @@ pub struct Watched {
     pub include_root: bool,
 }
 
-/// What one look at a tree saw. Counters count from the last [`Tree::begin`].
+/// A tree at one moment. Counters count from the last [`Tree::begin`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct TreeLook {
+pub(crate) struct TreeSample {
     pub cpu_ns: u64,
     /// User and kernel ticks, good for a proportion only.
     pub ticks: (u64, u64),
@@ -43,7 +43,7 @@ pub(crate) struct TreeLook {
     pub switches: (u64, u64),
 }
 
-/// The tree, from look to look.
+/// A tree, from sample to sample.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub watched: Watched,
@@ -51,18 +51,17 @@ pub(crate) struct Tree {
     processes: Vec<Process>,
     account: Account,
     switches: (u64, u64),
-    keep: usize,
     page_bytes: u64,
-    gathered: Gathered,
+    scan: ThreadScan,
 }
 
 impl Tree {
-    /// Begins to watch. The files of up to `keep` threads stay open, three descriptors each; those of others are opened at
-    /// every look.
+    /// Begins to watch. The files of up to `open_threads` threads stay open, three descriptors each; those of others are opened at
+    /// every sample.
     ///
     /// # Errors
     /// When the root does not exist or may not be read.
-    pub fn open(watched: Watched, keep: usize) -> io::Result<Tree> {
+    pub fn open(watched: Watched, open_threads: usize) -> io::Result<Tree> {
         let root = Process::open(watched.root).map_err(|e| {
             let what = format!("cannot watch process {} ({}): {e}", watched.root, watched.role.as_str());
             io::Error::new(e.kind(), what)
@@ -72,9 +71,8 @@ impl Tree {
             processes: vec![root],
             account: Account::default(),
             switches: (0, 0),
-            keep,
             page_bytes: rustix::param::page_size() as u64,
-            gathered: Gathered::default(),
+            scan: ThreadScan::new(open_threads),
         })
     }
 
@@ -92,38 +90,38 @@ impl Tree {
         }
     }
 
-    /// Sets all counters to zero, now. Wants a [`Tree::look`] just before, by which every process and thread is known.
+    /// Sets all counters to zero, now. Needs a [`Tree::sample`] just before, which finds every process and thread.
     ///
     /// # Errors
-    /// As [`Tree::look`].
-    pub fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
-        let seen = self.look(reader)?;
+    /// As [`Tree::sample`].
+    pub fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
+        let sample = self.sample(reader)?;
         self.account = Account::default();
         self.switches = (0, 0);
-        Ok(TreeLook { cpu_ns: 0, ticks: (0, 0), switches: (0, 0), ..seen })
+        Ok(TreeSample { cpu_ns: 0, ticks: (0, 0), switches: (0, 0), ..sample })
     }
 
     /// Reads the whole tree.
     ///
     /// # Errors
-    /// When something that lives could not be read (permission, descriptors): then the numbers are not whole.
-    pub fn look(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
+    /// When something that lives could not be read (permission, descriptors): then the numbers are incomplete.
+    pub fn sample(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         self.read(reader).map_err(|error| {
             let what = format!("cannot read the processes of the {}: {error}", self.watched.role.as_str());
             io::Error::new(error.kind(), what)
         })
     }
 
-    fn read(&mut self, reader: &mut Reader) -> io::Result<TreeLook> {
+    fn read(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         let mut vanished = self.discover(reader)?;
-        let mut look = TreeLook { descriptors: Some(0), ..TreeLook::default() };
+        let mut sample = TreeSample { descriptors: Some(0), ..TreeSample::default() };
         let mut living = Vec::with_capacity(self.processes.len());
         let mut ended = Vec::new();
         // Children before parents: when a child is found to have ended, its parent, read later, has its time already.
         for (index, process) in self.processes.iter_mut().enumerate().rev() {
-            let seen = match process.look(reader) {
+            let seen = match process.sample(reader) {
                 Ok(seen) => seen,
-                Err(error) if gone(&error) => {
+                Err(error) if is_gone(&error) => {
                     vanished.extend(process.last);
                     ended.push(index);
                     continue;
@@ -139,19 +137,24 @@ impl Tree {
             living.push((process.last.unwrap_or_default(), used));
             process.last = Some(used);
             if counts && !seen.ended {
-                look.rss_bytes += seen.resident_pages.saturating_mul(self.page_bytes);
-                look.threads += seen.threads;
-                look.processes += 1;
-                look.descriptors = look.descriptors.zip(seen.descriptors).map(|(sum, own)| sum + own);
+                sample.rss_bytes += seen.resident_pages.saturating_mul(self.page_bytes);
+                sample.threads += seen.threads;
+                sample.processes += 1;
+                sample.descriptors = sample.descriptors.zip(seen.descriptors).map(|(sum, own)| sum + own);
             }
         }
         // `ended` is in falling order, so that removing one does not move the next.
         for index in ended {
             let process = self.processes.remove(index);
-            self.keep += process.kept_tasks();
+            self.scan.spare_files += process.open_tasks();
         }
-        self.account.look(living.into_iter(), vanished.into_iter());
-        Ok(TreeLook { cpu_ns: self.account.total_ns(), ticks: self.account.ticks(), switches: self.switches, ..look })
+        self.account.sample(living.into_iter(), vanished.into_iter());
+        Ok(TreeSample {
+            cpu_ns: self.account.total_ns(),
+            ticks: self.account.ticks(),
+            switches: self.switches,
+            ..sample
+        })
     }
 
     /// Sum of the processes' proportional sets; `None` when the kernel would not say it of one that lives.
@@ -164,7 +167,7 @@ impl Tree {
             }
             match process.proportional_bytes(reader) {
                 Some(bytes) => sum += bytes,
-                // Gone or a zombie: it has no memory. Alive and no answer: then there is no sum.
+                // Gone or a zombie: it has no memory. Alive and no number: then there is no sum.
                 None if process.lives(reader) => return None,
                 None => {}
             }
@@ -177,35 +180,35 @@ impl Tree {
         let mut vanished = Vec::new();
         let mut known: HashSet<u32> = self.processes.iter().map(|p| p.pid).collect();
         let mut at = 0;
-        // Grows while it is walked: the children of the new ones are looked at, too.
+        // Grows while it is walked: the children of the new ones are read, too.
         while at < self.processes.len() {
             let process = &mut self.processes[at];
-            self.gathered.switches = (0, 0);
-            self.gathered.children.clear();
-            match process.look_at_tasks(reader, &mut self.keep, &mut self.gathered) {
+            self.scan.switches = (0, 0);
+            self.scan.children.clear();
+            match process.sample_tasks(reader, &mut self.scan) {
                 Ok(()) => {}
-                Err(error) if gone(&error) => {
+                Err(error) if is_gone(&error) => {
                     vanished.extend(process.last);
                     known.remove(&process.pid);
-                    self.keep += process.kept_tasks();
+                    self.scan.spare_files += process.open_tasks();
                     self.processes.remove(at);
                     continue;
                 }
                 Err(error) => return Err(error),
             }
             if !(at == 0 && process.pid == self.watched.root) || self.watched.include_root {
-                self.switches.0 += self.gathered.switches.0;
-                self.switches.1 += self.gathered.switches.1;
+                self.switches.0 += self.scan.switches.0;
+                self.switches.1 += self.scan.switches.1;
             }
             if !reader.has_children_files {
-                self.gathered.children = children_by_scan(process.pid);
+                self.scan.children = children_by_scan(process.pid);
             }
-            for &pid in &self.gathered.children {
+            for &pid in &self.scan.children {
                 if known.insert(pid) {
                     match Process::open(pid) {
                         Ok(process) => self.processes.push(process),
-                        // Ended since it was listed: its parent's accounts have it.
-                        Err(error) if gone(&error) => {}
+                        // Ended since it was listed: its parent's times include it.
+                        Err(error) if is_gone(&error) => {}
                         Err(error) => return Err(error),
                     }
                 }

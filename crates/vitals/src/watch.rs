@@ -1,4 +1,4 @@
-//! The thread that watches.
+//! The thread that samples process trees and the host each second, while a window is open. The lab starts one for each trial.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,8 +9,8 @@ use rustix::process::Resource;
 use rustix::time::{ClockId, clock_gettime};
 use weir_model::record::Role;
 
+use crate::file::Reader;
 use crate::host::Host;
-use crate::kept::Reader;
 use crate::sys::limits;
 use crate::tree::{Tree, Watched};
 use crate::window::{Moment, Window, window};
@@ -18,16 +18,16 @@ use crate::window::{Moment, Window, window};
 /// Length of a row.
 const ROW: Duration = Duration::from_secs(1);
 /// Threads of one tree whose files stay open, at most.
-const KEPT_THREADS: usize = 256;
+const OPEN_THREADS: usize = 256;
 /// Least time between two readings of the proportional set within a window.
 const PSS_EVERY_NS: u64 = 5_000_000_000;
 /// A reading of the proportional set that took longer is not repeated within the window.
-const PSS_DEAR_NS: u64 = 5_000_000;
+const PSS_EXPENSIVE_NS: u64 = 5_000_000;
 
 /// Watches process trees and the host from its own thread. Outside of a window it sleeps and reads nothing.
 #[derive(Debug)]
 pub struct Watch {
-    orders: Sender<Order>,
+    commands: Sender<Command>,
     thread: JoinHandle<Cost>,
 }
 
@@ -38,24 +38,24 @@ pub struct Cost {
     pub cpu_us: u64,
     /// Files read and directories listed.
     pub reads: u64,
-    /// Times that everything was looked at.
-    pub looks: u64,
+    /// How often everything was sampled.
+    pub samples: u64,
 }
 
 /// Somebody who knows how many connections a role has open. The kernel does not know it at a reasonable price: it lists
 /// sockets by host, and which process has which only by looking at every descriptor.
 ///
-/// Asked when a row ends, before everything else is looked at, and heard after that: so the answer is of the moment at which
+/// Asked when a row ends, before everything else is sampled, and received after that, so that the number is of the moment at which
 /// the row ends, and nothing waits for it that is being measured.
 pub trait Connections: Send {
     /// Asks, and does not wait.
-    fn ask(&mut self);
-    /// The answer; `None` when none comes in time.
-    fn hear(&mut self) -> Option<u64>;
+    fn request(&mut self);
+    /// The number; `None` when it does not come in time.
+    fn receive(&mut self) -> Option<u64>;
 }
 
 #[derive(Debug)]
-enum Order {
+enum Command {
     Begin(Sender<io::Result<()>>),
     End(Sender<io::Result<Window>>),
     Stop,
@@ -67,50 +67,53 @@ impl Watch {
     /// # Errors
     /// When a root does not exist or may not be read, or no thread can be made.
     pub fn start(watched: Vec<Watched>) -> io::Result<Watch> {
-        Watch::start_asking(watched, Vec::new())
+        Watch::start_with_connections(watched, Vec::new())
     }
 
     /// [`Watch::start`], with somebody to ask for the connections of some of the roles.
     ///
     /// # Errors
     /// As [`Watch::start`].
-    pub fn start_asking(watched: Vec<Watched>, asked: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Watch> {
-        let (orders, inbox) = channel();
-        let mut sampler = Sampler::open(watched, asked)?;
+    pub fn start_with_connections(
+        watched: Vec<Watched>,
+        counters: Vec<(Role, Box<dyn Connections>)>,
+    ) -> io::Result<Watch> {
+        let (commands, inbox) = channel();
+        let mut sampler = Sampler::open(watched, counters)?;
         let thread = std::thread::Builder::new().name("weir-vitals".into()).spawn(move || sampler.serve(&inbox))?;
-        Ok(Watch { orders, thread })
+        Ok(Watch { commands, thread })
     }
 
-    /// Begins a window: looks at everything now, and from now on each second. Returns when the look is done. A window
+    /// Begins a window: samples everything now, and from now on each second. Returns when the first sample is done. A window
     /// that was open is dropped.
     ///
     /// # Errors
     /// When a root has ended, or a process that lives cannot be read.
     pub fn begin_window(&self) -> io::Result<()> {
-        let (answer, answered) = channel();
-        self.order(Order::Begin(answer))?;
-        answered.recv().map_err(|_| thread_gone())?
+        let (sender, reply) = channel();
+        self.send(Command::Begin(sender))?;
+        reply.recv().map_err(|_| thread_gone())?
     }
 
-    /// Ends the window: looks at everything now, and says what was used in between.
+    /// Ends the window: samples everything now, and returns what was used in between.
     ///
     /// # Errors
     /// When no window is open, or a process that lives could not be read at some time in it. A root that ended meanwhile is no error: its tree keeps what it had used.
     pub fn end_window(&self) -> io::Result<Window> {
-        let (answer, answered) = channel();
-        self.order(Order::End(answer))?;
-        answered.recv().map_err(|_| thread_gone())?
+        let (sender, reply) = channel();
+        self.send(Command::End(sender))?;
+        reply.recv().map_err(|_| thread_gone())?
     }
 
     /// Stops watching, and says what it cost.
     pub fn stop(self) -> Cost {
-        // When the thread is gone already there is nobody to tell.
-        let _ = self.orders.send(Order::Stop);
+        // A thread that is gone needs no command.
+        let _ = self.commands.send(Command::Stop);
         self.thread.join().unwrap_or_default()
     }
 
-    fn order(&self, order: Order) -> io::Result<()> {
-        self.orders.send(order).map_err(|_| thread_gone())
+    fn send(&self, command: Command) -> io::Result<()> {
+        self.commands.send(command).map_err(|_| thread_gone())
     }
 }
 
@@ -122,51 +125,51 @@ fn thread_gone() -> io::Error {
 struct Sampler {
     watched: Vec<Watched>,
     trees: Vec<Tree>,
-    asked: Vec<(Role, Box<dyn Connections>)>,
+    counters: Vec<(Role, Box<dyn Connections>)>,
     host: Host,
     reader: Reader,
-    looks: u64,
-    open: Option<Open>,
+    samples: u64,
+    open: Option<OpenWindow>,
 }
 
 /// A window that has begun.
-struct Open {
+struct OpenWindow {
     moments: Vec<Moment>,
     own_cpu_us: u64,
     pss_due_ns: u64,
-    /// What went wrong at a second: the window is not whole.
-    trouble: Option<io::Error>,
+    /// What went wrong at a second: the window is incomplete.
+    error: Option<io::Error>,
 }
 
 impl Sampler {
-    fn open(watched: Vec<Watched>, asked: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Sampler> {
+    fn open(watched: Vec<Watched>, counters: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Sampler> {
         // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
         let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
-        let keep = usize::try_from(soft).unwrap_or(usize::MAX).min(KEPT_THREADS);
-        let trees = watched.iter().map(|&watched| Tree::open(watched, keep)).collect::<io::Result<_>>()?;
-        Ok(Sampler { watched, trees, asked, host: Host::open(), reader: Reader::new(), looks: 0, open: None })
+        let open_threads = usize::try_from(soft).unwrap_or(usize::MAX).min(OPEN_THREADS);
+        let trees = watched.iter().map(|&watched| Tree::open(watched, open_threads)).collect::<io::Result<_>>()?;
+        Ok(Sampler { watched, trees, counters, host: Host::open(), reader: Reader::new(), samples: 0, open: None })
     }
 
-    fn serve(&mut self, inbox: &Receiver<Order>) -> Cost {
+    fn serve(&mut self, inbox: &Receiver<Command>) -> Cost {
         loop {
-            // Nobody can order anything any more when the watch was dropped: that is a stop, too.
-            match self.next_order(inbox) {
-                Ok(Order::Begin(answer)) => {
-                    let _ = answer.send(self.begin());
+            // A dropped watch sends no more commands: that is a stop, too.
+            match self.next_command(inbox) {
+                Ok(Command::Begin(sender)) => {
+                    let _ = sender.send(self.begin());
                 }
-                Ok(Order::End(answer)) => {
-                    let _ = answer.send(self.end());
+                Ok(Command::End(sender)) => {
+                    let _ = sender.send(self.end());
                 }
                 Err(RecvTimeoutError::Timeout) => self.second(),
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        Cost { cpu_us: own_cpu_us(), reads: self.reader.reads, looks: self.looks }
+        Cost { cpu_us: own_cpu_us(), reads: self.reader.reads, samples: self.samples }
     }
 
-    fn next_order(&self, inbox: &Receiver<Order>) -> Result<Order, RecvTimeoutError> {
+    fn next_command(&self, inbox: &Receiver<Command>) -> Result<Command, RecvTimeoutError> {
         match &self.open {
-            Some(open) if open.trouble.is_none() => {
+            Some(open) if open.error.is_none() => {
                 // Rows are due at whole seconds after the begin, however late the last one came.
                 let begin = open.moments.first().map_or(0, |m| m.at_ns);
                 let passed = Duration::from_nanos(now_ns().saturating_sub(begin));
@@ -184,29 +187,29 @@ impl Sampler {
         for tree in &self.trees {
             tree.check_root(&mut self.reader)?;
         }
-        // The dear reading first, so that it is over when the window begins.
+        // The expensive reading first, so that it is over when the window begins.
         for tree in &mut self.trees {
-            tree.look(&mut self.reader)?;
+            tree.sample(&mut self.reader)?;
         }
         let (pss, took_ns) = self.proportional();
-        let host = self.host.look(&mut self.reader);
+        let host = self.host.sample(&mut self.reader);
         let begun = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader));
         let mut trees = begun.collect::<io::Result<Vec<_>>>()?;
         for (tree, pss) in trees.iter_mut().zip(pss) {
             tree.pss_bytes = pss;
         }
-        self.looks += 1;
+        self.samples += 1;
         let moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
-        self.open = Some(Open { moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns, trouble: None });
+        self.open = Some(OpenWindow { moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns, error: None });
         Ok(())
     }
 
     fn second(&mut self) {
-        let looked = self.look();
-        // Orders are served one after the other, so the window is still open.
+        let sampled = self.sample();
+        // Commands are served one after the other, so the window is still open.
         let Some(mut open) = self.open.take() else { return };
-        match looked {
+        match sampled {
             Ok(mut moment) => {
                 if moment.at_ns >= open.pss_due_ns {
                     let (pss, took_ns) = self.proportional();
@@ -215,7 +218,7 @@ impl Sampler {
                 }
                 open.moments.push(moment);
             }
-            Err(error) => open.trouble = Some(error),
+            Err(error) => open.error = Some(error),
         }
         self.open = Some(open);
     }
@@ -224,35 +227,35 @@ impl Sampler {
         let Some(mut open) = self.open.take() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no window is open"));
         };
-        if let Some(error) = open.trouble {
+        if let Some(error) = open.error {
             return Err(error);
         }
-        let mut moment = self.look()?;
+        let mut moment = self.sample()?;
         let own_now = own_cpu_us();
-        // The dear reading last: what it costs the processes is after the window.
+        // The expensive reading last: what it costs the processes is after the window.
         let (pss, _) = self.proportional();
         set_pss(&mut moment, pss);
         open.moments.push(moment);
         Ok(window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us)))
     }
 
-    fn look(&mut self) -> io::Result<Moment> {
-        self.looks += 1;
-        for (_, connections) in &mut self.asked {
-            connections.ask();
+    fn sample(&mut self) -> io::Result<Moment> {
+        self.samples += 1;
+        for (_, connections) in &mut self.counters {
+            connections.request();
         }
-        let host = self.host.look(&mut self.reader);
-        let looks = self.trees.iter_mut().map(|tree| tree.look(&mut self.reader));
-        let trees = looks.collect::<io::Result<_>>()?;
+        let host = self.host.sample(&mut self.reader);
+        let samples = self.trees.iter_mut().map(|tree| tree.sample(&mut self.reader));
+        let trees = samples.collect::<io::Result<_>>()?;
         let mut moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
-        self.hear(&mut moment);
+        self.receive(&mut moment);
         Ok(moment)
     }
 
-    /// Puts down how many connections there were when [`Connections::ask`] was called.
-    fn hear(&mut self, moment: &mut Moment) {
-        for (role, connections) in &mut self.asked {
-            let open = connections.hear();
+    /// Puts down how many connections there were when [`Connections::request`] was called.
+    fn receive(&mut self, moment: &mut Moment) {
+        for (role, connections) in &mut self.counters {
+            let open = connections.receive();
             let trees = self.watched.iter().zip(&mut moment.trees);
             for (_, tree) in trees.filter(|(watched, _)| watched.role == *role) {
                 tree.connections = open;
@@ -278,7 +281,7 @@ fn set_pss(moment: &mut Moment, pss: Vec<Option<u64>>) {
 }
 
 fn next_pss(now: u64, took_ns: u64) -> u64 {
-    if took_ns > PSS_DEAR_NS { u64::MAX } else { now + PSS_EVERY_NS }
+    if took_ns > PSS_EXPENSIVE_NS { u64::MAX } else { now + PSS_EVERY_NS }
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -1,10 +1,10 @@
-//! From looks to rows and totals. Pure.
+//! From samples to rows and totals; called by the watch when a window ends. Pure.
 
 use weir_model::record::{ResourceSecond, RoleUsage};
 
 use crate::account::split;
-use crate::host::HostLook;
-use crate::tree::{TreeLook, Watched};
+use crate::host::HostSample;
+use crate::tree::{TreeSample, Watched};
 
 /// What one measured window used.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +28,8 @@ pub(crate) struct Moment {
     /// Unix time, ms.
     pub unix_ms: u64,
     /// In the order of the watched.
-    pub trees: Vec<TreeLook>,
-    pub host: HostLook,
+    pub trees: Vec<TreeSample>,
+    pub host: HostSample,
 }
 
 /// A last row shorter than this is added to the one before: the host's CPU comes in ticks of 10 ms, and a row of a
@@ -65,16 +65,16 @@ fn seconds(from: &Moment, to: &Moment) -> f64 {
     to.at_ns.saturating_sub(from.at_ns) as f64 / 1e9
 }
 
-fn role_usage<'l>(watched: &Watched, looks: impl Iterator<Item = &'l TreeLook>, length_s: f64) -> RoleUsage {
-    let mut most = TreeLook { descriptors: None, ..TreeLook::default() };
-    let mut last = TreeLook::default();
-    for look in looks {
-        most.rss_bytes = most.rss_bytes.max(look.rss_bytes);
-        most.pss_bytes = most.pss_bytes.max(look.pss_bytes);
-        most.threads = most.threads.max(look.threads);
-        most.processes = most.processes.max(look.processes);
-        most.descriptors = most.descriptors.max(look.descriptors);
-        last = *look;
+fn role_usage<'l>(watched: &Watched, samples: impl Iterator<Item = &'l TreeSample>, length_s: f64) -> RoleUsage {
+    let mut most = TreeSample { descriptors: None, ..TreeSample::default() };
+    let mut last = TreeSample::default();
+    for sample in samples {
+        most.rss_bytes = most.rss_bytes.max(sample.rss_bytes);
+        most.pss_bytes = most.pss_bytes.max(sample.pss_bytes);
+        most.threads = most.threads.max(sample.threads);
+        most.processes = most.processes.max(sample.processes);
+        most.descriptors = most.descriptors.max(sample.descriptors);
+        last = *sample;
     }
     let cpu_us = last.cpu_ns / 1000;
     let (cpu_user_us, cpu_system_us) = split(cpu_us, last.ticks.0, last.ticks.1);
@@ -104,7 +104,7 @@ fn rows(watched: &[Watched], from: &Moment, to: &Moment) -> Vec<ResourceSecond> 
     rows
 }
 
-fn tree_row(row: ResourceSecond, from: &TreeLook, to: &TreeLook) -> ResourceSecond {
+fn tree_row(row: ResourceSecond, from: &TreeSample, to: &TreeSample) -> ResourceSecond {
     let cores = to.cpu_ns.saturating_sub(from.cpu_ns) as f64 / 1e9 / row.length_s;
     let (user, system) = (to.ticks.0.saturating_sub(from.ticks.0), to.ticks.1.saturating_sub(from.ticks.1));
     // Within one second a process may get a tick or none; then the proportion so far is the better one.
@@ -125,12 +125,12 @@ fn tree_row(row: ResourceSecond, from: &TreeLook, to: &TreeLook) -> ResourceSeco
     }
 }
 
-/// Difference of a counter that both looks have.
+/// Difference of a counter that both samples have.
 fn grown(from: Option<u64>, to: Option<u64>) -> Option<u64> {
     Some(to?.saturating_sub(from?))
 }
 
-fn host_row(row: ResourceSecond, from: &HostLook, to: &HostLook) -> ResourceSecond {
+fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> ResourceSecond {
     let ticks_a_core = row.length_s * 100.0;
     let cores = |of: fn(&crate::parse::host::CpuTicks) -> u64| {
         grown(from.cpu.as_ref().map(of), to.cpu.as_ref().map(of)).map(|ticks| ticks as f64 / ticks_a_core)
@@ -170,20 +170,20 @@ mod tests {
     const PROXY: Watched = Watched { role: Role::Proxy, root: 1, include_root: false };
     const MS: u64 = 1_000_000;
 
-    fn moment(at_ms: u64, tree: TreeLook, host: HostLook) -> Moment {
+    fn moment(at_ms: u64, tree: TreeSample, host: HostSample) -> Moment {
         Moment { at_ns: at_ms * MS, unix_ms: 1_000_000 + at_ms, trees: vec![tree], host }
     }
 
-    fn tree(cpu_ms: u64, user: u64, system: u64) -> TreeLook {
-        TreeLook { cpu_ns: cpu_ms * MS, ticks: (user, system), ..TreeLook::default() }
+    fn tree(cpu_ms: u64, user: u64, system: u64) -> TreeSample {
+        TreeSample { cpu_ns: cpu_ms * MS, ticks: (user, system), ..TreeSample::default() }
     }
 
     #[test]
     fn totals_and_rows_of_two_seconds() {
-        let first = TreeLook { rss_bytes: 50, threads: 2, descriptors: Some(9), ..tree(0, 0, 0) };
-        let second = TreeLook { rss_bytes: 90, pss_bytes: Some(70), switches: (5, 1), ..tree(500, 30, 20) };
-        let third = TreeLook { rss_bytes: 60, switches: (25, 2), processes: 3, ..tree(1500, 105, 45) };
-        let host = HostLook::default();
+        let first = TreeSample { rss_bytes: 50, threads: 2, descriptors: Some(9), ..tree(0, 0, 0) };
+        let second = TreeSample { rss_bytes: 90, pss_bytes: Some(70), switches: (5, 1), ..tree(500, 30, 20) };
+        let third = TreeSample { rss_bytes: 60, switches: (25, 2), processes: 3, ..tree(1500, 105, 45) };
+        let host = HostSample::default();
         let moments = vec![moment(0, first, host), moment(1000, second, host), moment(3000, third, host)];
         let window = window(&[PROXY], moments, 7);
         assert_eq!((window.length_s, window.own_cpu_us), (3.0, 7));
@@ -203,13 +203,13 @@ mod tests {
 
     #[test]
     fn a_last_row_of_a_few_ticks_is_added_to_the_one_before() {
-        let host = HostLook::default();
-        let with_pss = TreeLook { pss_bytes: Some(4), connections: Some(8), ..tree(300, 1, 1) };
+        let host = HostSample::default();
+        let with_pss = TreeSample { pss_bytes: Some(4), connections: Some(8), ..tree(300, 1, 1) };
         let moments = vec![
             moment(0, tree(0, 0, 0), host),
             moment(1000, tree(100, 1, 0), host),
             moment(2000, with_pss, host),
-            moment(2199, TreeLook { connections: Some(6), ..tree(400, 1, 1) }, host),
+            moment(2199, TreeSample { connections: Some(6), ..tree(400, 1, 1) }, host),
         ];
         let joined = window(&[PROXY], moments.clone(), 0);
         let lengths: Vec<f64> = joined.series.iter().filter(|r| r.who == "host").map(|r| r.length_s).collect();
@@ -230,16 +230,16 @@ mod tests {
     #[test]
     fn host_rows_are_differences_and_levels() {
         let cpu = |user, idle, steal| Some(CpuTicks { user, idle, steal, ..CpuTicks::default() });
-        let from = HostLook {
+        let from = HostSample {
             cpu: cpu(100, 500, 0),
             pressure: [Some(1_000_000), None, Some(0)],
             established: Some(9),
             retransmits: Some(3),
             listen_drops: Some(10),
             net: Some((100, 200)),
-            ..HostLook::default()
+            ..HostSample::default()
         };
-        let to = HostLook {
+        let to = HostSample {
             cpu: cpu(150, 640, 10),
             pressure: [Some(1_250_000), None, Some(3_000_000)],
             memory_used: Some(77),

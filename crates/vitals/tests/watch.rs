@@ -157,7 +157,7 @@ fn rows_add_up_to_the_window() {
     let switches: u64 = own.iter().map(|r| r.switches_voluntary.unwrap() + r.switches_involuntary.unwrap()).sum();
     assert_eq!(switches, window.usage[0].switches.0 + window.usage[0].switches.1);
     let cost = watch.stop();
-    assert!(cost.cpu_us >= window.own_cpu_us && cost.looks >= 4 && cost.reads > 20, "{cost:?}");
+    assert!(cost.cpu_us >= window.own_cpu_us && cost.samples >= 4 && cost.reads > 20, "{cost:?}");
 }
 
 #[test]
@@ -210,17 +210,17 @@ fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
 #[derive(Default)]
 struct Asked {
     times: u64,
-    heard: u64,
+    received: u64,
 }
 
 impl Connections for Asked {
-    fn ask(&mut self) {
+    fn request(&mut self) {
         self.times += 1;
     }
 
-    fn hear(&mut self) -> Option<u64> {
-        self.heard += 1;
-        assert_eq!(self.times, self.heard, "heard once each time, and after it was asked");
+    fn receive(&mut self) -> Option<u64> {
+        self.received += 1;
+        assert_eq!(self.times, self.received, "received once each time, and after it was asked");
         (self.times != 2).then_some(self.times)
     }
 }
@@ -229,8 +229,9 @@ impl Connections for Asked {
 fn who_knows_its_connections_is_asked_once_a_row() {
     let supervisor = Supervisor::start();
     let own = Watched { role: Role::Origin, root: std::process::id(), include_root: true };
-    let asked: Box<dyn Connections> = Box::new(Asked::default());
-    let watch = Watch::start_asking(vec![supervisor.watched(true), own], vec![(Role::Origin, asked)]).unwrap();
+    let counters: Box<dyn Connections> = Box::new(Asked::default());
+    let watch =
+        Watch::start_with_connections(vec![supervisor.watched(true), own], vec![(Role::Origin, counters)]).unwrap();
     watch.begin_window().unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     let window = watch.end_window().unwrap();

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use weir_model::text::count;
 
 use super::memory::Memory;
 use super::{FEW, Loaded};
 use crate::peers::Fact;
-use crate::peers::cases::{Protocol, grouped};
+use crate::peers::cases::Protocol;
 
 /// The two loads with one protocol.
 #[derive(Debug)]
@@ -57,8 +58,8 @@ fn section(out: &mut String, pair: &Pair) {
         out,
         "\n## {}: {} connections, {} requests/s\n\n| what | | target | |\n|---|---|---|---|\n",
         pair.protocol.name(),
-        grouped(pair.connections.into()),
-        grouped(pair.rate.into())
+        count(pair.connections.into()),
+        count(pair.rate.into())
     );
     for row in rows(pair) {
         let _ = writeln!(out, "| {} | {} | {} | {} |", row.what, row.value, row.target, row.judged());
@@ -85,8 +86,8 @@ fn rows(pair: &Pair) -> Vec<Row> {
         rows.push(Row { what: what.to_owned(), value, target: target.to_owned(), reached });
     };
     let (used, open) = (number("connections_used"), number("most_open"));
-    row("open at a time", grouped(open), &grouped(all), Some(open == all));
-    row("carried a response", grouped(used), &grouped(all), Some(used >= all));
+    row("open at a time", count(open), &count(all), Some(open == all));
+    row("carried a response", count(used), &count(all), Some(used >= all));
     row("set up in", format!("{:.1} s", pair.many.set_up_s), "< 60 s", Some(pair.many.set_up_s < 60.0));
     for (at, who) in ["client", "origin"].into_iter().enumerate() {
         let bytes = of_each(many.private[at], few.private[at]);
@@ -100,10 +101,10 @@ fn rows(pair: &Pair) -> Vec<Row> {
     row("buffers of TCP at most", format!("{:.1} MiB", mib(many.tcp)), "", None);
     let rate = report["rate"].as_f64().unwrap_or(f64::NAN);
     let carried = rate >= 0.99 * f64::from(pair.rate);
-    row("right answers a second", grouped(rate as u64), &grouped(pair.rate.into()), Some(carried));
+    row("right answers a second", count(rate as u64), &count(pair.rate.into()), Some(carried));
     let wrong: u64 =
         report["total"]["errors"].as_object().map_or(0, |all| all.values().filter_map(Value::as_u64).sum());
-    let counts = format!("{}, {wrong}, {}", grouped(total("right")), total("unsent"));
+    let counts = format!("{}, {wrong}, {}", count(total("right")), total("unsent"));
     row("right, wrong, unsent", counts, "all right", Some(wrong + total("unsent") == 0));
     for (of, name) in [("latency", "latency"), ("lag", "lag"), ("connect", "connecting"), ("handshake", "handshake")] {
         let us = |quantile: &str| report[of][quantile].as_f64().unwrap_or(0.0);
@@ -127,7 +128,7 @@ fn over_time(out: &mut String, samples: &[Memory]) {
             let _ = writeln!(
                 out,
                 "| {at_s:.1} | {} | {:.1} | {:.1} | {:.1} | {:.1} |",
-                grouped(sockets),
+                count(sockets),
                 mib(private[0]),
                 mib(private[1]),
                 mib(kernel),

@@ -29,14 +29,14 @@ impl OpenCounter {
 }
 
 impl Connections for OpenCounter {
-    fn ask(&mut self) {
+    fn request(&mut self) {
         let mut line = locked(&self.0);
         if line.say(HOW_MANY).is_ok() {
             line.owed += 1;
         }
     }
 
-    fn hear(&mut self) -> Option<u64> {
+    fn receive(&mut self) -> Option<u64> {
         let mut line = locked(&self.0);
         let deadline = Instant::now() + COUNTS_WITHIN;
         // Answers that came too late for those who asked come first.
@@ -64,8 +64,8 @@ mod tests {
         let (_scratch, speaker) = shell(script);
         let mut counter = OpenCounter::new(&speaker.line);
         let mut ask = || {
-            counter.ask();
-            counter.hear()
+            counter.request();
+            counter.receive()
         };
         (0..times).map(|_| ask()).collect()
     }
@@ -92,7 +92,7 @@ mod tests {
         let begun = Instant::now();
         drop(speaker);
         assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
-        counter.ask();
-        assert_eq!(counter.hear(), None);
+        counter.request();
+        assert_eq!(counter.receive(), None);
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Work<'a> {
         }
         // Vitals may see first that a process has gone; which it was says more.
         let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();
-        let watch = Watch::start_asking(watched, asked).or_else(|e| {
+        let watch = Watch::start_with_connections(watched, asked).or_else(|e| {
             all_alive(origin, running)?;
             Err(load_failed(format!("vitals did not start: {e}"), &output))
         })?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use procfs::process::all_processes;
 
-use super::{Check, Status};
+use super::Check;
 use crate::parse::host::{CpuTicks, cpu_ticks};
 use crate::sys::{online_cpus, text};
 
@@ -45,10 +45,10 @@ pub(super) fn judge_steal(share: Option<f64>) -> Check {
     match share {
         None => Check::unknown(name, "the kernel does not say", "CPU time may go to other guests unseen."),
         Some(share) if share < 0.01 => {
-            Check::new(name, Status::Ok, percent(share), "The hypervisor gave this machine what it asked for.")
+            Check::ok(name, percent(share), "The hypervisor gave this machine what it asked for.")
         }
-        Some(share) if share < 0.05 => Check::new(name, Status::Warn, percent(share), why),
-        Some(share) => Check::new(name, Status::Bad, percent(share), why),
+        Some(share) if share < 0.05 => Check::warn(name, percent(share), why),
+        Some(share) => Check::bad(name, percent(share), why),
     }
 }
 
@@ -81,15 +81,15 @@ pub(super) fn judge_others(busiest: &[(String, f64)]) -> Check {
     let name = "other-processes";
     let total: f64 = busiest.iter().map(|(_, cores)| cores).sum();
     if busiest.is_empty() {
-        return Check::new(name, Status::Ok, "nothing else runs", "The CPUs are free for the trial.");
+        return Check::ok(name, "nothing else runs", "The CPUs are free for the trial.");
     }
     let list: Vec<String> = busiest.iter().map(|(name, cores)| format!("{name} {:.0} %", cores * 100.0)).collect();
     let seen = format!("{} of a CPU", list.join(", "));
     if total < 0.05 {
-        return Check::new(name, Status::Ok, seen, "Little enough not to show.");
+        return Check::ok(name, seen, "Little enough not to show.");
     }
     let why = "They take CPU time and cache from whichever role they meet. Stop them before measuring.";
-    Check::new(name, Status::Warn, seen, why)
+    Check::warn(name, seen, why)
 }
 
 fn load_average() -> Option<f64> {
@@ -104,10 +104,10 @@ pub(super) fn judge_load(one_minute: Option<f64>, cpus: Option<usize>) -> Check 
     };
     let seen = format!("{load:.2} over the last minute on {cpus} CPUs");
     if load <= cpus as f64 / 2.0 {
-        return Check::new(name, Status::Ok, seen, "The machine has been quiet.");
+        return Check::ok(name, seen, "The machine has been quiet.");
     }
     let why = "The machine has just been busy: clocks, caches and disks may not have settled. Wait a minute.";
-    Check::new(name, Status::Warn, seen, why)
+    Check::warn(name, seen, why)
 }
 
 /// `avg10` of the line `some`.
@@ -126,12 +126,12 @@ pub(super) fn judge_pressure(kind: &str, avg10: Option<f64>) -> Check {
     let seen = format!("tasks waited in {percent:.1} % of the last 10 seconds");
     let most = if kind == "memory" { 1.0 } else { 5.0 };
     if percent < most {
-        return Check::new(&name, Status::Ok, seen, "Nothing waits.");
+        return Check::ok(&name, seen, "Nothing waits.");
     }
     let why = match kind {
         "memory" => "Memory is being reclaimed: every role may stall at any time.",
         "io" => "The disk is busy: logs and the record are written late, and whoever writes waits.",
         _ => "More wants to run than there are CPUs: latency will hold time spent waiting for one.",
     };
-    Check::new(&name, Status::Warn, seen, why)
+    Check::warn(&name, seen, why)
 }

@@ -1,8 +1,8 @@
 //! How many connections a load on this machine may have.
 
+use super::Check;
 use super::kernel::io_uring_allowed;
 use super::limits::most_a_process;
-use super::{Check, Status};
 use crate::environment::{kernel_version, meminfo};
 use crate::sys::{local_ports, sysctl};
 use weir_model::text::human_bytes;
@@ -76,9 +76,9 @@ pub(super) fn judge_connections(room: &Room, ports: Option<(u16, u16)>) -> Check
             }
             None => String::new(),
         };
-        return Check::new(name, Status::Ok, seen, &format!("{why}{address}"));
+        return Check::ok(name, seen, &format!("{why}{address}"));
     }
-    let check = Check::new(name, Status::Warn, seen, why);
+    let check = Check::warn(name, seen, why);
     match mend {
         Some(command) => check.mend(command),
         None => check,
@@ -132,8 +132,8 @@ pub(super) fn judge_tcp_memory(pages: Option<u64>) -> Check {
     let bytes = pages.saturating_mul(rustix::param::page_size() as u64);
     let seen = format!("{} on their way before TCP holds back", human_bytes(bytes as f64));
     if bytes >= 64 << 20 {
-        return Check::new(name, Status::Ok, seen, "Enough for a thousand large answers at once.");
+        return Check::ok(name, seen, "Enough for a thousand large answers at once.");
     }
     let why = "Windows shrink when more is on its way: many connections with large answers stall.";
-    Check::new(name, Status::Warn, seen, why).mend("sysctl -w net.ipv4.tcp_mem=\"190000 250000 380000\"")
+    Check::warn(name, seen, why).mend("sysctl -w net.ipv4.tcp_mem=\"190000 250000 380000\"")
 }

@@ -1,6 +1,6 @@
 //! How many CPUs, and how evenly they run.
 
-use super::{Check, Status};
+use super::Check;
 use crate::sys::{cpu_list, online_cpus, text};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -20,20 +20,18 @@ pub(super) fn judge_count(cpus: Option<usize>) -> Check {
         None => {
             Check::unknown(name, "the kernel does not list its CPUs", "Roles cannot be placed on CPUs of their own.")
         }
-        Some(1) => Check::new(
+        Some(1) => Check::bad(
             name,
-            Status::Bad,
             "1 CPU",
             "Client, proxy and origin share it: what is measured is how the scheduler divides it.",
         ),
-        Some(2) => Check::new(
+        Some(2) => Check::warn(
             name,
-            Status::Warn,
             "2 CPUs",
             "Client and origin share one, so that a fast product may be limited by them. Three or more give each role \
              its own.",
         ),
-        Some(n) => Check::new(name, Status::Ok, format!("{n} CPUs"), "Each role can have its own."),
+        Some(n) => Check::ok(name, format!("{n} CPUs"), "Each role can have its own."),
     }
 }
 
@@ -56,10 +54,10 @@ pub(super) fn judge_governor(governors: &[String]) -> Check {
         );
     }
     if others.is_empty() {
-        return Check::new(name, Status::Ok, "performance", "The clock does not follow the load.");
+        return Check::ok(name, "performance", "The clock does not follow the load.");
     }
     let why = "The clock follows the load: latency at light load looks worse than it is.";
-    Check::new(name, Status::Warn, others.join(", "), why).mend("cpupower frequency-set -g performance")
+    Check::warn(name, others.join(", "), why).mend("cpupower frequency-set -g performance")
 }
 
 fn boost() -> Option<bool> {
@@ -72,13 +70,12 @@ pub(super) fn judge_boost(on: Option<bool>) -> Check {
     let name = "cpu-boost";
     match on {
         None => Check::unknown(name, "the kernel does not say", "The clock may depend on how many CPUs are busy."),
-        Some(true) => Check::new(
+        Some(true) => Check::ok(
             name,
-            Status::Ok,
             "on",
             "Noted: the clock depends on how many CPUs are busy and how warm they are. Blocks in random order even it out.",
         ),
-        Some(false) => Check::new(name, Status::Ok, "off", "The clock does not depend on other CPUs."),
+        Some(false) => Check::ok(name, "off", "The clock does not depend on other CPUs."),
     }
 }
 
@@ -94,11 +91,11 @@ pub(super) fn judge_siblings(shared: Option<Vec<u32>>, cpus: usize) -> Check {
     let name = "cpu-siblings";
     match shared.as_deref() {
         None => Check::unknown(name, "the kernel does not say", "Two CPUs may be one core."),
-        Some([]) => Check::new(name, Status::Ok, "each CPU is a core", "Roles do not share a core's units."),
+        Some([]) => Check::ok(name, "each CPU is a core", "Roles do not share a core's units."),
         Some(list) => {
             let list = list.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             let why = "They share the units of one core, so that a role on one of them slows a role on the other.";
-            let check = Check::new(name, Status::Warn, format!("CPUs {list} are one core"), why);
+            let check = Check::warn(name, format!("CPUs {list} are one core"), why);
             // Half of the CPUs go. Where fewer than one a role would be left, the cure is worse.
             if cpus >= 6 { check.mend("echo off > /sys/devices/system/cpu/smt/control") } else { check }
         }

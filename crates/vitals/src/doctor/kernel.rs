@@ -21,12 +21,13 @@ pub(super) fn judge_version(release: &str) -> Check {
     let name = "kernel";
     match kernel_version(release) {
         None => Check::unknown(name, release, "Not a version that weir can read."),
-        Some(version) if version < (5, 15) => Check::new(name, Status::Bad, release, "weir needs Linux 5.15 or later."),
-        Some(version) if version < (6, 0) => {
-            let why = "Before 6.0 io_uring has no multishot receive: weir uses epoll, and its client carries less.";
-            Check::new(name, Status::Warn, release, why)
-        }
-        Some(_) => Check::new(name, Status::Ok, release, "Has everything weir uses."),
+        Some(version) if version < (5, 15) => Check::bad(name, release, "weir needs Linux 5.15 or later."),
+        Some(version) if version < (6, 0) => Check::warn(
+            name,
+            release,
+            "Before 6.0 io_uring has no multishot receive: weir uses epoll, and its client carries less.",
+        ),
+        Some(_) => Check::ok(name, release, "Has everything weir uses."),
     }
 }
 
@@ -43,10 +44,10 @@ pub(super) fn judge_io_uring(disabled: Option<u64>, root: bool) -> Check {
     let why = "weir uses epoll, and its client carries less.";
     let mend = "sysctl -w kernel.io_uring_disabled=0";
     match (disabled, root) {
-        (None, _) => Check::new(name, Status::Ok, "no setting forbids it", "weir tries it when it starts."),
-        (Some(0), _) => Check::new(name, Status::Ok, "io_uring_disabled 0", "Everybody may use it."),
-        (Some(1), true) => Check::new(name, Status::Ok, "io_uring_disabled 1", "Root may use it."),
-        (Some(mode), _) => Check::new(name, Status::Warn, format!("io_uring_disabled {mode}"), why).mend(mend),
+        (None, _) => Check::ok(name, "no setting forbids it", "weir tries it when it starts."),
+        (Some(0), _) => Check::ok(name, "io_uring_disabled 0", "Everybody may use it."),
+        (Some(1), true) => Check::ok(name, "io_uring_disabled 1", "Root may use it."),
+        (Some(mode), _) => Check::warn(name, format!("io_uring_disabled {mode}"), why).mend(mend),
     }
 }
 
@@ -56,12 +57,12 @@ pub(super) fn judge_clock(current: Option<&str>) -> Check {
     match current {
         None => Check::unknown(name, "the kernel does not say", "Reading the time may be slow."),
         Some(source @ ("tsc" | "kvm-clock" | "arch_sys_counter")) => {
-            Check::new(name, Status::Ok, source, "Reading the time takes no system call.")
+            Check::ok(name, source, "Reading the time takes no system call.")
         }
         Some(source) => {
             let why = "Reading the time takes a system call: products that do so for every request look slower, and so \
                        does weir.";
-            Check::new(name, Status::Warn, source, why)
+            Check::warn(name, source, why)
                 .mend("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource")
         }
     }
@@ -71,11 +72,11 @@ pub(super) fn judge_clock(current: Option<&str>) -> Check {
 pub(super) fn judge_perf(paranoid: Option<i64>, root: bool) -> Check {
     let name = "perf-events";
     let Some(level) = paranoid else {
-        return Check::new(name, Status::Ok, "not in this kernel", "Noted: CPU profiles are not possible.");
+        return Check::ok(name, "not in this kernel", "Noted: CPU profiles are not possible.");
     };
     let seen = format!("perf_event_paranoid {level}");
     if root || level <= 1 {
-        return Check::new(name, Status::Ok, seen, "CPU profiles are possible.");
+        return Check::ok(name, seen, "CPU profiles are possible.");
     }
-    Check::new(name, Status::Ok, seen, "Noted: CPU profiles need root, or a level of 1 or less.")
+    Check::ok(name, seen, "Noted: CPU profiles need root, or a level of 1 or less.")
 }

@@ -4,7 +4,7 @@ use rustix::process::Resource;
 
 use weir_model::text::human_bytes;
 
-use super::{Check, Status};
+use super::Check;
 use crate::environment::most_descriptors;
 use crate::sys::{limits, text};
 
@@ -33,15 +33,15 @@ pub(super) fn judge_descriptors(now: u64, hard: u64, may_raise: bool) -> Check {
     let connections = hard.saturating_sub(256) / 2;
     let seen = format!("{now} a process, at most {hard}, which allows {connections} proxied connections");
     if connections >= 10_000 {
-        return Check::new("descriptors", Status::Ok, seen, "weir raises the soft limit itself.");
+        return Check::ok("descriptors", seen, "weir raises the soft limit itself.");
     }
     if may_raise {
         let why = "A proxy takes two a connection. Beyond that connections fail, and look like the product's errors.";
-        return Check::new("descriptors", Status::Warn, seen, why).mend("ulimit -Hn 1048576");
+        return Check::warn("descriptors", seen, why).mend("ulimit -Hn 1048576");
     }
     let why = "A proxy takes two a connection. Beyond that connections fail, and look like the product's errors. It \
                cannot be raised from here: whoever starts this shell, service or container sets it (nofile).";
-    Check::new("descriptors", Status::Warn, seen, why)
+    Check::warn("descriptors", seen, why)
 }
 
 /// Noted only: since Linux 5.12 rings are charged to the memory cgroup, and only registered buffers to this limit.
@@ -50,5 +50,5 @@ pub(super) fn judge_memlock(soft: u64) -> Check {
         u64::MAX => ("unlimited".to_owned(), "io_uring may lock what it needs."),
         _ => (human_bytes(soft as f64), "Noted: kernels before 5.12 charge io_uring's rings to this limit."),
     };
-    Check::new("locked-memory", Status::Ok, seen, why)
+    Check::ok("locked-memory", seen, why)
 }

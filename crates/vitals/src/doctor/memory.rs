@@ -2,7 +2,7 @@
 
 use weir_model::text::human_bytes;
 
-use super::{Check, Status};
+use super::Check;
 use crate::environment::meminfo;
 use crate::sys::text;
 
@@ -20,15 +20,17 @@ pub(super) fn judge_available(bytes: Option<u64>) -> Check {
     let name = "memory";
     match bytes {
         None => Check::unknown(name, "the kernel does not say", "Memory may run out in the middle of a trial."),
-        Some(bytes) if bytes < 256 << 20 => {
-            let why = "Too little for a product, a client and an origin: one of them will be killed.";
-            Check::new(name, Status::Bad, format!("{} available", human_bytes(bytes as f64)), why)
-        }
-        Some(bytes) if bytes < 1 << 30 => {
-            let why = "Large products or many connections may not fit.";
-            Check::new(name, Status::Warn, format!("{} available", human_bytes(bytes as f64)), why)
-        }
-        Some(bytes) => Check::new(name, Status::Ok, format!("{} available", human_bytes(bytes as f64)), "Enough."),
+        Some(bytes) if bytes < 256 << 20 => Check::bad(
+            name,
+            format!("{} available", human_bytes(bytes as f64)),
+            "Too little for a product, a client and an origin: one of them will be killed.",
+        ),
+        Some(bytes) if bytes < 1 << 30 => Check::warn(
+            name,
+            format!("{} available", human_bytes(bytes as f64)),
+            "Large products or many connections may not fit.",
+        ),
+        Some(bytes) => Check::ok(name, format!("{} available", human_bytes(bytes as f64)), "Enough."),
     }
 }
 
@@ -36,10 +38,10 @@ pub(super) fn judge_swap(used: Option<u64>) -> Check {
     let name = "swap";
     match used {
         None => Check::unknown(name, "the kernel does not say", "Memory may be on disk."),
-        Some(0) => Check::new(name, Status::Ok, "none in use", "No role waits for memory to come back from disk."),
+        Some(0) => Check::ok(name, "none in use", "No role waits for memory to come back from disk."),
         Some(bytes) => {
             let why = "A role whose memory was swapped out stalls until it is back, and its resident set looks small.";
-            Check::new(name, Status::Warn, format!("{} in use", human_bytes(bytes as f64)), why).mend("swapoff -a")
+            Check::warn(name, format!("{} in use", human_bytes(bytes as f64)), why).mend("swapoff -a")
         }
     }
 }
@@ -50,11 +52,12 @@ pub(super) fn judge_hugepages(enabled: Option<&str>) -> Check {
     let chosen = enabled.and_then(|text| text.split(['[', ']']).nth(1));
     match chosen {
         None => Check::unknown(name, "the kernel does not say", "Memory use may come in steps of 2 MiB."),
-        Some("always") => {
-            let why = "Noted: memory use comes in steps of 2 MiB, and looks larger than with `madvise`.";
-            Check::new(name, Status::Ok, "always", why)
-        }
-        Some("never") => Check::new(name, Status::Ok, "never", "Nobody gets large pages."),
-        Some(other) => Check::new(name, Status::Ok, other, "Only who asks for large pages gets them."),
+        Some("always") => Check::ok(
+            name,
+            "always",
+            "Noted: memory use comes in steps of 2 MiB, and looks larger than with `madvise`.",
+        ),
+        Some("never") => Check::ok(name, "never", "Nobody gets large pages."),
+        Some(other) => Check::ok(name, other, "Only who asks for large pages gets them."),
     }
 }

@@ -34,7 +34,7 @@ pub enum Status {
     Bad,
 }
 
-/// One thing looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Short name, `[a-z-]+`.
@@ -52,6 +52,18 @@ pub struct Check {
 impl Check {
     fn new(name: &str, status: Status, seen: impl Into<String>, why: &str) -> Check {
         Check { name: name.into(), status, seen: seen.into(), why: why.into(), mend: None }
+    }
+
+    fn ok(name: &str, seen: impl Into<String>, why: &str) -> Check {
+        Check::new(name, Status::Ok, seen, why)
+    }
+
+    fn warn(name: &str, seen: impl Into<String>, why: &str) -> Check {
+        Check::new(name, Status::Warn, seen, why)
+    }
+
+    fn bad(name: &str, seen: impl Into<String>, why: &str) -> Check {
+        Check::new(name, Status::Bad, seen, why)
     }
 
     fn unknown(name: &str, seen: &str, why: &str) -> Check {

@@ -1,6 +1,6 @@
 //! Ports, queues and the loopback interface.
 
-use super::{Check, Status};
+use super::Check;
 use crate::sys::{local_ports, number, sysctl};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -26,10 +26,10 @@ pub(super) fn judge_ports(range: Option<(u16, u16)>) -> Check {
     let count = (u32::from(last) + 1).saturating_sub(u32::from(first));
     let seen = format!("{first} to {last}: {count} connections from one address to one port");
     if count >= 28_000 {
-        return Check::new(name, Status::Ok, seen, "weir's client uses further source addresses beyond that.");
+        return Check::ok(name, seen, "weir's client uses further source addresses beyond that.");
     }
     let why = "A proxy that does not keep its upstream connections runs out of ports, and answers with errors.";
-    Check::new(name, Status::Warn, seen, why).mend("sysctl -w net.ipv4.ip_local_port_range=\"15000 65000\"")
+    Check::warn(name, seen, why).mend("sysctl -w net.ipv4.ip_local_port_range=\"15000 65000\"")
 }
 
 /// 4096 is Linux's default since 5.4; the 128 before that overflows when a few hundred connections come at once.
@@ -37,13 +37,11 @@ pub(super) fn judge_somaxconn(most: Option<u64>) -> Check {
     let name = "listen-queue";
     match most {
         None => Check::unknown(name, "the kernel does not say", "Connections that come at once may be dropped."),
-        Some(n) if n >= 4096 => {
-            Check::new(name, Status::Ok, format!("somaxconn {n}"), "Connections that come at once can wait.")
-        }
+        Some(n) if n >= 4096 => Check::ok(name, format!("somaxconn {n}"), "Connections that come at once can wait."),
         Some(n) => {
             let why =
                 "Connections that come at once are dropped and tried again after a second: latency of 1 s appears.";
-            Check::new(name, Status::Warn, format!("somaxconn {n}"), why).mend("sysctl -w net.core.somaxconn=65535")
+            Check::warn(name, format!("somaxconn {n}"), why).mend("sysctl -w net.core.somaxconn=65535")
         }
     }
 }
@@ -54,11 +52,11 @@ pub(super) fn judge_syn_backlog(most: Option<u64>) -> Check {
     match most {
         None => Check::unknown(name, "the kernel does not say", "Connections that come at once may be dropped."),
         Some(n) if n >= 1024 => {
-            Check::new(name, Status::Ok, format!("tcp_max_syn_backlog {n}"), "Handshakes that come at once can wait.")
+            Check::ok(name, format!("tcp_max_syn_backlog {n}"), "Handshakes that come at once can wait.")
         }
         Some(n) => {
             let why = "Handshakes that come at once are dropped, or answered with cookies that lose TCP options.";
-            Check::new(name, Status::Warn, format!("tcp_max_syn_backlog {n}"), why)
+            Check::warn(name, format!("tcp_max_syn_backlog {n}"), why)
                 .mend("sysctl -w net.ipv4.tcp_max_syn_backlog=65535")
         }
     }
@@ -72,9 +70,9 @@ pub(super) fn judge_tw_reuse(mode: Option<u64>) -> Check {
         Some(0) => {
             let why = "Each closed connection blocks its port for a minute: products that do not keep connections \
                        stop at some 470 requests a second an address.";
-            Check::new(name, Status::Warn, "tcp_tw_reuse 0", why).mend("sysctl -w net.ipv4.tcp_tw_reuse=2")
+            Check::warn(name, "tcp_tw_reuse 0", why).mend("sysctl -w net.ipv4.tcp_tw_reuse=2")
         }
-        Some(mode) => Check::new(name, Status::Ok, format!("tcp_tw_reuse {mode}"), why),
+        Some(mode) => Check::ok(name, format!("tcp_tw_reuse {mode}"), why),
     }
 }
 
@@ -83,10 +81,10 @@ pub(super) fn judge_mtu(mtu: Option<u64>) -> Check {
     let name = "loopback-mtu";
     match mtu {
         None => Check::unknown(name, "there is no interface `lo`", "All traffic of a local run is on loopback."),
-        Some(65536) => Check::new(name, Status::Ok, "65536", "Linux's default."),
+        Some(65536) => Check::ok(name, "65536", "Linux's default."),
         Some(other) => {
             let why = "Not Linux's default: large answers take another number of segments than elsewhere.";
-            Check::new(name, Status::Warn, other.to_string(), why).mend("ip link set lo mtu 65536")
+            Check::warn(name, other.to_string(), why).mend("ip link set lo mtu 65536")
         }
     }
 }
@@ -95,15 +93,14 @@ pub(super) fn judge_mtu(mtu: Option<u64>) -> Check {
 pub(super) fn judge_conntrack(table: Option<(u64, u64)>) -> Check {
     let name = "conntrack";
     let Some((count, most)) = table else {
-        return Check::new(name, Status::Ok, "not loaded", "Packets on loopback are not tracked.");
+        return Check::ok(name, "not loaded", "Packets on loopback are not tracked.");
     };
     let seen = format!("{count} of {most} connections tracked");
     if count < most / 2 {
         let why =
             "Noted: loaded by a firewall or by containers; it costs every packet a lookup, for all products alike.";
-        return Check::new(name, Status::Ok, seen, why);
+        return Check::ok(name, seen, why);
     }
     let why = "When the table is full, new connections are dropped.";
-    Check::new(name, Status::Warn, seen, why)
-        .mend(format!("sysctl -w net.netfilter.nf_conntrack_max={}", most.saturating_mul(4)))
+    Check::warn(name, seen, why).mend(format!("sysctl -w net.netfilter.nf_conntrack_max={}", most.saturating_mul(4)))
 }

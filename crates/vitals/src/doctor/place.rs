@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_model::text::human_bytes;
 
-use super::{Check, Status};
+use super::Check;
 
 pub(super) fn checks(home: &Path) -> Vec<Check> {
     vec![judge_disk(free_bytes(home)), judge_rights(rustix::process::geteuid().is_root(), has_program("sudo"))]
@@ -23,15 +23,15 @@ pub(super) fn judge_disk(free: Option<u64>) -> Check {
     let name = "disk";
     match free {
         None => Check::unknown(name, "cannot tell how much is free", "The record may not fit."),
-        Some(bytes) if bytes < 256 << 20 => {
-            let why = "A run may not fit. weir stops at a full disk; finished trials stay whole.";
-            Check::new(name, Status::Bad, format!("{} free", human_bytes(bytes as f64)), why)
-        }
+        Some(bytes) if bytes < 256 << 20 => Check::bad(
+            name,
+            format!("{} free", human_bytes(bytes as f64)),
+            "A run may not fit. weir stops at a full disk; finished trials stay whole.",
+        ),
         Some(bytes) if bytes < 2 << 30 => {
-            let why = "Products that log much may fill it.";
-            Check::new(name, Status::Warn, format!("{} free", human_bytes(bytes as f64)), why)
+            Check::warn(name, format!("{} free", human_bytes(bytes as f64)), "Products that log much may fill it.")
         }
-        Some(bytes) => Check::new(name, Status::Ok, format!("{} free", human_bytes(bytes as f64)), "Enough."),
+        Some(bytes) => Check::ok(name, format!("{} free", human_bytes(bytes as f64)), "Enough."),
     }
 }
 
@@ -43,11 +43,11 @@ fn has_program(name: &str) -> bool {
 pub(super) fn judge_rights(root: bool, sudo: bool) -> Check {
     let name = "rights";
     if root {
-        return Check::new(name, Status::Ok, "root", "Packages can be installed, and every process be read.");
+        return Check::ok(name, "root", "Packages can be installed, and every process be read.");
     }
     if sudo {
-        return Check::new(name, Status::Ok, "not root, sudo is there", "Packages can be installed with sudo.");
+        return Check::ok(name, "not root, sudo is there", "Packages can be installed with sudo.");
     }
     let why = "Products that come as system packages cannot be installed; those that come as archives can.";
-    Check::new(name, Status::Warn, "neither root nor sudo", why)
+    Check::warn(name, "neither root nor sudo", why)
 }

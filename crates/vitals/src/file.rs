@@ -1,9 +1,9 @@
 //! Files of `/proc` that are opened once and read many times.
 //!
 //! A file of a process stays bound to that process: when it ends, reading fails, also after its number has been
-//! given to another. So a kept file is cheaper than opening by path and cannot mistake one process for another.
+//! given to another. So an open file is cheaper than a path and cannot mistake one process for another.
 //!
-//! Does not know what the bytes mean.
+//! Called by all samplers. Does not know what the bytes mean.
 
 use std::ffi::CStr;
 use std::io;
@@ -11,26 +11,26 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Whether an error says that a process, a thread or a file of it is not there, which is no trouble: it has ended, or
+/// Whether an error says that a process, a thread or a file of it is not there, which is no error: it has ended, or
 /// this kernel has no such file.
-pub(crate) fn gone(error: &io::Error) -> bool {
+pub(crate) fn is_gone(error: &io::Error) -> bool {
     let none = [rustix::io::Errno::NOENT, rustix::io::Errno::SRCH];
     none.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// A file kept open.
+/// A file of `/proc` that stays open.
 #[derive(Debug)]
-pub(crate) struct Kept(OwnedFd);
+pub(crate) struct OpenFile(OwnedFd);
 
-impl Kept {
+impl OpenFile {
     /// Opens for reading. Paths are relative to `dir`.
-    pub fn open_at(dir: impl AsFd, path: &str) -> io::Result<Kept> {
-        Ok(Kept(openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
+    pub fn open_at(dir: impl AsFd, path: &str) -> io::Result<OpenFile> {
+        Ok(OpenFile(openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
     /// Opens for reading, by absolute path.
-    pub fn open(path: &str) -> io::Result<Kept> {
-        Kept::open_at(CWD, path)
+    pub fn open(path: &str) -> io::Result<OpenFile> {
+        OpenFile::open_at(CWD, path)
     }
 }
 
@@ -38,7 +38,7 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct Reader {
     buffer: Vec<u8>,
-    /// Always empty: only its capacity is used, as what directories are listed into.
+    /// Always empty: only its capacity is used, as the buffer that directories are listed into.
     entries: Vec<u8>,
     /// Files read and directories listed.
     pub reads: u64,
@@ -53,17 +53,17 @@ impl Reader {
         Reader { buffer: vec![0; 16 * 1024], entries: Vec::with_capacity(16 * 1024), reads: 0, has_children_files }
     }
 
-    /// Reads a file that the kernel hands out whole (all but `children` and tables of sockets do).
-    pub fn whole(&mut self, file: &Kept) -> io::Result<&[u8]> {
+    /// Reads a file that the kernel hands out in one piece (all but `children` and tables of sockets do).
+    pub fn whole(&mut self, file: &OpenFile) -> io::Result<&[u8]> {
         self.read(file, true)
     }
 
     /// Reads a file that the kernel may hand out in pieces.
-    pub fn pieces(&mut self, file: &Kept) -> io::Result<&[u8]> {
+    pub fn pieces(&mut self, file: &OpenFile) -> io::Result<&[u8]> {
         self.read(file, false)
     }
 
-    fn read(&mut self, file: &Kept, whole: bool) -> io::Result<&[u8]> {
+    fn read(&mut self, file: &OpenFile, whole: bool) -> io::Result<&[u8]> {
         self.reads += 1;
         let mut filled = 0;
         loop {
