@@ -12,7 +12,7 @@ struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    compare: compare::Args,
+    compare: compare::Compare,
 }
 
 #[derive(Subcommand)]
@@ -37,5 +37,15 @@ fn main() -> anyhow::Result<()> {
         Some(Verb::Many(args)) => many::main(&args),
         Some(Verb::Profile(args)) => profile::main(&args),
         Some(Verb::Write { out }) => compare::write(&out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_are_consistent() {
+        super::Args::command().debug_assert();
     }
 }

@@ -17,7 +17,7 @@ use super::{Common, Fact, requests, results};
 
 /// Flags of the comparison.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct Compare {
     /// Only these groups; * stands for any letters, such as 'clients*' or '*-h2'. They replace their part of the results
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     only: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the machine is busy, flags name nothing, or a file cannot be written. A failing trial is in the results.
-pub fn main(args: &Args) -> anyhow::Result<()> {
+pub fn main(args: &Compare) -> anyhow::Result<()> {
     let busy = args.common.wait_until_quiet()?;
     let folder = super::scratch()?;
     let mut missing = Vec::new();
@@ -113,7 +113,7 @@ fn groups(patterns: &[String]) -> anyhow::Result<Vec<Group>> {
 }
 
 /// What will be run; what cannot be is added to `missing`.
-fn plan(args: &Args, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan> {
+fn plan(args: &Compare, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan> {
     let programs = args.common.programs(folder)?;
     for (name, program) in [("nginx", &programs.nginx), ("nghttpd", &programs.nghttpd)] {
         if program.is_none() {

@@ -39,20 +39,6 @@ pub fn markdown(facts: &[Fact], busy: &[String], pairs: &[Pair]) -> String {
     out
 }
 
-/// A line of the table.
-struct Row {
-    what: String,
-    value: String,
-    target: String,
-    reached: Option<bool>,
-}
-
-impl Row {
-    fn judged(&self) -> &'static str {
-        self.reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" })
-    }
-}
-
 fn section(out: &mut String, pair: &Pair) {
     let _ = write!(
         out,
@@ -61,15 +47,13 @@ fn section(out: &mut String, pair: &Pair) {
         count(pair.connections.into()),
         count(pair.rate.into())
     );
-    for row in rows(pair) {
-        let _ = writeln!(out, "| {} | {} | {} | {} |", row.what, row.value, row.target, row.judged());
-    }
+    rows(out, pair);
     over_time(out, &pair.many.samples);
     let [client, origin] = &pair.many.commands;
     let _ = write!(out, "\n`{origin}`\n\n`{client}`\n");
 }
 
-fn rows(pair: &Pair) -> Vec<Row> {
+fn rows(out: &mut String, pair: &Pair) {
     let (few, many) = (highest(&pair.few.samples), highest(&pair.many.samples));
     let more = f64::from(pair.connections.saturating_sub(FEW).max(1));
     let of_each = |many: u64, few: u64| many.saturating_sub(few) as f64 / more;
@@ -81,9 +65,9 @@ fn rows(pair: &Pair) -> Vec<Row> {
     let number = |of: &str| report[of].as_u64().unwrap_or(0);
     let total = |of: &str| report["total"][of].as_u64().unwrap_or(0);
     let all = u64::from(pair.connections);
-    let mut rows = Vec::new();
-    let mut row = |what: &str, value: String, target: &str, reached| {
-        rows.push(Row { what: what.to_owned(), value, target: target.to_owned(), reached });
+    let mut row = |what: &str, value: String, target: &str, reached: Option<bool>| {
+        let judged = reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" });
+        let _ = writeln!(out, "| {what} | {value} | {target} | {judged} |");
     };
     let (used, open) = (number("connections_used"), number("most_open"));
     row("open at a time", count(open), &count(all), Some(open == all));
@@ -113,7 +97,6 @@ fn rows(pair: &Pair) -> Vec<Row> {
             row(&format!("{name}: p50, p99, p99.9"), text, "", None);
         }
     }
-    rows
 }
 
 fn over_time(out: &mut String, samples: &[Memory]) {
