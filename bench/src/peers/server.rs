@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use weir_lab::ports;
-use weir_lab::supervisor::{Kept, Order, descendants};
-use weir_lab::tail::last_lines;
+use weir_host::ports;
+use weir_host::supervisor::{Kept, Order, descendants};
+use weir_host::tail::last_lines;
 use weir_model::record::Role;
 use weir_vitals::Watched;
 use weir_wire::tls::{Identity, KeyKind};
