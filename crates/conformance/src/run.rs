@@ -87,14 +87,14 @@ pub fn test(order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Happening<'_>))
     let begun = Instant::now();
     let mut cells = Vec::new();
     let mut error = None;
-    for protocol in [Protocol::Http11, Protocol::Https11, Protocol::H2c, Protocol::H2, Protocol::H3] {
+    for &protocol in Protocol::ALL {
         let mut due: Vec<&'static Check> = CHECKS.iter().filter(|check| wanted(check, protocol, order.only)).collect();
         due.sort_by_key(|check| check.when);
         if due.is_empty() || stop.wanted() {
             continue;
         }
         let spoken = order.product.spoken_under(order.profile).contains(&protocol);
-        if !spoken || protocol == Protocol::H3 {
+        if !spoken || !protocol.is_measured() {
             let cell = if spoken { h3::described() } else { Cell::absent("") };
             cells.extend(due.iter().map(|check| (*check, cell.clone())));
             continue;
@@ -103,7 +103,7 @@ pub fn test(order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Happening<'_>))
         match Site::start(order, protocol, stop) {
             Ok(mut site) => ask_all(&mut site, &due, stop, tell, &mut cells),
             Err(_) if stop.wanted() => {}
-            Err(why) if protocol == Protocol::Http11 => {
+            Err(why) if protocol == Protocol::default() => {
                 error = Some(why);
                 break;
             }

@@ -101,9 +101,9 @@ impl<'a> Site<'a> {
             origin: self.origin_addr,
             // Told to use one, and free to use them all: see the module's first page.
             cpus: &[],
-            connections: if self.protocol == Protocol::Http11 { CONNECTIONS } else { FEW_CONNECTIONS },
+            connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
-            streams: if self.protocol.is_two() { STREAMS } else { 1 },
+            streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
             target: "/",
         };
         let mut running = launch(self.order.launcher, self.order.product, spec, &self.stop).map_err(of_failure)?;
@@ -148,7 +148,7 @@ impl<'a> Site<'a> {
     }
 
     fn ready(&self) -> Result<u16, String> {
-        let heard = mixed::ask(&self.product(), self.protocol.is_two(), "/_weir/ready");
+        let heard = mixed::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready");
         heard.map(|heard| heard.status).map_err(|trouble| trouble.to_string())
     }
 
@@ -157,7 +157,7 @@ impl<'a> Site<'a> {
     /// # Errors
     /// What it does instead, in words for the cell of what was done to it.
     pub fn gives_each_its_own(&self) -> Result<(), String> {
-        mixed::own_answers(&self.product(), self.protocol.is_two())
+        mixed::own_answers(&self.product(), self.protocol.is_multiplexed())
             .map_err(|how| format!("{how}; it was started again for the next check"))
     }
 

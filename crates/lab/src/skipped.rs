@@ -34,9 +34,11 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     }
     // A product that is the origin has one configuration, without TLS.
     match &suite.origin {
-        Some(origin) if product.kind == ProductKind::Direct && protocol != Protocol::Http11 => {
-            Some(format!("cannot speak {}, for the origin is {origin}, which speaks http/1.1", protocol.as_str()))
-        }
+        Some(origin) if product.kind == ProductKind::Direct && protocol != protocol.upstream() => Some(format!(
+            "cannot speak {}, for the origin is {origin}, which speaks {}",
+            protocol.as_str(),
+            protocol.upstream().as_str()
+        )),
         _ => None,
     }
 }

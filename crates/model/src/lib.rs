@@ -19,6 +19,7 @@ pub mod fit;
 pub mod load;
 pub mod objective;
 pub mod product;
+pub mod protocol;
 pub mod record;
 #[cfg(test)]
 mod sample;

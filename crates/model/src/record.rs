@@ -47,7 +47,7 @@ pub struct Measurement {
     /// The case.
     pub case: CaseId,
     /// What client and product spoke with each other. Records of schema 1 do not say: it was HTTP/1.1.
-    #[serde(default = "http11")]
+    #[serde(default)]
     pub protocol: Protocol,
     /// When the trial began, RFC 3339, UTC.
     pub started: String,
@@ -108,10 +108,6 @@ pub struct Warmup {
     pub seconds: f64,
     /// False: it had not become steady when the time allowed was over.
     pub steady: bool,
-}
-
-fn http11() -> Protocol {
-    Protocol::Http11
 }
 
 /// `valid`, `suspect` or `invalid`.

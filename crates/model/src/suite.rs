@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
 use crate::load::TlsVersion;
+pub use crate::protocol::Protocol;
 
 /// A suite: the questions, and everything needed to ask them.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,52 +156,6 @@ impl std::fmt::Display for EntryPattern {
     }
 }
 
-/// Protocol spoken between client and product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-pub enum Protocol {
-    /// HTTP/1.1 over plain TCP.
-    #[serde(rename = "http/1.1")]
-    Http11,
-    /// HTTP/1.1 over TLS.
-    #[serde(rename = "https/1.1")]
-    Https11,
-    /// HTTP/2 over plain TCP, with prior knowledge.
-    #[serde(rename = "h2c")]
-    H2c,
-    /// HTTP/2 over TLS, agreed on by ALPN.
-    #[serde(rename = "h2")]
-    H2,
-    /// HTTP/3. A product may have it; weir does not measure it.
-    #[serde(rename = "h3")]
-    H3,
-}
-
-impl Protocol {
-    /// Those that weir measures.
-    pub const MEASURED: [Protocol; 4] = [Protocol::Http11, Protocol::Https11, Protocol::H2c, Protocol::H2];
-
-    /// The name used in files and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Protocol::Http11 => "http/1.1",
-            Protocol::Https11 => "https/1.1",
-            Protocol::H2c => "h2c",
-            Protocol::H2 => "h2",
-            Protocol::H3 => "h3",
-        }
-    }
-
-    /// Whether it is spoken over TLS on TCP.
-    pub fn is_tls(self) -> bool {
-        matches!(self, Protocol::Https11 | Protocol::H2)
-    }
-
-    /// Whether it is HTTP/2.
-    pub fn is_two(self) -> bool {
-        matches!(self, Protocol::H2c | Protocol::H2)
-    }
-}
-
 /// How TLS is spoken between clients and products, by all of a suite alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls {
@@ -331,7 +286,7 @@ impl Load {
 
     /// Requests that a connection may have in flight when it speaks `protocol`.
     pub fn streams_of(&self, protocol: Protocol) -> u32 {
-        if protocol.is_two() { self.streams } else { 1 }
+        if protocol.is_multiplexed() { self.streams } else { 1 }
     }
 
     /// Whether a rate is known, or will be, for this workload and product; true of loads that have no rate.

@@ -90,7 +90,7 @@ prop_compose! {
         path in "/[!-~]{0,20}",
         headers in headers(),
         body in body(),
-        protocol in proptest::sample::select(Protocol::MEASURED.to_vec()),
+        protocol in proptest::sample::select(Protocol::measured().collect::<Vec<_>>()),
         status in proptest::option::of(200u16..=599),
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),

@@ -18,7 +18,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
-use weir_model::suite::{Protocol, Request};
+use weir_model::protocol::{Application, Protocol};
+use weir_model::suite::Request;
 use weir_wire::http1::ResponseParser;
 use weir_wire::http2::Client;
 use weir_wire::tls::Negotiated;
@@ -137,7 +138,7 @@ impl Http {
 
     /// The same, speaking something else.
     pub fn speaking(addr: SocketAddr, timeout: Duration, speech: Speech) -> Http {
-        let other = (speech.protocol() == Protocol::Http11).then(|| Other::new(timeout));
+        let other = (speech.protocol() == Protocol::default()).then(|| Other::new(timeout));
         Http { addr, speech, timeout, other, kept: Cell::new(None) }
     }
 
@@ -180,10 +181,10 @@ impl Http {
 
     fn connect(&self, deadline: Instant) -> Result<Box<Connection>, String> {
         let mut line = Line::connect(self.addr, self.speech.tls(), deadline)?;
-        let spoken = if self.speech.protocol().is_two() {
-            Spoken::Two(Box::new(two::start(&mut line)?))
-        } else {
-            Spoken::One(ResponseParser::new(weir_wire::http1::Limits::default()))
+        let spoken = match self.speech.protocol().application() {
+            Application::Http1 => Spoken::One(ResponseParser::new(weir_wire::http1::Limits::default())),
+            Application::Http2 => Spoken::Two(Box::new(two::start(&mut line)?)),
+            Application::Http3 => return Err("HTTP/3 is not spoken here".to_owned()),
         };
         Ok(Box::new(Connection { line, spoken, sent: 0 }))
     }

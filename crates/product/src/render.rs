@@ -180,7 +180,7 @@ fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, Rend
     let text_of = |name: &str| std::fs::read_to_string(Path::new(dir).join(name)).map_or(Value::UNDEFINED, Value::from);
     let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
     let (oldest, newest) = vars.tls.versions;
-    Ok(BTreeMap::from([
+    let mut values = BTreeMap::from([
         ("binary", Value::from(utf8(&vars.binary)?)),
         ("dir", Value::from(dir)),
         ("listen_host", Value::from(vars.listen_host.as_str())),
@@ -190,8 +190,6 @@ fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, Rend
         ("cores", Value::from(vars.cores)),
         ("connections", Value::from(vars.connections)),
         ("protocol", Value::from(vars.protocol.as_str())),
-        ("tls", Value::from(vars.protocol.is_tls())),
-        ("h2", Value::from(vars.protocol.is_two())),
         ("streams", Value::from(vars.streams)),
         ("cert", below(CERT)),
         ("key", below(KEY)),
@@ -205,7 +203,9 @@ fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, Rend
         ("resumption", Value::from(vars.tls.resumption)),
         ("key_type", Value::from(vars.tls.key.as_str())),
         ("path", Value::from(vars.path.as_str())),
-    ]))
+    ]);
+    values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));
+    Ok(values)
 }
 
 fn utf8(path: &Path) -> Result<&str, RenderError> {

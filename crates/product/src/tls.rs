@@ -73,7 +73,7 @@ impl RunTls {
             versions: (version(oldest), version(newest)),
             suites: offered(),
             authorities: Some(self.identity.chain.clone()),
-            alpn: Some(if protocol.is_two() { "h2" } else { "http/1.1" }.to_owned()),
+            alpn: protocol.alpn().map(str::to_owned),
             ..ClientOptions::default()
         };
         let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;

@@ -53,7 +53,7 @@ pub const REQUESTS: usize = 3;
 /// # Errors
 /// What was found and what would be right.
 pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Result<(), String> {
-    let version = if workload.protocol.is_two() { "HTTP/2" } else { "HTTP/1.1" };
+    let version = workload.protocol.version().unwrap_or_default();
     for nth in 1..=REQUESTS {
         let answer = product
             .send(&workload.request)

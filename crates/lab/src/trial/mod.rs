@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
-use weir_model::suite::{Expect, Load, Protocol, Series, Workload};
+use weir_model::suite::{Expect, Load, Series, Workload};
 
 use crate::journal::JournalError;
 use crate::plan::Planned;
@@ -205,10 +205,9 @@ fn set<'a>(
     let [origin_addr, proxy_addr] = ports::free()
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
     tell(Step::Stage("starting"));
-    // Behind a product the origin is asked in plain HTTP/1.1, whatever the product is asked in.
     let at_origin = match &product.kind {
         ProductKind::Direct => order.workload.protocol,
-        ProductKind::Proxy(_) => Protocol::Http11,
+        ProductKind::Proxy(_) => order.workload.protocol.upstream(),
     };
     let origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
     let mut running = start_product(bench, order, product, origin.addr, proxy_addr, stop)?;

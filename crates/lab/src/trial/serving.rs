@@ -72,7 +72,7 @@ pub fn start(
         origin: listen,
         cpus: &bench.placement.origin,
         connections: order.load.connections,
-        protocol: Protocol::Http11,
+        protocol: order.workload.protocol.upstream(),
         streams: 1,
         target: &order.workload.request.path,
     };

@@ -25,17 +25,13 @@ pub fn load_spec(
         // A search is told its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => Shape::Closed,
     };
-    let load_protocol = match protocol.is_two() {
-        true => LoadProtocol::Http2 { streams: order.load.streams },
-        false => LoadProtocol::Http1 { pipeline: 1 },
-    };
     let warmup = match order.load.kind {
         LoadKind::Count { .. } => std::time::Duration::ZERO,
         _ => order.load.warmup,
     };
     Ok(LoadSpec {
         shape,
-        protocol: load_protocol,
+        protocol: LoadProtocol::of(protocol, order.load.streams),
         tls: protocol.is_tls().then(|| bench.launcher.tls.order()),
         connections: point.connections,
         threads: (bench.placement.client.len() as u32).min(point.connections),

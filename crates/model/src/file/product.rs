@@ -86,8 +86,8 @@ fn speaks(path: &str, protocols: &[Protocol], errors: &mut Errors<'_>) {
             errors.add(&item(path, index), found, "each protocol once");
         }
     }
-    if !protocols.iter().any(|protocol| Protocol::MEASURED.contains(protocol)) {
-        let measured = Protocol::MEASURED.map(Protocol::as_str);
+    if !protocols.iter().any(|protocol| protocol.is_measured()) {
+        let measured = Protocol::measured().map(Protocol::as_str);
         errors.add(path, "none of these is a protocol that weir measures", format!("at least {}", listed(measured)));
     }
 }

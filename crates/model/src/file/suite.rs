@@ -196,9 +196,9 @@ impl Reader<'_, '_> {
                 self.errors.add(&path, format!("{value:?} cannot be a header's value"), wanted);
             }
         }
-        if !Protocol::MEASURED.contains(&table.protocol) {
+        if !table.protocol.is_measured() {
             let found = format!("{:?} is a protocol that weir knows of and does not measure", table.protocol.as_str());
-            self.errors.add(&child(&path, "protocol"), found, listed(Protocol::MEASURED.map(Protocol::as_str)));
+            self.errors.add(&child(&path, "protocol"), found, listed(Protocol::measured().map(Protocol::as_str)));
         }
         let headers = table.headers.to_flat();
         let request = Request {

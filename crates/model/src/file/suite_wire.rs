@@ -127,7 +127,7 @@ pub(super) struct WorkloadTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Protocol between client and product.
-    #[serde(default = "http11")]
+    #[serde(default)]
     pub protocol: Protocol,
     /// Method of the request.
     #[serde(default)]
@@ -171,10 +171,6 @@ pub(super) struct WorkloadTable {
     /// the right answer is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_product: bool,
-}
-
-fn http11() -> Protocol {
-    Protocol::Http11
 }
 
 /// What a right answer is.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::DriverChoice;
+use crate::protocol::{Application, Protocol};
 use crate::suite::{Arrivals, Expect, Request};
 use crate::text::human_us;
 use crate::units::HumanDuration;
@@ -187,6 +188,14 @@ pub enum LoadProtocol {
 }
 
 impl LoadProtocol {
+    /// As suites have it: no pipelining, and so many streams where there are any.
+    pub fn of(protocol: Protocol, streams: u32) -> LoadProtocol {
+        match protocol.application() {
+            Application::Http1 => LoadProtocol::Http1 { pipeline: 1 },
+            Application::Http2 | Application::Http3 => LoadProtocol::Http2 { streams },
+        }
+    }
+
     /// The name used in records, and the one that ALPN has.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@ pub struct Speech {
 impl Speech {
     /// HTTP/1.1 over plain TCP.
     pub fn plain() -> Speech {
-        Speech { protocol: Protocol::Http11, tls: None }
+        Speech { protocol: Protocol::default(), tls: None }
     }
 
     /// This protocol, without TLS.
@@ -47,7 +47,7 @@ impl Speech {
     }
 
     pub(super) fn scheme(&self) -> &'static str {
-        if self.tls.is_some() { "https" } else { "http" }
+        self.protocol.scheme()
     }
 
     /// What TLS needs, if it is spoken.

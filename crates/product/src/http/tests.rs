@@ -26,7 +26,7 @@ fn request(method: &str, path: &str, body: &[u8]) -> Request {
 #[test]
 fn every_protocol_gets_the_same_answers_over_one_connection() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::MEASURED {
+    for protocol in Protocol::measured() {
         let origin = origin(protocol, &run);
         let http = Http::speaking(origin.addr(), LONG, run.speech(protocol).expect("spoken"));
         let body: Vec<u8> = (0..3 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
@@ -40,7 +40,7 @@ fn every_protocol_gets_the_same_answers_over_one_connection() {
         ] {
             let answer = http.send(&request).unwrap_or_else(|e| panic!("{protocol:?} {}: {e}", request.path));
             assert_eq!((answer.status, answer.size.min(size)), (status, size), "{protocol:?} {}", request.path);
-            let version = if protocol.is_two() { "HTTP/2" } else { "HTTP/1.1" };
+            let version = protocol.version().expect("HTTP has one");
             assert_eq!(answer.version, version, "{protocol:?}");
             if request.method == "POST" {
                 assert_eq!(answer.hash, xxh3_64(&body), "{protocol:?}");
@@ -113,7 +113,7 @@ fn a_peer_that_misbehaves_gets_a_sentence() {
 
 #[test]
 fn silence_ends_in_time() {
-    for protocol in Protocol::MEASURED {
+    for protocol in Protocol::measured() {
         let error = said(protocol, b"", Duration::from_millis(200));
         let expected = if protocol == Protocol::Http11 { "timeout" } else { "no complete answer in time" };
         assert!(error.contains(expected), "{protocol:?}: {error}");
@@ -124,7 +124,7 @@ fn silence_ends_in_time() {
 fn nobody_there_is_said() {
     let addr = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::MEASURED {
+    for protocol in Protocol::measured() {
         let http = Http::speaking(addr, LONG, run.speech(protocol).expect("spoken"));
         let error = http.get("/").expect_err("nobody").to_lowercase();
         assert!(error.contains("connection refused"), "{protocol:?}: {error}");
@@ -145,7 +145,7 @@ fn a_stranger_with_another_certificate_is_refused() {
 #[test]
 fn an_answer_that_breaks_off_is_no_answer() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::MEASURED {
+    for protocol in Protocol::measured() {
         let origin = origin(protocol, &run);
         let http = Http::speaking(origin.addr(), LONG, run.speech(protocol).expect("spoken"));
         for fault in ["close", "reset"] {

@@ -267,7 +267,7 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
     let mut rendered_files = 0;
     for product in catalogue.products().values().filter(|product| product.kind != ProductKind::Direct) {
         for profile in product.profiles.keys() {
-            for &protocol in product.spoken_under(profile).iter().filter(|p| Protocol::MEASURED.contains(p)) {
+            for &protocol in product.spoken_under(profile).iter().filter(|p| p.is_measured()) {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
                     let vars = Vars { protocol, tls: Tls { key, ..Tls::default() }, ..vars() };
                     let dir = TempDir::new().unwrap();

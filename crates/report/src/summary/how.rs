@@ -140,14 +140,11 @@ fn arrival_words(section: &Section, connections: &str, long: &str) -> String {
 /// What was spoken, where that is not plain HTTP/1.1 on both sides.
 fn protocol_words(section: &Section) -> Option<String> {
     let behind = &section.origin_spoke;
-    let name = match section.protocol? {
-        Protocol::Http11 if behind.is_empty() || behind == PLAIN => return None,
-        Protocol::Http11 => "plain HTTP/1.1",
-        Protocol::Https11 => "HTTP/1.1 over TLS",
-        Protocol::H2c => "HTTP/2 over plain TCP",
-        Protocol::H2 => "HTTP/2 over TLS",
-        Protocol::H3 => "HTTP/3",
-    };
+    let protocol = section.protocol?;
+    if protocol == Protocol::default() && (behind.is_empty() || behind == PLAIN) {
+        return None;
+    }
+    let name = protocol.title();
     let streams = match section.streams {
         1 => String::new(),
         n => format!(", up to {n} requests at a time on each connection"),

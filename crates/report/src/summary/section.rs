@@ -61,7 +61,7 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
         saturating: load.saturating,
         own_rates: load.own_rates,
         protocol: workload.protocol,
-        streams: if workload.protocol.is_some_and(Protocol::is_two) { load.streams } else { 1 },
+        streams: if workload.protocol.is_some_and(Protocol::is_multiplexed) { load.streams } else { 1 },
         tls: spoken(&trials),
         connections: load.connections,
         window_s: weir_stats::median(&windows).unwrap_or(0.0),

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use weir_model::InputError;
+use weir_model::protocol::Protocol;
 
 /// How long each address of a name may take to accept a connection.
 const TRIED: Duration = Duration::from_secs(1);
@@ -36,10 +37,10 @@ pub fn parse(text: &str, source: &str, line: Option<usize>, unix: bool) -> Resul
     if !text.is_ascii() || text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
         return Err(wrong(format!("\"{text}\" has characters that no request line may have"), "percent-encode them"));
     }
-    let (tls, rest) = match text.split_once("://") {
-        Some(("http", rest)) => (false, rest),
-        Some(("https", rest)) => (true, rest),
-        Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+    let (tls, rest) = match text.split_once("://").map(|(scheme, rest)| (scheme, Protocol::scheme_is_tls(scheme), rest))
+    {
+        Some((_, Some(tls), rest)) => (tls, rest),
+        Some((scheme, None, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
             return Err(wrong(format!("weir load does not speak {scheme}://"), "http:// or https://"));
         }
         _ if unix && text.starts_with('/') => return Ok(local(text)),
