@@ -10,7 +10,7 @@ use super::fixture::{Trial, good, search};
 use super::{Meant, never_steady, other_processes};
 
 fn speak(trial: &mut Trial, version: &str, suite: &str) {
-    trial.protocol = Protocol::H2;
+    trial.protocol = Protocol::measured().last().expect("one");
     let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
     trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
 }

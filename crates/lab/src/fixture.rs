@@ -32,7 +32,7 @@ fn workload(name: &str) -> Workload {
     Workload {
         name: name.into(),
         title: name.into(),
-        protocol: Protocol::Http11,
+        protocol: Protocol::default(),
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
         expect: Expect::default(),
         loads: None,
@@ -100,7 +100,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
             workload: workload.into(),
             load: "capacity".into(),
         },
-        protocol: Protocol::Http11,
+        protocol: Protocol::default(),
         started: "2026-01-02T10:15:00Z".into(),
         took_s: 2.0,
         verdict: Verdict::Valid,

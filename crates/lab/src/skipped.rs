@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use weir_model::InputError;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
-use weir_model::suite::{Entry, Protocol, Suite, Workload};
+use weir_model::suite::{Entry, Suite, Workload};
 
 /// Every entry and workload of the suite that do not go together.
 pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
@@ -77,6 +77,7 @@ mod tests {
     use super::*;
     use crate::fixture;
     use weir_model::product::Profile;
+    use weir_model::suite::Protocol;
 
     fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
         let profile = Profile {
