@@ -304,7 +304,7 @@ fn facts(side: &Side) -> RunFacts {
     RunFacts {
         run: side.run.name.clone(),
         folder: side.run.folder.clone(),
-        suite: side.run.plan.suite.clone(),
+        suite: side.run.suite.name.clone(),
         started: side.run.environment.as_ref().map(|environment| environment.started.clone()),
         trials: side.run.trials.len(),
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use weir_model::record::{Measurement, Role};
 
+use weir_model::metric::Window;
 use weir_model::text::{Unit, short};
-use weir_report::summary::{all_cpu_us, usage_of};
 
 /// What a load is after, which decides what of it compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,19 +88,17 @@ impl Metric {
 
     /// Its number in one trial.
     pub(super) fn value(self, measurement: &Measurement) -> Option<f64> {
-        let load = measurement.load.as_ref()?;
+        let window = Window::of_trial(measurement)?;
+        let load = window.load;
         match self {
-            Metric::Capacity => match &measurement.search {
-                Some(search) => search.rate,
-                None => Some(load.rate),
-            },
+            Metric::Capacity => window.rate,
             Metric::Rate => (load.window.due > 0).then(|| load.window.right as f64 / load.window.due as f64),
             Metric::P50 => Some(load.latency.p50_us),
             Metric::P90 => Some(load.latency.p90_us),
             Metric::P99 => Some(load.latency.p99_us),
             Metric::P999 => Some(load.latency.p999_us),
-            Metric::Cpu => all_cpu_us(load, &measurement.usage, Role::Proxy),
-            Metric::Memory => usage_of(&measurement.usage, Role::Proxy).map(|usage| usage.rss_max_bytes as f64),
+            Metric::Cpu => window.all_cpu_us(Role::Proxy),
+            Metric::Memory => window.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64),
         }
     }
 
@@ -109,7 +107,7 @@ impl Metric {
     pub(super) fn mood(self, direct: &Measurement) -> Option<f64> {
         match self {
             Metric::Rate | Metric::Memory => None,
-            Metric::Cpu => all_cpu_us(direct.load.as_ref()?, &direct.usage, Role::Origin),
+            Metric::Cpu => Window::of_trial(direct)?.all_cpu_us(Role::Origin),
             _ => self.value(direct),
         }
     }

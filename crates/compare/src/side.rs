@@ -8,8 +8,8 @@ use weir_model::suite::{LoadKind, Series, Suite};
 
 use super::metric::Aim;
 use super::{Metric, crowd};
+use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
-use weir_report::{ReportError, read_suite};
 
 /// A run with the suite that it carried out.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Side {
     /// # Errors
     /// As [`load_run`].
     pub fn read(folder: &Path) -> Result<Side, ReportError> {
-        let (run, suite) = (load_run(folder)?, read_suite(&folder.join("run.toml")).ok());
+        let (run, suite) = (load_run(folder)?, Suite::read_run(&folder.join("run.toml")).ok());
         Ok(Side { taken: crowd::taken(&run), run, suite })
     }
 
@@ -49,7 +49,7 @@ impl Side {
 
     /// Its cases in the suite's order, the direct path's first.
     pub fn cases(&self) -> Vec<CaseId> {
-        let plan = &self.run.plan;
+        let plan = &self.run.suite;
         let mut cases: Vec<CaseId> = Vec::new();
         for trial in &self.run.trials {
             if !cases.contains(&trial.measurement.case) {

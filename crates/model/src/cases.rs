@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::record::Skipped;
+use crate::record::{CaseId, Skipped};
 use crate::suite::{Entry, Load, Suite, Workload};
 
 impl Suite {
@@ -20,6 +20,17 @@ impl Suite {
             cases.extend(self.entries.iter().filter(asked).map(|entry| (workload, entry)));
         }
         cases
+    }
+
+    /// The same as names.
+    pub fn case_ids(&self, load: &Load, skipped: &[Skipped]) -> Vec<CaseId> {
+        let id = |(workload, entry): (&Workload, &Entry)| CaseId {
+            product: entry.product.clone(),
+            profile: entry.profile.clone(),
+            workload: workload.name.clone(),
+            load: load.name.clone(),
+        };
+        self.cases(load, skipped).into_iter().map(id).collect()
     }
 
     /// Trials of a run, all blocks together.

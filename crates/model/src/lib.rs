@@ -17,6 +17,7 @@ pub mod file;
 pub mod filter;
 pub mod fit;
 pub mod load;
+pub mod metric;
 pub mod objective;
 pub mod product;
 pub mod protocol;

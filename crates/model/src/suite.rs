@@ -377,6 +377,17 @@ pub enum LoadKind {
     },
 }
 
+impl LoadKind {
+    /// Each entry is offered a rate of its own, so that their latencies do not compare directly.
+    pub fn own_rates(&self) -> bool {
+        match self {
+            LoadKind::Open { rate: RateSpec::Share { of, .. }, .. } => *of == RateBase::Own,
+            LoadKind::Open { rate: RateSpec::Table(rows), .. } => rows.iter().any(|row| row.product.is_some()),
+            _ => false,
+        }
+    }
+}
+
 /// An open load's rate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateSpec {

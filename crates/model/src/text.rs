@@ -6,7 +6,8 @@ mod numbers;
 
 pub use lines::{columns, hanging, wrapped};
 pub use numbers::{
-    Unit, count, counted, fixed_us, full_rate, human_bytes, human_rate, human_us, percent, seconds, short, significant,
+    Unit, count, counted, fixed_us, full_rate, human_bytes, human_rate, human_us, least, percent, seconds, short,
+    significant,
 };
 
 /// "a", "a and b", "a, b and c"; empty for nothing.

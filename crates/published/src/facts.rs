@@ -11,7 +11,7 @@ use super::metrics::{Metric, error_shares};
 use super::ratios::{Comparison, ComparisonRow, excludes_one};
 use super::run_cases::RunCase;
 use super::variant::{Variant, Window};
-use weir_report::summary::{all_cpu_us, usage_of};
+use weir_model::metric;
 
 /// Two products, the first of which was published as the better one.
 #[derive(Debug, Clone)]
@@ -190,10 +190,15 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
             (most > 0).then_some(window.origin?.connections_used as f64 / f64::from(most.max(1)))
         }),
         error_share: middle(&|window| Some(error_shares(window.load).0)).unwrap_or(0.0),
-        cores_busy: middle(&|window| usage_of(window.usage, Role::Proxy).map(|usage| usage.cores_busy)),
-        cpu_us: middle(&|window| all_cpu_us(window.load, window.usage, Role::Proxy)),
+        cores_busy: middle(&|window| of_table(window).role(Role::Proxy).map(|usage| usage.cores_busy)),
+        cpu_us: middle(&|window| of_table(window).all_cpu_us(Role::Proxy)),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
         answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),
     })
+}
+
+/// The window as the table of metrics reads it.
+fn of_table<'a>(window: &Window<'a>) -> metric::Window<'a> {
+    metric::Window { rate: Some(window.load.rate), load: window.load, usage: window.usage }
 }

@@ -2,8 +2,6 @@
 
 use weir_model::load::{ErrorKind, LoadResult};
 
-use weir_report::shaped::is_answer;
-
 /// A metric by which published and measured figures are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Metric {
@@ -104,7 +102,7 @@ fn wait_mean(load: &LoadResult) -> f64 {
 /// Requests without a right answer, and how many of them had an answer that was wrong, of those due in the window.
 pub(super) fn error_shares(load: &LoadResult) -> (f64, f64) {
     let due = load.window.due.max(1) as f64;
-    let wrong: u64 = load.window.errors.iter().filter(|(kind, _)| is_answer(**kind)).map(|(_, n)| n).sum();
+    let wrong: u64 = load.window.errors.iter().filter(|(kind, _)| kind.is_response()).map(|(_, n)| n).sum();
     // What was due and never sent is a queue, not an error: an open load beyond capacity is full of it.
     (load.window.error_count() as f64 / due, wrong as f64 / due)
 }

@@ -48,10 +48,10 @@ impl<'a> RunCases<'a> {
                 profiles.push(profile.clone());
             }
         }
-        let place = |profile: &String| run.plan.entries.iter().position(|entry| entry.profile == *profile);
+        let place = |profile: &String| run.suite.entries.iter().position(|entry| entry.profile == *profile);
         profiles.sort_by_key(|profile| (!profile.starts_with(AS_PUBLISHED), place(profile)));
         let mut cases = Vec::new();
-        for workload in &run.plan.workloads {
+        for workload in &run.suite.workloads {
             let sections = summary.sections.iter().filter(|section| section.workload == workload.name);
             let preference = |section: &&Section| {
                 let place = loads.iter().position(|load| *load == section.load);
@@ -75,7 +75,7 @@ impl<'a> RunCases<'a> {
 
     /// What runs as `product` under `profile`; where a product was run under another profile alone, that stands in.
     pub fn entry(&self, product: &str, profile: &str) -> Option<&'a Entry> {
-        let own: Vec<&Entry> = self.run.plan.entries.iter().filter(|entry| entry.product == product).collect();
+        let own: Vec<&Entry> = self.run.suite.entries.iter().filter(|entry| entry.product == product).collect();
         match own.as_slice() {
             [only] => Some(only),
             several => several.iter().copied().find(|entry| entry.profile == profile),
@@ -84,7 +84,7 @@ impl<'a> RunCases<'a> {
 
     /// All entries of a product, those that repeat the document first.
     pub fn entries(&self, product: &str) -> Vec<&'a Entry> {
-        let mut own: Vec<&Entry> = self.run.plan.entries.iter().filter(|entry| entry.product == product).collect();
+        let mut own: Vec<&Entry> = self.run.suite.entries.iter().filter(|entry| entry.product == product).collect();
         own.sort_by_key(|entry| self.profiles.iter().position(|profile| *profile == entry.profile));
         own
     }

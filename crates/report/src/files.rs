@@ -37,7 +37,7 @@ pub struct Rendered {
 /// Every configuration of the run, in the suite's order.
 pub fn configurations(run: &Run) -> Vec<Rendered> {
     let mut all: Vec<(Rendered, String)> = Vec::new();
-    for entry in run.plan.entries.iter().filter(|entry| entry.product != BASELINE) {
+    for entry in run.suite.entries.iter().filter(|entry| entry.product != BASELINE) {
         for trial in run.trials.iter().filter(|trial| trial.entry() == *entry) {
             let folder = run.folder.join(&trial.folder).join(FOLDER);
             for path in files(&folder) {

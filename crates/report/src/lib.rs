@@ -31,7 +31,6 @@ mod terminal;
 pub use error::ReportError;
 pub use extra::Extra;
 pub use make::{Made, Options, make, make_of};
-pub use plan::{Arrival, Plan, PlannedLoad, PlannedWorkload, read_suite};
 pub use run::{Run, load_run};
 pub use shown::Shown;
 pub use summary::{Summary, summary};

@@ -37,7 +37,7 @@ pub(crate) fn draw(run: &Run, summary: &Summary) -> Result<String, ReportError> 
     };
     let mut entries = Vec::new();
     // In the suite's order, not in that of a table.
-    for entry in run.plan.entries.iter().filter(|entry| rows().any(|row| row.entry == **entry)) {
+    for entry in run.suite.entries.iter().filter(|entry| rows().any(|row| row.entry == **entry)) {
         let (title, label) = (run.title_of(&entry.product), run.label_of(entry));
         let baseline = entry.product == BASELINE;
         entries.push(json!({ "product": entry.product, "profile": entry.profile, "title": title, "label": label, "baseline": baseline }));

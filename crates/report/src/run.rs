@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weir_model::record::{Environment, Measurement, Verdict};
-use weir_model::suite::Entry;
+use weir_model::suite::{Entry, Suite};
 
 use crate::error::ReportError;
-use crate::plan::Plan;
+use crate::plan::suite_of;
 
 /// The product that is no proxy: the baseline of every suite.
 pub const BASELINE: &str = "direct";
@@ -20,8 +20,10 @@ pub struct Run {
     pub folder: PathBuf,
     /// Its name, such as `2026-01-02T03-04-05-loggly`.
     pub name: String,
-    /// What was asked, in which order.
-    pub plan: Plan,
+    /// What was asked: the direct path first, then as written. Without blocks where `run.toml` could not be read.
+    pub suite: Suite,
+    /// What part of the run is shown, in words; empty: all of it.
+    pub part: String,
     /// The trials that ended, by number.
     pub trials: Vec<Trial>,
     /// Files that could not be read.
@@ -91,7 +93,7 @@ impl Run {
     /// Title, with the profile where the run has more than one of them.
     pub fn label_of(&self, entry: &Entry) -> String {
         let title = self.title_of(&entry.product);
-        let mut profiles = self.plan.entries.iter().filter(|e| e.product != BASELINE).map(|e| &e.profile);
+        let mut profiles = self.suite.entries.iter().filter(|e| e.product != BASELINE).map(|e| &e.profile);
         let first = profiles.next();
         if entry.product == BASELINE || profiles.all(|profile| Some(profile) == first) {
             title.to_string()
@@ -124,10 +126,10 @@ pub fn load_run(run: &Path) -> Result<Run, ReportError> {
         return Err(ReportError::Empty { path: run.to_path_buf() });
     }
     let environment = read_environment(run, &mut broken);
-    let plan = Plan::of(run, &trials, &mut broken);
+    let suite = suite_of(run, &trials, &mut broken);
     let canonical = run.canonicalize().unwrap_or_else(|_| run.to_path_buf());
     let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Run { folder: run.to_path_buf(), name, plan, trials, broken, environment })
+    Ok(Run { folder: run.to_path_buf(), name, suite, part: String::new(), trials, broken, environment })
 }
 
 fn read_trials(run: &Path, folder: &Path, broken: &mut Vec<Broken>) -> Result<Vec<Trial>, ReportError> {

@@ -35,16 +35,13 @@ impl Shown {
                 && self.passes_filters(FilterKey::Product, &entry.product)
                 && (entry.product == BASELINE || self.passes_filters(FilterKey::Profile, &entry.profile))
         };
-        run.plan.entries.retain(entry_passes);
-        run.plan.workloads.retain(|workload| self.passes_filters(FilterKey::Workload, &workload.name));
-        run.plan.loads.retain(|load| self.passes_filters(FilterKey::Load, &load.name));
-        if let Some(cases) = &mut run.plan.cases {
-            cases.retain(|case| self.passes(case));
-        }
+        run.suite.entries.retain(entry_passes);
+        run.suite.workloads.retain(|workload| self.passes_filters(FilterKey::Workload, &workload.name));
+        run.suite.loads.retain(|load| self.passes_filters(FilterKey::Load, &load.name));
         if before > 0 && run.trials.is_empty() {
             return Err(wrong("--products, --profile, --only", "they leave no trial of this run", "fewer of them"));
         }
-        run.plan.shown = self.words();
+        run.part = self.words();
         Ok(run)
     }
 
@@ -69,13 +66,13 @@ impl Shown {
 
     /// Every name means something in this run.
     fn check(&self, run: &Run) -> Result<(), InputError> {
-        let entries = &run.plan.entries;
+        let entries = &run.suite.entries;
         let names = |key: FilterKey| -> Vec<&str> {
             match key {
                 FilterKey::Product => entries.iter().map(|entry| entry.product.as_str()).collect(),
                 FilterKey::Profile => entries.iter().map(|entry| entry.profile.as_str()).collect(),
-                FilterKey::Workload => run.plan.workloads.iter().map(|workload| workload.name.as_str()).collect(),
-                FilterKey::Load => run.plan.loads.iter().map(|load| load.name.as_str()).collect(),
+                FilterKey::Workload => run.suite.workloads.iter().map(|workload| workload.name.as_str()).collect(),
+                FilterKey::Load => run.suite.loads.iter().map(|load| load.name.as_str()).collect(),
             }
         };
         for text in &self.products {

@@ -3,7 +3,7 @@
 use weir_stats::Estimate;
 
 use crate::error::ReportError;
-use crate::summary::{Row, Section, Standing, Summary};
+use crate::summary::{Metric, Row, Section, Standing as _, Summary};
 
 const PLAIN: [&str; 12] = [
     "workload",
@@ -20,20 +20,14 @@ const PLAIN: [&str; 12] = [
     "errors",
 ];
 
-/// An estimate of a row, by the name its columns begin with.
-type Pick = (&'static str, fn(&Row) -> Option<Estimate>);
+/// The estimates of a row: those of the table of metrics that have a column, then the ratios.
+fn estimates(row: &Row) -> impl Iterator<Item = Option<Estimate>> {
+    columns().map(|(metric, _)| row.of(metric)).chain([row.ratio_to_best, row.ratio_to_baseline])
+}
 
-const ESTIMATES: [Pick; 9] = [
-    ("rate", |row| row.rate),
-    ("p50_us", |row| row.p50),
-    ("p90_us", |row| row.p90),
-    ("p99_us", |row| row.p99),
-    ("p999_us", |row| row.p999),
-    ("cpu_us_per_request", |row| row.cpu_us),
-    ("rss_bytes", |row| row.rss_bytes),
-    ("ratio_to_best", |row| row.ratio_to_best),
-    ("ratio_to_direct", |row| row.ratio_to_baseline),
-];
+fn columns() -> impl Iterator<Item = (Metric, &'static str)> {
+    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.csv?)))
+}
 
 /// The file's text. An interval's cells are empty where one block gives none.
 ///
@@ -43,7 +37,8 @@ const ESTIMATES: [Pick; 9] = [
 pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, ReportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = PLAIN.iter().map(|name| (*name).to_string());
-    let estimates = ESTIMATES.iter().flat_map(|(name, _)| ["", "_low", "_high"].map(|end| format!("{name}{end}")));
+    let names = columns().map(|(_, name)| name).chain(["ratio_to_best", "ratio_to_direct"]);
+    let estimates = names.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}")));
     let failed = |error: &dyn std::fmt::Display| ReportError::draw("summary.csv", error.to_string());
     writer.write_record(header.chain(estimates)).map_err(|error| failed(&error))?;
     for section in &summary.sections {
@@ -70,8 +65,7 @@ fn record(section: &Section, row: &Row) -> Vec<String> {
         row.requests.to_string(),
         row.error_count().to_string(),
     ];
-    for (_, pick) in &ESTIMATES {
-        let estimate = pick(row);
+    for estimate in estimates(row) {
         let interval = estimate.filter(|estimate| estimate.n > 1);
         for value in [estimate.map(|e| e.value), interval.map(|e| e.low), interval.map(|e| e.high)] {
             cells.push(value.map(|value| value.to_string()).unwrap_or_default());

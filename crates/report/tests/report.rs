@@ -30,7 +30,7 @@ fn the_fixture_survives_its_own_file() {
     assert_eq!(common::parsed(&RUN), common::suite());
     let run = run();
     assert_eq!(run.broken, []);
-    assert_eq!(run.plan.question, common::suite().question);
+    assert_eq!(run.suite.question, common::suite().question);
 }
 
 #[test]

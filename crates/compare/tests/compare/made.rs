@@ -10,7 +10,6 @@ use weir_model::record::{
 };
 use weir_model::suite::{Entry, Protocol, Suite};
 use weir_report::run::{Run, Trial};
-use weir_report::{Plan, PlannedLoad, PlannedWorkload};
 
 use crate::random::Random;
 
@@ -108,21 +107,6 @@ impl Made<'_> {
     }
 
     fn run(&self, trials: Vec<Trial>) -> Run {
-        let entry = |product: &&str| Entry { product: (*product).to_owned(), profile: "tuned".to_owned() };
-        let workload = |name: &&str| PlannedWorkload { name: (*name).to_owned(), title: String::new(), protocol: None };
-        let plan = Plan {
-            suite: "trees".to_owned(),
-            entries: self.entries().iter().map(entry).collect(),
-            workloads: self.workloads.iter().map(workload).collect(),
-            loads: vec![PlannedLoad {
-                name: "capacity".to_owned(),
-                title: String::new(),
-                connections: Some(64),
-                streams: 1,
-                ..PlannedLoad::default()
-            }],
-            ..Plan::default()
-        };
         let facts = |product: &&str| ProductFacts {
             name: (*product).to_owned(),
             title: format!("{}{}", product[..1].to_uppercase(), &product[1..]),
@@ -139,7 +123,15 @@ impl Made<'_> {
         let name = self.name.to_owned();
         // A folder that is not there: no configurations are read.
         let folder = PathBuf::from("/nonexistent").join(&name);
-        Run { folder, name, plan, trials, broken: Vec::new(), environment: Some(environment) }
+        Run {
+            folder,
+            name,
+            suite: self.suite(),
+            part: String::new(),
+            trials,
+            broken: Vec::new(),
+            environment: Some(environment),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::locate::{self, Lines, child, item};
 use super::suite_wire::{EntryName, ExpectTable, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable, WorkloadTable};
 use super::{Catalogue, NAME_WANTED, is_name, schema, shape, suite_load};
 use crate::InputError;
+use crate::product::ORIGIN_PROFILE;
 use crate::suite::{Entry, EntryPattern, Expect, Protocol, Request, Scale, ScaleOverride, Suite, Tls, Workload};
 
 /// Largest generated body: it is held in memory, once a connection.
@@ -36,6 +37,32 @@ impl Suite {
         });
         errors.into_result(suite)
     }
+
+    /// Reads the suite that a run wrote down ([`Suite::to_toml`]), whatever products there are today.
+    ///
+    /// # Errors
+    /// What is wrong with the file, the first thing alone.
+    pub fn read_run(file: &Path) -> Result<Suite, String> {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        Suite::parse("run.toml", &text, &own_catalogue(&text)?)
+            .map_err(|errors| errors.first().map_or("is not a suite".to_owned(), ToString::to_string))
+    }
+}
+
+/// The products and profiles that a run's own file names: they may be in no catalogue any more.
+fn own_catalogue(text: &str) -> Result<BTreeMap<String, Vec<String>>, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let head = table.get("suite");
+    let products = head.and_then(|suite| suite.get("products")).and_then(|products| products.as_array());
+    let mut catalogue: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in products.into_iter().flatten().filter_map(|entry| entry.as_str()) {
+        let (product, profile) = entry.split_once(':').unwrap_or((entry, "stock"));
+        catalogue.entry(product.to_owned()).or_default().push(profile.to_owned());
+    }
+    if let Some(origin) = head.and_then(|suite| suite.get("origin")).and_then(|origin| origin.as_str()) {
+        catalogue.entry(origin.to_owned()).or_default().push(ORIGIN_PROFILE.to_owned());
+    }
+    Ok(catalogue)
 }
 
 /// Turns wire structs into valid types; what is wrong goes to `errors`, and something harmless takes its place.

@@ -63,6 +63,19 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// A response came, though a wrong one.
+    pub fn is_response(self) -> bool {
+        matches!(self, ErrorKind::BadStatus | ErrorKind::WrongBody | ErrorKind::WrongHeader)
+    }
+
+    /// No connection was made.
+    pub fn is_connect(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::ConnectRefused | ErrorKind::ConnectFailed | ErrorKind::ConnectTimeout | ErrorKind::Tls
+        )
+    }
+
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -144,6 +144,11 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// The least of what is above 0: nothing measured decides no unit.
+pub fn least(values: impl Iterator<Item = f64>) -> f64 {
+    values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min)
+}
+
 /// A unit to divide by, so that a column or an axis has readable numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
@@ -176,7 +181,7 @@ impl Unit {
 
     /// For the least of several durations that is none of nothing.
     pub fn for_least(all_us: impl Iterator<Item = f64>) -> Unit {
-        Unit::for_time(all_us.filter(|us| *us > 0.0).fold(f64::INFINITY, f64::min))
+        Unit::for_time(least(all_us))
     }
 
     /// For durations of every size together: microseconds, unless some of them would take six digits.

@@ -1,12 +1,11 @@
 //! Bars: who carries how much.
 
-use weir_model::suite::Series;
+use weir_model::suite::{LoadKind, Series};
 use weir_stats::Estimate;
 
 use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
-use crate::plan::Arrival;
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section};
 use weir_model::text::{Unit, short};
@@ -18,7 +17,7 @@ pub(super) fn capacity(run: &Run, section: &Section) -> Chart {
         .map(|(row, baseline)| BarGroup {
             label: label(row),
             baseline,
-            bars: row.rate.iter().map(|rate| bar(run, row, rate, 0, baseline)).collect(),
+            bars: row.of(Metric::Rate).iter().map(|rate| bar(run, row, rate, 0, baseline)).collect(),
         })
         .collect();
     let bars = Bars {
@@ -31,11 +30,11 @@ pub(super) fn capacity(run: &Run, section: &Section) -> Chart {
         groups,
         stacked: false,
     };
-    let what = match (&section.series, &section.arrival) {
+    let what = match (&section.series, &section.kind) {
         (Series::Rounds(_), _) => "Rate of the middle round",
         (Series::Shares(_) | Series::Connections(_), _) => "Most carried at any point",
-        (Series::Once, Arrival::Search(_)) => "Capacity under the objective",
-        (Series::Once, Arrival::Count(_)) => "Rate",
+        (Series::Once, LoadKind::Search { .. }) => "Capacity under the objective",
+        (Series::Once, LoadKind::Count { .. }) => "Rate",
         (Series::Once, _) if section.open => "Rate achieved",
         (Series::Once, _) => "Capacity",
     };
@@ -43,7 +42,10 @@ pub(super) fn capacity(run: &Run, section: &Section) -> Chart {
         name: format!("{}-rate", section.slug()),
         title: format!("{what}: {}", section.heading()),
         subtitle: subtitle(section),
-        alt: format!("Bars of right answers a second: {}.", spoken(section, |row| row.rate, Unit::PER_SECOND)),
+        alt: format!(
+            "Bars of right answers a second: {}.",
+            spoken(section, |row| row.of(Metric::Rate), Unit::PER_SECOND)
+        ),
         notes: section.how_drawn.clone(),
         kind: Kind::Bars(bars),
     }
@@ -70,7 +72,7 @@ pub(super) fn with_interval(estimate: &Estimate, size: f64, row: &Row) -> String
 pub(super) fn label(row: &Row) -> String {
     let mark = if row.suspect() { " *" } else { "" };
     match row.rank {
-        None if row.rate.is_none() => format!("{} (failed)", row.label),
+        None if row.of(Metric::Rate).is_none() => format!("{} (failed)", row.label),
         _ => format!("{}{mark}", row.label),
     }
 }
@@ -79,7 +81,7 @@ pub(super) fn label(row: &Row) -> String {
 pub(super) fn subtitle(section: &Section) -> String {
     let mut parts = vec![match section.ranked_by {
         Metric::Rate => "More is better.".to_string(),
-        Metric::P99 => "Less is better.".to_string(),
+        _ => "Less is better.".to_string(),
     }];
     if section.open {
         parts = Vec::new();
@@ -90,7 +92,7 @@ pub(super) fn subtitle(section: &Section) -> String {
     if section.all_rows().any(Row::suspect) {
         parts.push("* suspect, see its remark.".to_string());
     }
-    if section.rows.iter().any(|row| row.rank.is_none() && row.rate.is_some()) {
+    if section.rows.iter().any(|row| row.rank.is_none() && row.of(Metric::Rate).is_some()) {
         parts.push("Outlined: invalid, not ranked.".to_string());
     }
     parts.join(" ")

@@ -8,7 +8,7 @@ use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
 use crate::palette::lighter;
 use crate::run::Run;
-use crate::summary::{Row, Section};
+use crate::summary::{Metric, Row, Section};
 use weir_model::text::{Unit, short};
 
 /// How much paler the kernel's part of the CPU time is.
@@ -16,8 +16,10 @@ const SYSTEM: f64 = 0.5;
 
 /// CPU time of the proxy an answer, user and system.
 pub(super) fn proxy(run: &Run, section: &Section) -> Chart {
-    let with_cost =
-        section.rows.iter().filter_map(|row| Some((row, row.cpu_us?, row.cpu_user_us?, row.cpu_system_us?)));
+    let with_cost = section
+        .rows
+        .iter()
+        .filter_map(|row| Some((row, row.of(Metric::Cpu)?, row.of(Metric::CpuUser)?, row.of(Metric::CpuSystem)?)));
     let groups: Vec<BarGroup> = with_cost
         .map(|(row, total, user, system)| {
             let colour = style(run, &row.entry).0.colour;
@@ -50,7 +52,10 @@ pub(super) fn proxy(run: &Run, section: &Section) -> Chart {
         name: format!("{}-cost", section.slug()),
         title: format!("CPU time of the proxy for one answer: {}", section.heading()),
         subtitle: "Less is better. Dark is user mode, pale is the kernel.".to_string(),
-        alt: format!("Stacked bars of CPU microseconds an answer: {}.", spoken(section, |row| row.cpu_us, unit)),
+        alt: format!(
+            "Stacked bars of CPU microseconds an answer: {}.",
+            spoken(section, |row| row.of(Metric::Cpu), unit)
+        ),
         notes,
         kind: Kind::Bars(bars),
     }
@@ -59,7 +64,7 @@ pub(super) fn proxy(run: &Run, section: &Section) -> Chart {
 /// CPU time of all three roles an answer.
 pub(super) fn roles(section: &Section) -> Chart {
     let roles = [("proxy", "#0072b2"), ("client", "#8c959f"), ("origin", "#cdd3d9")];
-    let of = |row: &Row| [row.cpu_us, row.client_cpu_us, row.origin_cpu_us];
+    let of = |row: &Row| [row.of(Metric::Cpu), row.of(Metric::ClientCpu), row.of(Metric::OriginCpu)];
     let rows = section.all_rows().filter(|row| of(row).iter().any(Option::is_some));
     let groups = rows.map(|row| {
         let sum: f64 = of(row).iter().flatten().map(|estimate| estimate.value).sum();
@@ -76,7 +81,7 @@ pub(super) fn roles(section: &Section) -> Chart {
         BarGroup { label: label(row), baseline: false, bars: bars.collect() }
     });
     let unit = Unit::MICROS_PER_REQUEST;
-    let sums = |row: &Row| -> Option<Estimate> { row.cpu_us.or(row.client_cpu_us) };
+    let sums = |row: &Row| -> Option<Estimate> { row.of(Metric::Cpu).or(row.of(Metric::ClientCpu)) };
     Chart {
         name: format!("{}-roles", section.slug()),
         title: format!("CPU time of all roles for one answer: {}", section.heading()),

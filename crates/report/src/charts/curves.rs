@@ -8,7 +8,7 @@ use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Chart, Curve, CurvePoint, Curves, Kind};
 use crate::run::{BASELINE, Run};
-use crate::summary::{PointRow, Row, Section};
+use crate::summary::{Metric, PointRow, Row, Section};
 use crate::tables::knee_words;
 use weir_model::text::{Unit, short};
 
@@ -29,16 +29,16 @@ const RATE: Quantity = Quantity {
     label: "Right answers a second",
     unit: Some(Unit::PER_SECOND),
     scale: Scale::Linear,
-    pick: |point| point.rate,
+    pick: |point| point.of(Metric::Rate),
 };
 
 const fn latency(stem: &'static str, title: &'static str, pick: fn(&PointRow) -> Option<Estimate>) -> Quantity {
     Quantity { stem, title, label: title, unit: None, scale: Scale::Log, pick }
 }
 
-const P50: Quantity = latency("p50", "Median latency", |point| point.p50);
-const P99: Quantity = latency("p99", "99th percentile of latency", |point| point.p99);
-const P999: Quantity = latency("p999", "99.9th percentile of latency", |point| point.p999);
+const P50: Quantity = latency("p50", "Median latency", |point| point.of(Metric::P50));
+const P99: Quantity = latency("p99", "99th percentile of latency", |point| point.of(Metric::P99));
+const P999: Quantity = latency("p999", "99.9th percentile of latency", |point| point.of(Metric::P999));
 
 /// The charts of a series: what is read first, and other percentiles. Both empty for a load that is none.
 pub(super) fn of_section(run: &Run, section: &Section) -> (Vec<Chart>, Vec<Chart>) {

@@ -9,7 +9,7 @@ use super::{note_broken, style};
 use crate::chart::axis::{Axis, Scale, rarity};
 use crate::chart::{Chart, Dash, Kind, Line, Lines, Points};
 use crate::run::{Broken, Run, Trial};
-use crate::summary::Section;
+use crate::summary::{Metric, Section};
 use crate::{hlog, series};
 use weir_model::text::{Unit, short};
 
@@ -38,7 +38,7 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
         Line { name: run.label_of(entry), part: String::new(), colour: look.colour, dash, pieces: vec![points] }
     });
     let spoken = section.all_rows().filter_map(|row| {
-        let (p50, p99) = (row.p50?.value / unit.size, row.p99?.value / unit.size);
+        let (p50, p99) = (row.of(Metric::P50)?.value / unit.size, row.of(Metric::P99)?.value / unit.size);
         Some(format!("{} {} {} at 50 % and {} {} at 99 %", row.label, short(p50), unit.name, short(p99), unit.name))
     });
     Chart {

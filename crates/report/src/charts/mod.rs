@@ -74,7 +74,7 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
 
 /// Colour and dash of an entry, the same in every chart.
 pub fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
-    let look = look(entry, &run.plan.entries);
+    let look = look(entry, &run.suite.entries);
     let dash = if look.variant == 0 { Dash::Solid } else { Dash::Dashed };
     (look, dash)
 }

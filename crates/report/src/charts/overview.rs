@@ -29,7 +29,7 @@ pub(super) fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
 fn axis(metric: Metric) -> (Unit, Axis) {
     let (unit, label) = match metric {
         Metric::Rate => (Unit::PER_SECOND, "Right answers a second"),
-        Metric::P99 => (Unit::MILLIS, "99th percentile of latency"),
+        _ => (Unit::MILLIS, "99th percentile of latency"),
     };
     (unit, Axis { label: label.to_string(), unit: unit.name.to_string(), scale: Scale::Linear })
 }
@@ -108,7 +108,7 @@ fn mark(title: &str, row: &OverallRow) -> String {
 fn words_of(overall: &Overall, sections: &[&Section]) -> String {
     let mut parts = vec![match overall.ranked_by {
         Metric::Rate => "More is better.",
-        Metric::P99 => "Less is better.",
+        _ => "Less is better.",
     }];
     if overall.blocks > 1 {
         parts.push("Whiskers are the interval of the median.");
@@ -142,7 +142,7 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
     let spoken: Vec<String> = sections
         .iter()
         .map(|section| {
-            let of = |row: &Row| -> Option<Estimate> { row.of(metric).copied() };
+            let of = |row: &Row| -> Option<Estimate> { row.of(metric) };
             format!("{}: {}", section.slug_words(), spoken(section, of, unit))
         })
         .collect();
@@ -150,7 +150,7 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
         name: "overview".to_string(),
         title: match metric {
             Metric::Rate => "Right answers a second: every workload at its most".to_string(),
-            Metric::P99 => "99th percentile of latency: every workload".to_string(),
+            _ => "99th percentile of latency: every workload".to_string(),
         },
         subtitle: sections.first().map(|section| subtitle(section)).unwrap_or_default(),
         alt: format!("Bars. {}.", spoken.join(". ")),

@@ -3,7 +3,7 @@
 use weir_stats::Estimate;
 
 use super::{Metric, Overall, OverallRow, Section, Standing, Summary};
-use weir_model::text::{Unit, count, list, short};
+use weir_model::text::{count, list, short};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
@@ -50,7 +50,7 @@ fn first(overall: &Overall) -> String {
 /// it.
 fn soonest(overall: &Overall) -> String {
     let ranked = overall.rows.iter().filter(|row| row.rank.is_some());
-    let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.p99?))).collect();
+    let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.of(Metric::P99)?))).collect();
     rows.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let Some((least, estimate)) = rows.first().filter(|_| overall.ranked_by == Metric::Rate && overall.same_rate)
     else {
@@ -129,21 +129,21 @@ impl Section {
 fn superlative(metric: Metric) -> &'static str {
     match metric {
         Metric::Rate => "carries most:",
-        Metric::P99 => "has the lowest 99th percentile of latency:",
+        _ => "has the lowest 99th percentile of latency:",
     }
 }
 
 fn does(row: &OverallRow, metric: Metric) -> String {
     match metric {
         Metric::Rate => format!("carries {}", quantity(row, metric)),
-        Metric::P99 => format!("answers 99 % of requests within {}", quantity(row, metric)),
+        _ => format!("answers 99 % of requests within {}", quantity(row, metric)),
     }
 }
 
 /// "45,100 requests/s (44,200-46,000)".
 fn quantity(row: &OverallRow, metric: Metric) -> String {
     let Some(estimate) = row.of(metric) else { return "nothing".to_string() };
-    let unit = unit_of(metric, estimate.value);
+    let unit = metric.entry().quantity.unit(estimate.value);
     let value = short(estimate.value / unit.size);
     if estimate.n < 2 {
         return format!("{value} {}", unit.name);
@@ -151,18 +151,11 @@ fn quantity(row: &OverallRow, metric: Metric) -> String {
     format!("{value} {} ({}\u{2013}{})", unit.name, short(estimate.low / unit.size), short(estimate.high / unit.size))
 }
 
-fn unit_of(metric: Metric, value: f64) -> Unit {
-    match metric {
-        Metric::Rate => Unit::PER_SECOND,
-        Metric::P99 => Unit::for_time(value),
-    }
-}
-
 fn versus(next: &OverallRow, ratio_of_next: f64, metric: Metric) -> String {
     let times = short(if metric.higher_is_better() { 1.0 / ratio_of_next } else { ratio_of_next });
     match metric {
         Metric::Rate => format!(", {times} times the next, {}", next.label),
-        Metric::P99 => format!("; the next, {}, has {times} times that", next.label),
+        _ => format!("; the next, {}, has {times} times that", next.label),
     }
 }
 
@@ -170,7 +163,7 @@ fn versus(next: &OverallRow, ratio_of_next: f64, metric: Metric) -> String {
 fn range(rows: &[&OverallRow], metric: Metric) -> String {
     let values = || rows.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let unit = unit_of(metric, least);
+    let unit = metric.entry().quantity.unit(least);
     format!("{} to {} {}", short(least / unit.size), short(most / unit.size), unit.name)
 }
 

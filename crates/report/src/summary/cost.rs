@@ -1,10 +1,10 @@
 //! What a product takes: memory, all and by connection, and time to warm up. CPU stands with the other estimates of a row.
 
 use serde::Serialize;
+use weir_model::metric::Window;
 use weir_model::record::{Role, RoleUsage};
 use weir_stats::{Estimate, median_interval};
 
-use super::metric::Reading;
 use super::row::Cases;
 use super::{LEVEL, SEED};
 
@@ -34,16 +34,16 @@ pub struct WarmedUp {
 /// `None` without a proxy. Resident sets as soon as one block has no other: blocks are compared in one measure.
 pub(super) fn memory(cases: &Cases<'_>, blocks: &[u32]) -> Option<Memory> {
     let estimate =
-        |value: &dyn Fn(&Reading<'_>) -> Option<f64>| median_interval(&cases.by_block(blocks, value), LEVEL, SEED);
-    let usage = |reading: &Reading<'_>| reading.role(Role::Proxy).cloned();
-    let proportional = estimate(&|reading| Some(usage(reading)?.pss_max_bytes? as f64));
-    let resident = estimate(&|reading| Some(usage(reading)?.rss_max_bytes as f64))?;
+        |value: &dyn Fn(&Window<'_>) -> Option<f64>| median_interval(&cases.by_block(blocks, value), LEVEL, SEED);
+    let usage = |window: &Window<'_>| window.role(Role::Proxy).cloned();
+    let proportional = estimate(&|window| Some(usage(window)?.pss_max_bytes? as f64));
+    let resident = estimate(&|window| Some(usage(window)?.rss_max_bytes as f64))?;
     let proportional = proportional.filter(|estimate| estimate.n == resident.n);
     let bytes = proportional.unwrap_or(resident);
-    let planned = cases.load.connections;
-    let by_connection = estimate(&|reading| {
-        let usage = usage(reading)?;
-        let connections = match reading.load.most_open {
+    let planned = (cases.load.connections > 0).then_some(cases.load.connections);
+    let by_connection = estimate(&|window| {
+        let usage = usage(window)?;
+        let connections = match window.load.most_open {
             0 => planned?,
             open => open,
         };

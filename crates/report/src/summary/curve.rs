@@ -1,13 +1,14 @@
 //! The windows of a series as points of a curve, over blocks, and where it bends.
 
 use serde::Serialize;
-use weir_model::record::{Measurement, Point, Role, Severity};
+use weir_model::metric::Window;
+use weir_model::record::{Measurement, Point, Severity};
 use weir_model::suite::Series;
 use weir_stats::{Bend, Estimate, knee, median, median_interval};
 
-use super::metric::Reading;
+use super::metric::Estimates;
 use super::row::Cases;
-use super::{LEVEL, Row, SEED};
+use super::{LEVEL, Metric, Row, SEED};
 
 /// How plain a bend has to be: what the method's authors advise.
 const SENSITIVITY: f64 = 1.0;
@@ -21,24 +22,22 @@ pub struct PointRow {
     pub offered: Option<f64>,
     /// Connections.
     pub connections: u32,
-    /// Right answers a second.
-    pub rate: Option<Estimate>,
-    /// Median latency.
-    pub p50: Option<Estimate>,
-    /// 99th percentile.
-    pub p99: Option<Estimate>,
-    /// 99.9th percentile.
-    pub p999: Option<Estimate>,
-    /// CPU time of the proxy for one answer.
-    pub cpu_us: Option<Estimate>,
-    /// Largest resident set of the proxy, bytes.
-    pub rss_bytes: Option<Estimate>,
+    /// The metrics that are shown of points.
+    #[serde(flatten)]
+    pub estimates: Estimates,
     /// Requests due, all blocks together.
     pub requests: u64,
     /// Requests without a right answer.
     pub errors: u64,
     /// Blocks in which a check found this point invalid.
     pub invalid: usize,
+}
+
+impl PointRow {
+    /// The estimate of a metric.
+    pub fn of(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates.get(metric)
+    }
 }
 
 /// The points of the trials shown, in order.
@@ -50,8 +49,8 @@ pub(super) fn points(cases: &Cases<'_>, blocks: &[u32]) -> Vec<PointRow> {
 fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
     let own: Vec<&Point> = cases.shown().filter_map(|trial| trial.measurement.points.get(place)).collect();
     let first = own.first()?;
-    let estimate = |value: fn(&Reading<'_>) -> Option<f64>| -> Option<Estimate> {
-        let of = |measurement: &Measurement| value(&Reading::of_point(measurement.points.get(place)?));
+    let estimate = |metric: Metric| -> Option<Estimate> {
+        let of = |measurement: &Measurement| metric.value(&Window::of_point(measurement.points.get(place)?));
         median_interval(&cases.of_measurements(blocks, of), LEVEL, SEED)
     };
     let offered: Vec<f64> = own.iter().filter_map(|point| point.offered_rate).collect();
@@ -60,12 +59,7 @@ fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
         point: first.point,
         offered: median(&offered),
         connections: first.connections,
-        rate: estimate(|reading| reading.rate),
-        p50: estimate(|reading| Some(reading.load.latency.p50_us)),
-        p99: estimate(|reading| Some(reading.load.latency.p99_us)),
-        p999: estimate(|reading| Some(reading.load.latency.p999_us)),
-        cpu_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(user, system)| user + system)),
-        rss_bytes: estimate(|reading| reading.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64)),
+        estimates: Estimates::of(|metric| metric.entry().shown.points, estimate),
         requests: own.iter().map(|point| point.load.window.due).sum(),
         errors: own.iter().map(|point| point.load.window.error_count() + point.load.window.unsent).sum(),
         invalid: own.iter().filter(fatal).count(),
@@ -81,11 +75,11 @@ pub(super) fn bend(row: &mut Row, series: &Series) {
     };
     row.knee = match series {
         Series::Shares(_) => {
-            let latency = of(|point| point.p99.map(|p99| p99.value.ln()));
+            let latency = of(|point| point.of(Metric::P99).map(|p99| p99.value.ln()));
             knee(&of(|point| point.offered), &latency, Bend::Up, SENSITIVITY)
         }
         Series::Connections(_) => {
-            let rates = of(|point| point.rate.map(|rate| rate.value));
+            let rates = of(|point| point.of(Metric::Rate).map(|rate| rate.value));
             knee(&of(|point| Some(f64::from(point.connections))), &rates, Bend::Down, SENSITIVITY)
         }
         Series::Once | Series::Rounds(_) => None,

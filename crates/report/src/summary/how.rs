@@ -4,7 +4,6 @@ use weir_model::suite::{Protocol, Series};
 use weir_stats::Estimate;
 
 use super::{Metric, Section, Standing};
-use crate::plan::Arrival;
 use weir_model::text::{count, list, percent, seconds, short};
 
 /// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
@@ -52,7 +51,7 @@ fn all_carried_words(section: &Section) -> Option<String> {
     }
     let all = |row: &&super::Row| {
         let offered = row.points.iter().filter_map(|point| point.offered).fold(0.0, f64::max);
-        row.rate.is_some_and(|rate| rate.value > offered * ALL)
+        row.of(Metric::Rate).is_some_and(|rate| rate.value > offered * ALL)
     };
     let names: Vec<&str> = section.rows.iter().filter(all).map(|row| row.label.as_str()).collect();
     (!names.is_empty())
@@ -94,15 +93,15 @@ fn load_words(section: &Section) -> String {
         Series::Once => format!("for {window} a trial"),
         _ => format!("for {window} at each point"),
     };
-    let mut words = match &section.arrival {
-        Arrival::Search(objective) => format!(
+    let mut words = match &section.kind {
+        LoadKind::Search { objective } => format!(
             "A search{connections} for the highest open rate at which {objective}; the rate that it found was confirmed for \
              {window}, where it could be."
         ),
-        Arrival::Count(requests) => {
+        LoadKind::Count { requests } => {
             format!("{} requests in all{connections}: each sends when its last answer came.", count(*requests))
         }
-        Arrival::Open if matches!(section.series, Series::Shares(_)) => format!(
+        LoadKind::Open { .. } if matches!(section.series, Series::Shares(_)) => format!(
             "Open load{connections}: each product was offered one rate after another, whatever the answers did, {long}, and \
              was not restarted between them."
         ),
@@ -160,10 +159,10 @@ const PLAIN: &str = "products speak plain HTTP/1.1 with the origin";
 fn median_words(section: &Section) -> String {
     let by = match section.ranked_by {
         Metric::Rate => format!("Ranked by {}; a wrong answer does not count", rate_words(section)),
-        Metric::P99 if section.own_rates => {
+        _ if section.own_rates => {
             "Ranked by the 99th percentile of latency, due to answered, each product at a rate of its own".to_string()
         }
-        Metric::P99 => "Ranked by the 99th percentile of latency, due to answered".to_string(),
+        _ => "Ranked by the 99th percentile of latency, due to answered".to_string(),
     };
     match section.blocks {
         1 => format!("{by}."),
@@ -173,13 +172,13 @@ fn median_words(section: &Section) -> String {
 
 /// Which rate of a trial.
 fn rate_words(section: &Section) -> &'static str {
-    match (&section.series, &section.arrival) {
+    match (&section.series, &section.kind) {
         (Series::Rounds(_), _) => {
             "the right answers a second of that round of each trial which is in the middle of their rates"
         }
         (Series::Shares(_), _) => "the most right answers a second at any of the rates offered",
         (Series::Connections(_), _) => "the most right answers a second at any number of connections",
-        (Series::Once, Arrival::Search(_)) => "the highest rate found that meets the objective",
+        (Series::Once, LoadKind::Search { .. }) => "the highest rate found that meets the objective",
         (Series::Once, _) => "right answers a second",
     }
 }

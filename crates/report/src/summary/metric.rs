@@ -1,104 +1,47 @@
-//! What is read off a single trial. Knows one measurement at a time, nothing of blocks.
+//! The window that stands for a trial, and the estimates of a row over blocks. Knows one load at a time.
 
-use serde::{Deserialize, Serialize};
-use weir_model::load::LoadResult;
-use weir_model::record::{Measurement, Point, Role, RoleUsage};
-use weir_model::suite::Series;
+use std::collections::BTreeMap;
 
-use super::cpu;
-use crate::plan::{Arrival, PlannedLoad};
+use serde::{Serialize, Serializer};
+use weir_model::metric::{Metric, Window};
+use weir_model::record::{Measurement, Point};
+use weir_model::suite::{Load, Series};
+use weir_stats::Estimate;
 
-/// What ranks go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Right answers a second: more is better. For loads that look for the most.
-    Rate,
-    /// 99th percentile of latency: less is better. For loads with a rate given.
-    P99,
+/// The window of a trial of `load`. A series is not its last window: of rounds it is the one in the middle of their rates, of a
+/// series over rates or connections the one that carried most. `None` when the trial has no number.
+pub(crate) fn window_of<'a>(measurement: &'a Measurement, load: &Load) -> Option<Window<'a>> {
+    let whole = Window::of_trial(measurement)?;
+    let mut by_rate: Vec<&Point> = measurement.points.iter().collect();
+    by_rate.sort_by(|a, b| a.load.rate.total_cmp(&b.load.rate));
+    let point = match load.series {
+        Series::Once => None,
+        // Of an even number the slower one of the two in the middle: a window that was, not a mean of two.
+        Series::Rounds(_) => by_rate.get(by_rate.len().saturating_sub(1) / 2),
+        Series::Shares(_) | Series::Connections(_) => by_rate.last(),
+    };
+    Some(point.map_or(whole, |point| Window::of_point(point)))
 }
 
-impl Metric {
-    /// Whether a larger value is better.
-    pub fn higher_is_better(self) -> bool {
-        matches!(self, Metric::Rate)
+/// The estimates of a row, by metric. In `--json` each stands under its key, and is `null` where there is none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Estimates(BTreeMap<Metric, Option<Estimate>>);
+
+impl Estimates {
+    /// Of those metrics of the table that are `shown`.
+    pub(crate) fn of(shown: impl Fn(Metric) -> bool, estimate: impl Fn(Metric) -> Option<Estimate>) -> Estimates {
+        let metrics = Metric::ALL.iter().copied().filter(|metric| shown(*metric));
+        Estimates(metrics.map(|metric| (metric, estimate(metric))).collect())
     }
 
-    /// Its value in one window.
-    pub(crate) fn value(self, reading: &Reading<'_>) -> Option<f64> {
-        match self {
-            Metric::Rate => reading.rate,
-            Metric::P99 => Some(reading.load.latency.p99_us),
-        }
-    }
-
-    /// In words, as in "ranked by".
-    pub fn words(self) -> &'static str {
-        match self {
-            Metric::Rate => "right answers a second",
-            Metric::P99 => "99th percentile of latency",
-        }
-    }
-}
-
-/// The window of a trial that stands for it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading<'a> {
-    /// Right answers a second; of a search the rate that it found, `None` when no rate met the objective.
-    pub rate: Option<f64>,
-    /// The client's account.
-    pub load: &'a LoadResult,
-    /// What the roles used.
-    pub usage: &'a [RoleUsage],
-}
-
-impl<'a> Reading<'a> {
-    /// Of a trial of `load`. A series is not its last window: of rounds it is the one in the middle of their rates, of a
-    /// series over rates or connections the one that carried most. `None` when the trial has no number.
-    pub fn of(measurement: &'a Measurement, load: &PlannedLoad) -> Option<Reading<'a>> {
-        let last = measurement.load.as_ref()?;
-        let point = match load.series {
-            Series::Once => None,
-            Series::Rounds(_) => middle(&measurement.points),
-            Series::Shares(_) | Series::Connections(_) => most(&measurement.points),
-        };
-        if let Some(point) = point {
-            return Some(Reading::of_point(point));
-        }
-        let rate = match (&load.arrival, &measurement.search) {
-            (Arrival::Search(_), Some(search)) => search.rate,
-            _ => Some(last.rate),
-        };
-        Some(Reading { rate, load: last, usage: &measurement.usage })
-    }
-
-    /// Of one window of a series.
-    pub fn of_point(point: &'a Point) -> Reading<'a> {
-        Reading { rate: Some(point.load.rate), load: &point.load, usage: &point.usage }
-    }
-
-    /// What a role's process tree used.
-    pub fn role(&self, role: Role) -> Option<&'a RoleUsage> {
-        cpu::usage_of(self.usage, role)
-    }
-
-    /// CPU microseconds of a role for one answer: user, system. See [`cpu::cpu_us`].
-    pub fn cpu_us(&self, role: Role) -> Option<(f64, f64)> {
-        cpu::cpu_us(self.load, self.usage, role)
+    /// That of one metric.
+    pub fn get(&self, metric: Metric) -> Option<Estimate> {
+        *self.0.get(&metric)?
     }
 }
 
-fn by_rate(points: &[Point]) -> Vec<&Point> {
-    let mut sorted: Vec<&Point> = points.iter().collect();
-    sorted.sort_by(|a, b| a.load.rate.total_cmp(&b.load.rate));
-    sorted
-}
-
-/// Of an even number the slower one of the two in the middle: a window that was, not a mean of two.
-fn middle(points: &[Point]) -> Option<&Point> {
-    by_rate(points).get(points.len().saturating_sub(1) / 2).copied()
-}
-
-fn most(points: &[Point]) -> Option<&Point> {
-    by_rate(points).last().copied()
+impl Serialize for Estimates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(&self.0)
+    }
 }

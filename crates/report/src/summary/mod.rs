@@ -3,7 +3,6 @@
 
 mod answer;
 mod cost;
-mod cpu;
 mod curve;
 mod how;
 mod metric;
@@ -17,17 +16,18 @@ mod section;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_model::record::{CaseId, Severity, Skipped, Verdict};
-use weir_model::suite::{Entry, Protocol, Series};
+use weir_model::Condition;
+pub use weir_model::metric::Metric;
+use weir_model::record::{Severity, Skipped, Verdict};
+use weir_model::suite::{Entry, LoadKind, Protocol, Series};
 use weir_stats::Estimate;
 
-use crate::plan::Arrival;
 use crate::run::{Broken, Run, Trial};
 
 pub use cost::{Memory, WarmedUp};
-pub use cpu::{all_cpu_us, usage_of};
 pub use curve::PointRow;
-pub use metric::Metric;
+pub use metric::Estimates;
+pub(crate) use metric::window_of;
 pub use overall::{Overall, OverallRow};
 pub(crate) use rank::Standing;
 pub use search::Searched;
@@ -91,7 +91,8 @@ pub struct Section {
     /// One line; may be empty.
     pub load_title: String,
     /// How requests arrive.
-    pub arrival: Arrival,
+    #[serde(rename = "arrival", serialize_with = "kind_name")]
+    pub kind: LoadKind,
     /// What a trial measures, one after another: `once`, `rounds`, `shares`, `connections`.
     #[serde(serialize_with = "series_name")]
     pub series: Series,
@@ -165,34 +166,11 @@ pub struct Row {
     /// It answered requests that it did not pass on, as a cache does, and is not ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answers_itself: bool,
-    /// Right answers a second.
-    pub rate: Option<Estimate>,
-    /// Median latency.
-    pub p50: Option<Estimate>,
-    /// 90th percentile.
-    pub p90: Option<Estimate>,
-    /// 99th percentile.
-    pub p99: Option<Estimate>,
-    /// 99.9th percentile.
-    pub p999: Option<Estimate>,
-    /// CPU time of the proxy for one answer in the window, user and system.
-    pub cpu_us: Option<Estimate>,
-    /// User part of it.
-    pub cpu_user_us: Option<Estimate>,
-    /// System part of it.
-    pub cpu_system_us: Option<Estimate>,
-    /// CPU time of the client for one answer.
-    pub client_cpu_us: Option<Estimate>,
-    /// CPU time of the origin for one answer.
-    pub origin_cpu_us: Option<Estimate>,
-    /// Answers for each second of CPU time of the proxy: what one core would give.
-    pub per_core: Option<Estimate>,
-    /// Largest resident set of the proxy.
-    pub rss_bytes: Option<Estimate>,
+    /// Every metric of the table.
+    #[serde(flatten)]
+    pub estimates: Estimates,
     /// Memory of the proxy, all and by connection.
     pub memory: Option<Memory>,
-    /// Length of the window; of a load of so many requests the time that they took. Seconds.
-    pub total_s: Option<Estimate>,
     /// How the product was warmed up, where that was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<WarmedUp>,
@@ -271,6 +249,11 @@ pub struct Failed {
 }
 
 impl Row {
+    /// The estimate of a metric.
+    pub fn of(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates.get(metric)
+    }
+
     /// True when it is ranked with a remark.
     pub fn suspect(&self) -> bool {
         self.verdicts.suspect > 0
@@ -278,8 +261,8 @@ impl Row {
 }
 
 impl Standing for Row {
-    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
-        (self.rate.as_ref(), self.p99.as_ref())
+    fn estimates(&self) -> &Estimates {
+        &self.estimates
     }
 
     fn errors(&self) -> &BTreeMap<String, u64> {
@@ -320,28 +303,25 @@ impl Section {
 /// Summarises a run. Pure: the same run gives the same summary.
 pub fn summary(run: &Run) -> Summary {
     let mut sections = Vec::new();
-    for workload in &run.plan.workloads {
-        for load in &run.plan.loads {
+    for workload in &run.suite.workloads {
+        for load in &run.suite.loads {
             sections.extend(section::section(run, workload, load));
         }
     }
-    let plan = &run.plan;
-    let runs =
-        |case: &&CaseId| !skipped(run).iter().any(|one| one.covers(&case.product, &case.profile, &case.workload));
-    let cases = plan.cases.as_ref().map(|cases| cases.iter().filter(runs).count());
-    let title = if plan.title.is_empty() { run.name.clone() } else { plan.title.clone() };
+    let suite = &run.suite;
+    let title = if suite.title.is_empty() { run.name.clone() } else { suite.title.clone() };
     let mut summary = Summary {
         schema: SUMMARY_SCHEMA,
         run: run.name.clone(),
-        suite: plan.suite.clone(),
+        suite: suite.name.clone(),
         title,
-        question: plan.question.clone(),
+        question: suite.question.clone(),
         answer: String::new(),
         remarks: Vec::new(),
         trials: run.trials.len(),
-        trials_planned: plan.blocks.zip(cases).map(|(blocks, cases)| blocks as usize * cases),
+        trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
         overall: overall::overall(run, &sections),
-        shown: plan.shown.clone(),
+        shown: run.part.clone(),
         sections,
         findings: findings(run),
         skipped: Skipped::sentences(skipped(run)),
@@ -351,6 +331,21 @@ pub fn summary(run: &Run) -> Summary {
     summary.answer = answer::answer(&summary);
     summary.remarks = answer::remarks(&summary);
     summary
+}
+
+fn kind_name<S: serde::Serializer>(kind: &LoadKind, serializer: S) -> Result<S::Ok, S::Error> {
+    let with = |name: &'static str, value: serde_json::Value| serde_json::json!({ name: value }).serialize(serializer);
+    match kind {
+        LoadKind::Closed => serializer.serialize_str("closed"),
+        LoadKind::Open { .. } => serializer.serialize_str("open"),
+        LoadKind::Count { requests } => with("count", (*requests).into()),
+        LoadKind::Search { objective } => with("search", objective_words(objective).into()),
+    }
+}
+
+/// `p99<5ms, errors<0.1%`.
+pub(crate) fn objective_words(objective: &[Condition]) -> String {
+    objective.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn series_name<S: serde::Serializer>(series: &Series, serializer: S) -> Result<S::Ok, S::Error> {

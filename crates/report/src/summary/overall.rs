@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use weir_model::metric::{Quantity, Window};
 use weir_model::record::Role;
-use weir_model::suite::{Entry, Series};
+use weir_model::suite::{Entry, LoadKind, Series};
 use weir_stats::{Estimate, median_interval};
 
-use super::metric::Reading;
+use super::metric::Estimates;
 use super::rank::{Standing, sorted};
 use super::row::Cases;
 use super::{LEVEL, Metric, Row, SEED, Section, Verdicts, cost, section};
-use crate::plan::Arrival;
 use crate::run::{BASELINE, Run};
 
 /// Each product over all workloads.
@@ -56,16 +56,9 @@ pub struct OverallRow {
     pub label: String,
     /// Best and worst rank that the intervals allow; `None` when not ranked.
     pub rank: Option<(usize, usize)>,
-    /// Right answers a second.
-    pub rate: Option<Estimate>,
-    /// Median latency.
-    pub p50: Option<Estimate>,
-    /// 99th percentile of latency.
-    pub p99: Option<Estimate>,
-    /// CPU time of the proxy for one answer.
-    pub cpu_us: Option<Estimate>,
-    /// Answers for each second of the proxy's CPU time.
-    pub per_core: Option<Estimate>,
+    /// The metrics that are shown over all workloads.
+    #[serde(flatten)]
+    pub estimates: Estimates,
     /// Memory of the proxy by the client's connections.
     pub memory: Option<Estimate>,
     /// That memory is of proportional sets, not of resident ones.
@@ -83,8 +76,8 @@ pub struct OverallRow {
 }
 
 impl Standing for OverallRow {
-    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
-        (self.rate.as_ref(), self.p99.as_ref())
+    fn estimates(&self) -> &Estimates {
+        &self.estimates
     }
 
     fn errors(&self) -> &BTreeMap<String, u64> {
@@ -94,6 +87,13 @@ impl Standing for OverallRow {
     fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
         self.rank = Some(rank);
         self.ratio_to_best = ratio_to_best;
+    }
+}
+
+impl OverallRow {
+    /// The estimate of a metric.
+    pub fn of(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates.get(metric)
     }
 }
 
@@ -126,7 +126,7 @@ impl<'a> Chosen<'a> {
 
 /// `None` when no section ranks anybody.
 pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
-    let workloads = &run.plan.workloads;
+    let workloads = &run.suite.workloads;
     let of = |choose: fn(&Section) -> Option<u8>| -> Vec<Chosen<'_>> {
         let best = |name: &str| {
             let own = sections.iter().filter(|section| section.workload == name && ranks_somebody(section));
@@ -174,11 +174,11 @@ fn asks_for_rate(section: &Section) -> Option<u8> {
     if section.ranked_by != Metric::Rate {
         return None;
     }
-    Some(match (&section.series, &section.arrival) {
-        (Series::Once, Arrival::Closed) => 0,
-        (Series::Once, Arrival::Search(_)) => 1,
-        (Series::Once, Arrival::Open) => 2,
-        (Series::Once, Arrival::Count(_)) => 3,
+    Some(match (&section.series, &section.kind) {
+        (Series::Once, LoadKind::Closed) => 0,
+        (Series::Once, LoadKind::Search { .. }) => 1,
+        (Series::Once, LoadKind::Open { .. }) => 2,
+        (Series::Once, LoadKind::Count { .. }) => 3,
         (Series::Connections(_), _) => 4,
         (Series::Rounds(_), _) => 5,
         (Series::Shares(_), _) => 6,
@@ -192,7 +192,7 @@ fn offers_the_same(section: &Section) -> Option<u8> {
 
 /// The workloads that at least half of the products have a number in, and the others.
 fn kept(run: &Run, chosen: &[Chosen<'_>]) -> (Vec<String>, Vec<String>) {
-    let products = || run.plan.entries.iter().filter(|entry| entry.product != BASELINE);
+    let products = || run.suite.entries.iter().filter(|entry| entry.product != BASELINE);
     let anywhere = products().filter(|entry| chosen.iter().any(|one| one.cases(entry).is_some())).count();
     let there = |one: &Chosen<'_>| products().filter(|entry| one.cases(entry).is_some()).count();
     let (kept, without): (Vec<_>, Vec<_>) = chosen.iter().partition(|one| there(one) * 2 >= anywhere);
@@ -212,7 +212,7 @@ impl Table<'_> {
     fn rows(&self) -> (Vec<OverallRow>, Vec<OverallRow>) {
         let there = |entry: &&Entry| self.all().any(|one| one.row(entry).is_some());
         let (baseline, products): (Vec<&Entry>, Vec<&Entry>) =
-            self.run.plan.entries.iter().filter(there).partition(|entry| entry.product == BASELINE);
+            self.run.suite.entries.iter().filter(there).partition(|entry| entry.product == BASELINE);
         let rows: Vec<OverallRow> = products.iter().map(|entry| self.row(entry)).collect();
         let values: Vec<Vec<f64>> = products.iter().map(|entry| self.leading_by_block(entry)).collect();
         let sorted = sorted(rows, &values, self.ranked_by, |_, row| row.missing.is_empty());
@@ -234,26 +234,26 @@ impl Table<'_> {
     }
 
     fn leading_by_block(&self, entry: &Entry) -> Vec<f64> {
-        by_block(self.leading(), entry, &|reading| self.ranked_by.value(reading))
+        by_block(self.leading(), entry, &|window| self.ranked_by.value(window))
     }
 
     fn row(&self, entry: &Entry) -> OverallRow {
-        let estimate = |from: &[Chosen<'_>], value: &dyn Fn(&Reading<'_>) -> Option<f64>| {
-            median_interval(&by_block(from, entry, value), LEVEL, SEED)
-        };
-        let cpu = |reading: &Reading<'_>| reading.cpu_us(Role::Proxy).map(|(user, system)| user + system);
         let costs = self.leading();
+        let estimate = |metric: Metric| {
+            let from = match metric.entry().quantity {
+                Quantity::Latency => self.latency(),
+                _ if metric == Metric::Rate && !self.rates.is_empty() => self.rates,
+                _ => costs,
+            };
+            median_interval(&by_block(from, entry, &|window| metric.value(window)), LEVEL, SEED)
+        };
         let (memory, proportional) = memory(costs, entry);
         let mut row = OverallRow {
             entry: entry.clone(),
             title: self.run.title_of(&entry.product).to_string(),
             label: self.run.label_of(entry),
             rank: None,
-            rate: estimate(if self.rates.is_empty() { self.latencies } else { self.rates }, &|reading| reading.rate),
-            p50: estimate(self.latency(), &|reading| Some(reading.load.latency.p50_us)),
-            p99: estimate(self.latency(), &|reading| Some(reading.load.latency.p99_us)),
-            cpu_us: estimate(costs, &cpu),
-            per_core: estimate(costs, &|reading| cpu(reading).map(|us| 1e6 / us).filter(|rate| rate.is_finite())),
+            estimates: Estimates::of(|metric| metric.entry().shown.overall.is_some(), estimate),
             memory,
             proportional,
             ratio_to_best: None,
@@ -279,7 +279,7 @@ impl Table<'_> {
 }
 
 /// In each block the geometric mean over the sections; NaN where one of them has no number.
-fn by_block(from: &[Chosen<'_>], entry: &Entry, value: &dyn Fn(&Reading<'_>) -> Option<f64>) -> Vec<f64> {
+fn by_block(from: &[Chosen<'_>], entry: &Entry, value: &dyn Fn(&Window<'_>) -> Option<f64>) -> Vec<f64> {
     let blocks = blocks_of(from);
     let mut logs = vec![0.0; blocks.len()];
     for one in from {
@@ -302,14 +302,14 @@ fn blocks_of(from: &[Chosen<'_>]) -> Vec<u32> {
 fn memory(from: &[Chosen<'_>], entry: &Entry) -> (Option<Estimate>, bool) {
     let own: Vec<&Row> = from.iter().filter_map(|one| one.row(entry)).collect();
     let proportional = !own.is_empty() && own.iter().all(|row| row.memory.is_some_and(|memory| memory.proportional));
-    let connections = |reading: &Reading<'_>, planned: Option<u32>| match reading.load.most_open {
+    let connections = |window: &Window<'_>, planned: Option<u32>| match window.load.most_open {
         0 => planned.map(f64::from),
         open => Some(f64::from(open)),
     };
     let planned = from.iter().find_map(|one| one.section.connections);
-    let value = |reading: &Reading<'_>| {
-        let usage = reading.role(Role::Proxy)?;
-        Some(cost::bytes_of(usage, proportional)? / connections(reading, planned)?.max(1.0))
+    let value = |window: &Window<'_>| {
+        let usage = window.role(Role::Proxy)?;
+        Some(cost::bytes_of(usage, proportional)? / connections(window, planned)?.max(1.0))
     };
     (median_interval(&by_block(from, entry, &value), LEVEL, SEED), proportional)
 }

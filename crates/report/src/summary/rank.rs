@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_stats::{Estimate, paired_ratio};
 
-use super::{LEVEL, Metric, SEED};
+use super::{Estimates, LEVEL, Metric, SEED};
 
 /// A row that can be ranked: a product in a section, or over all workloads.
 pub(crate) trait Standing {
-    /// Right answers a second, and the 99th percentile of latency.
-    fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>);
+    /// Its estimates.
+    fn estimates(&self) -> &Estimates;
 
     /// Requests without a right answer, by kind.
     fn errors(&self) -> &BTreeMap<String, u64>;
@@ -18,12 +18,8 @@ pub(crate) trait Standing {
     fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>);
 
     /// The estimate of a metric.
-    fn of(&self, metric: Metric) -> Option<&Estimate> {
-        let (rate, p99) = self.ranked_by();
-        match metric {
-            Metric::Rate => rate,
-            Metric::P99 => p99,
-        }
+    fn of(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates().get(metric)
     }
 
     /// Requests without a right answer.
@@ -50,7 +46,7 @@ pub(super) fn sorted<R: Standing>(
 ) -> Sorted<R> {
     let ranked: Vec<(usize, Competitor<'_>)> = (rows.iter().enumerate().zip(values))
         .filter(|((i, row), _)| may(*i, row))
-        .filter_map(|((i, row), by_block)| Some((i, Competitor { estimate: *row.of(metric)?, by_block })))
+        .filter_map(|((i, row), by_block)| Some((i, Competitor { estimate: row.of(metric)?, by_block })))
         .collect();
     let (indices, competitors): (Vec<usize>, Vec<Competitor<'_>>) = ranked.into_iter().unzip();
     let places = ranks(&competitors, metric.higher_is_better());

@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 
 use weir_model::load::LoadResult;
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
-use weir_model::suite::Entry;
-use weir_stats::{Estimate, median_interval};
+use weir_model::metric::Window;
+use weir_model::record::{ANSWERS_ITSELF, Measurement, Severity, Verdict};
+use weir_model::suite::{Entry, Load};
+use weir_stats::median_interval;
 
-use super::metric::Reading;
+use super::metric::{Estimates, window_of};
 use super::{LEVEL, Row, SEED, Verdicts, cost, curve, search};
-use crate::plan::PlannedLoad;
 use crate::run::{Run, Trial};
 
 /// The trials of one entry in one section.
 pub(crate) struct Cases<'a> {
     pub entry: &'a Entry,
-    pub load: &'a PlannedLoad,
+    pub load: &'a Load,
     all: Vec<&'a Trial>,
 }
 
 impl<'a> Cases<'a> {
     /// `None` when the entry has no trial among `trials`.
-    pub fn of(entry: &'a Entry, load: &'a PlannedLoad, trials: &[&'a Trial]) -> Option<Cases<'a>> {
+    pub fn of(entry: &'a Entry, load: &'a Load, trials: &[&'a Trial]) -> Option<Cases<'a>> {
         let own = |trial: &Trial| {
             let case = &trial.measurement.case;
             case.product == entry.product && case.profile == entry.profile
@@ -53,8 +53,8 @@ impl<'a> Cases<'a> {
     }
 
     /// One value a block, NaN where a block has none.
-    pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Reading<'_>) -> Option<f64>) -> Vec<f64> {
-        self.of_measurements(blocks, |measurement| value(&Reading::of(measurement, self.load)?))
+    pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Window<'_>) -> Option<f64>) -> Vec<f64> {
+        self.of_measurements(blocks, |measurement| value(&window_of(measurement, self.load)?))
     }
 
     /// The same of what is no window's.
@@ -68,13 +68,6 @@ impl<'a> Cases<'a> {
 
     /// The row, without rank and ratios.
     pub fn row(&self, run: &Run, blocks: &[u32]) -> Row {
-        let estimate = |value: fn(&Reading<'_>) -> Option<f64>| -> Option<Estimate> {
-            median_interval(&self.by_block(blocks, value), LEVEL, SEED)
-        };
-        let cpu = |role: Role| {
-            let sum = |reading: &Reading<'_>| reading.cpu_us(role).map(|(user, system)| user + system);
-            median_interval(&self.by_block(blocks, sum), LEVEL, SEED)
-        };
         let mut errors = BTreeMap::new();
         let mut requests = 0;
         for load in self.shown().flat_map(|trial| windows(&trial.measurement)) {
@@ -83,7 +76,7 @@ impl<'a> Cases<'a> {
                 *errors.entry(kind.as_str().to_string()).or_default() += n;
             }
             // Of more than can be carried the rest is not sent, and no product's fault.
-            if load.window.unsent > 0 && !self.load.series.leaves_queue(self.load.saturating) {
+            if load.window.unsent > 0 && !self.load.leaves_queue() {
                 *errors.entry("unsent".to_string()).or_default() += load.window.unsent;
             }
         }
@@ -95,22 +88,11 @@ impl<'a> Cases<'a> {
             rank: None,
             verdicts: self.verdicts(),
             answers_itself: self.answers_itself(),
-            rate: estimate(|reading| reading.rate),
-            p50: estimate(|reading| Some(reading.load.latency.p50_us)),
-            p90: estimate(|reading| Some(reading.load.latency.p90_us)),
-            p99: estimate(|reading| Some(reading.load.latency.p99_us)),
-            p999: estimate(|reading| Some(reading.load.latency.p999_us)),
-            cpu_us: cpu(Role::Proxy),
-            cpu_user_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(user, _)| user)),
-            cpu_system_us: estimate(|reading| reading.cpu_us(Role::Proxy).map(|(_, system)| system)),
-            client_cpu_us: cpu(Role::Client),
-            origin_cpu_us: cpu(Role::Origin),
-            per_core: estimate(|reading| {
-                reading.cpu_us(Role::Proxy).map(|(user, system)| 1e6 / (user + system)).filter(|rate| rate.is_finite())
-            }),
-            rss_bytes: estimate(|reading| reading.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64)),
+            estimates: Estimates::of(
+                |_| true,
+                |metric| median_interval(&self.by_block(blocks, |window| metric.value(window)), LEVEL, SEED),
+            ),
             memory: cost::memory(self, blocks),
-            total_s: estimate(|reading| Some(reading.load.window_s)),
             warmup: cost::warmup(self, blocks),
             search: search::searched(self, blocks),
             points: curve::points(self, blocks),

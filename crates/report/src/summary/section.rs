@@ -2,38 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_model::suite::{Protocol, Series};
+use weir_model::suite::{Load, LoadKind, Series, Workload};
+use weir_model::text::list;
 use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noise};
 
-use super::metric::Metric;
 use super::rank::{Standing, sorted};
 use super::row::Cases;
-use super::{LEVEL, Row, SEED, Section, curve, how, origin};
-use crate::plan::{Arrival, PlannedLoad, PlannedWorkload};
+use super::{LEVEL, Metric, Row, SEED, Section, curve, how, origin};
 use crate::run::{BASELINE, Run, Trial};
 
 /// `None` when no trial of the section has ended.
-pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad) -> Option<Section> {
+pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Section> {
     let places = run.places_of(&workload.name, &load.name);
     let trials: Vec<&Trial> = places.iter().filter_map(|place| run.trials.get(*place)).collect();
     if trials.is_empty() {
         return None;
     }
     let rates: Vec<f64> = trials.iter().filter_map(|t| t.measurement.load.as_ref()?.offered_rate).collect();
-    let open = !rates.is_empty() && !matches!(load.arrival, Arrival::Search(_));
+    let open = !rates.is_empty() && !matches!(load.kind, LoadKind::Search { .. });
     // What is meant to be more than can be carried asks how much can, and so does a series.
     let given = open && !load.saturating && load.series == Series::Once;
     let metric = if given { Metric::P99 } else { Metric::Rate };
     let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let cases: Vec<Cases> = run.plan.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();
+    let cases: Vec<Cases> = run.suite.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();
     let (baseline, products): (Vec<Cases>, Vec<Cases>) =
         cases.into_iter().partition(|cases| cases.entry.product == BASELINE);
     let ranked = rank(run, &products, &blocks, metric);
     let mut rows = ranked.rows;
     for row in &mut rows {
-        let values = |cases: &Cases| cases.by_block(&blocks, |reading| metric.value(reading));
+        let values = |cases: &Cases| cases.by_block(&blocks, |window| metric.value(window));
         let direct = baseline.iter().filter(|cases| cases.ranked());
         let same_profile = direct.clone().find(|cases| cases.entry.profile == row.entry.profile);
         let own = products.iter().find(|cases| *cases.entry == row.entry);
@@ -55,15 +54,15 @@ pub(super) fn section(run: &Run, workload: &PlannedWorkload, load: &PlannedLoad)
         workload_title: workload.title.clone(),
         load: load.name.clone(),
         load_title: load.title.clone(),
-        arrival: load.arrival.clone(),
+        kind: load.kind.clone(),
         series: load.series.clone(),
         open,
         saturating: load.saturating,
-        own_rates: load.own_rates,
-        protocol: workload.protocol,
-        streams: if workload.protocol.is_some_and(Protocol::is_multiplexed) { load.streams } else { 1 },
+        own_rates: load.kind.own_rates(),
+        protocol: Some(workload.protocol),
+        streams: load.streams_of(workload.protocol),
         tls: spoken(&trials),
-        connections: load.connections,
+        connections: (load.connections > 0).then_some(load.connections),
         window_s: weir_stats::median(&windows).unwrap_or(0.0),
         offered_rate: open.then(|| {
             let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -98,15 +97,15 @@ fn baseline_row(cases: &Cases<'_>, run: &Run, blocks: &[u32]) -> Row {
 /// The cases of a section that was made.
 pub(super) fn cases_of<'a>(run: &'a Run, section: &Section) -> Vec<Cases<'a>> {
     let trials: Vec<&Trial> = section.trials(run).collect();
-    let Some(load) = run.plan.loads.iter().find(|load| load.name == section.load) else { return Vec::new() };
-    run.plan.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect()
+    let Some(load) = run.suite.loads.iter().find(|load| load.name == section.load) else { return Vec::new() };
+    run.suite.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect()
 }
 
 /// Versions and suites of TLS in the trials that count, each once.
 fn spoken(trials: &[&Trial]) -> Vec<String> {
     let results =
         trials.iter().filter(|trial| trial.counts()).filter_map(|t| t.measurement.load.as_ref()?.tls.as_ref());
-    let names = |counts: &BTreeMap<String, u64>| counts.keys().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    let names = |counts: &BTreeMap<String, u64>| list(&counts.keys().collect::<Vec<_>>());
     results
         .filter(|tls| tls.handshakes > 0)
         .map(|tls| format!("{} with {}", names(&tls.versions), names(&tls.suites)))
@@ -126,7 +125,7 @@ struct RankedRows {
 /// Ranks those that may be ranked, best first; the others follow in the suite's order.
 fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> RankedRows {
     let values: Vec<Vec<f64>> =
-        products.iter().map(|cases| cases.by_block(blocks, |reading| metric.value(reading))).collect();
+        products.iter().map(|cases| cases.by_block(blocks, |window| metric.value(window))).collect();
     let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
     let sorted = sorted(rows, &values, metric, |i, _| products[i].ranked());
     let best = sorted.ranked.first().copied();

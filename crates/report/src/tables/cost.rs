@@ -2,28 +2,29 @@
 
 use super::build::{estimate_cell, marked, profile_order, row_kind};
 use super::{Cell, Column, Table, TableRow};
-use crate::summary::{Row, Section};
+use crate::summary::{Metric, Row, Section};
 use weir_model::text::Unit;
 
 /// Of one section; `None` when nothing is known of what anybody used.
 pub fn cost(section: &Section) -> Option<Table> {
-    let known = |row: &Row| row.cpu_us.is_some() || row.client_cpu_us.is_some();
+    let known = |row: &Row| row.of(Metric::Cpu).or(row.of(Metric::ClientCpu)).is_some();
     if !section.all_rows().any(known) {
         return None;
     }
-    let us = Unit::MICROS_PER_REQUEST;
     let with_warmup = section.all_rows().any(|row| row.warmup.is_some());
-    let mut columns = vec![
-        Column::text("Product"),
-        Column::text("Profile").dispensable(profile_order(section.all_rows())),
-        Column::number("Proxy CPU", us.name).with_details().help("User and system time of the proxy for one answer."),
-        Column::number("Per core", "requests/s").help("Answers for each second of the proxy's CPU time."),
-        Column::number("Client CPU", us.name).dispensable(3).help("The same of the client: weir's own."),
-        Column::number("Origin CPU", us.name).dispensable(2).help("The same of the origin."),
+    let mut columns =
+        vec![Column::text("Product"), Column::text("Profile").dispensable(profile_order(section.all_rows()))];
+    columns.extend(metrics().map(|(metric, order)| {
+        let entry = metric.entry();
+        let title = if metric == Metric::Cpu { "Proxy CPU" } else { entry.title };
+        let column = Column::number(title, entry.quantity.unit(1.0).name).dispensable(order).help(entry.help);
+        if metric == Metric::Cpu { column.with_details() } else { column }
+    }));
+    columns.extend([
         Column::number("Memory", Unit::MEBIBYTES.name).help("Largest memory of the proxy's processes."),
         Column::number("Memory", "KiB/connection").help("The same by the client's connections."),
         Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave."),
-    ];
+    ]);
     if with_warmup {
         columns.push(
             Column::number("Warm-up", "s").with_details().help("Until what it carried each second kept its level."),
@@ -34,14 +35,13 @@ pub fn cost(section: &Section) -> Option<Table> {
         let mut cells = vec![
             Cell::text(marked(&row.title, row)),
             Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-            estimate_cell(row.cpu_us.as_ref(), us),
-            estimate_cell(row.per_core.as_ref(), Unit::PER_SECOND),
-            estimate_cell(row.client_cpu_us.as_ref(), us),
-            estimate_cell(row.origin_cpu_us.as_ref(), us),
-            estimate_cell(memory.map(|memory| memory.bytes).as_ref(), Unit::MEBIBYTES),
-            estimate_cell(memory.and_then(|memory| memory.by_connection).as_ref(), Unit::KIBIBYTES),
-            memory.map_or_else(Cell::none, |memory| Cell::text(if memory.proportional { "PSS" } else { "RSS" })),
         ];
+        cells.extend(metrics().map(|(metric, _)| estimate_cell(row.of(metric), metric.entry().quantity.unit(1.0))));
+        cells.extend([
+            estimate_cell(memory.map(|memory| memory.bytes), Unit::MEBIBYTES),
+            estimate_cell(memory.and_then(|memory| memory.by_connection), Unit::KIBIBYTES),
+            memory.map_or_else(Cell::none, |memory| Cell::text(if memory.proportional { "PSS" } else { "RSS" })),
+        ]);
         if with_warmup {
             cells.push(warmup_cell(row));
         }
@@ -55,6 +55,11 @@ pub fn cost(section: &Section) -> Option<Table> {
         rows: baseline.chain(section.rows.iter().map(|row| line(row, false))).collect(),
         notes: notes(with_warmup),
     })
+}
+
+/// The metrics of this table, with the order in which their columns go.
+fn metrics() -> impl Iterator<Item = (Metric, u8)> {
+    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.cost?)))
 }
 
 fn notes(with_warmup: bool) -> Vec<String> {
@@ -86,7 +91,7 @@ pub(super) fn warmup_cell(row: &Row) -> Cell {
         cell.detail = format!("in {} s", weir_model::text::short(seconds.value));
         return cell;
     }
-    let mut cell = estimate_cell(Some(&seconds), Unit { name: "s", size: 1.0 });
+    let mut cell = estimate_cell(Some(seconds), Unit { name: "s", size: 1.0 });
     if warmup.never > 0 {
         cell.detail = format!("never in {} of {} trials", warmup.never, warmup.of);
     }

@@ -3,8 +3,8 @@
 use super::build::rank_words;
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::run::BASELINE;
-use crate::summary::{Metric, Row, Section, Standing, Summary};
-use weir_model::text::{Unit, short};
+use crate::summary::{Row, Section, Summary};
+use weir_model::text::{Unit, least, short};
 
 /// All sections beside each other: the rank and the ranked number of each product.
 pub fn matrix(summary: &Summary) -> Table {
@@ -39,25 +39,15 @@ fn entries(summary: &Summary) -> Vec<&Row> {
 }
 
 fn unit(section: &Section) -> Unit {
-    let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|e| e.value);
-    match section.ranked_by {
-        Metric::Rate => Unit::PER_SECOND,
-        Metric::P99 => Unit::for_least(values),
-    }
-}
-
-fn what(section: &Section) -> &'static str {
-    match section.ranked_by {
-        Metric::Rate => "rate",
-        Metric::P99 => "p99",
-    }
+    let values = section.all_rows().filter_map(|row| row.of(section.ranked_by)).map(|estimate| estimate.value);
+    section.ranked_by.entry().quantity.unit(least(values))
 }
 
 fn products_down(summary: &Summary, entries: &[&Row], units: &[Unit]) -> (Vec<Column>, Vec<TableRow>) {
     let profiles = entries.iter().any(|row| row.label != row.title);
     let mut columns = vec![Column::text("Product"), Column::text("Profile").dispensable(if profiles { 0 } else { 2 })];
     for (section, unit) in summary.sections.iter().zip(units) {
-        let name = format!("{} {}: {}", section.workload, section.load, what(section));
+        let name = format!("{} {}: {}", section.workload, section.load, section.ranked_by.key());
         columns.push(Column::number(&name, unit.name).with_details().help(&section.heading()));
     }
     let rows = entries.iter().map(|entry| {
@@ -74,7 +64,7 @@ fn sections_down(summary: &Summary, entries: &[&Row], units: &[Unit]) -> (Vec<Co
     let mut columns = vec![Column::text("Workload"), Column::text("Load"), Column::text("Of")];
     columns.extend(entries.iter().map(|entry| Column::number(&entry.label, "").with_details()));
     let rows = summary.sections.iter().zip(units).map(|(section, unit)| {
-        let of = format!("{}, {}", what(section), unit.name);
+        let of = format!("{}, {}", section.ranked_by.key(), unit.name);
         let mut cells = vec![Cell::text(&section.workload), Cell::text(&section.load), Cell::text(of)];
         cells.extend(entries.iter().map(|entry| cell(entry, section, *unit)));
         TableRow { kind: RowKind::Plain, cells }

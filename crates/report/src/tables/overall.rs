@@ -2,61 +2,56 @@
 
 use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::summary::{Metric, Overall, OverallRow, Standing, Summary};
-use weir_model::text::{Unit, count, percent, short};
+use crate::summary::{Metric, Overall, OverallRow, Standing as _, Summary};
+use weir_model::metric::Quantity;
+use weir_model::text::{Unit, count, least, percent, short};
 
 /// Each product over all workloads; `None` when nothing may be ranked.
 pub fn overall(summary: &Summary) -> Option<Table> {
     let overall = summary.overall.as_ref()?;
-    let time = Unit::for_least(overall.all_rows().filter_map(|row| row.p50).map(|p50| p50.value));
-    let by_rate = overall.ranked_by == Metric::Rate;
     let latency =
         if overall.same_rate { "at the rate offered alike to all" } else { "under the load that asks for the rate" };
-    let mut rate = Column::number("Rate", Unit::PER_SECOND.name).help("Right answers a second.");
-    let mut p99 =
-        Column::number("p99", time.name).help(&format!("99 % were answered within, due to answered, {latency}."));
-    // One interval in a terminal and a README; the page has them all.
-    if by_rate {
-        rate.details = true
-    } else {
-        p99.details = true
-    }
+    let metrics: Vec<(Metric, u8)> =
+        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.overall?))).collect();
+    // Latencies share a unit, which the median decides.
+    let median = least(overall.all_rows().filter_map(|row| row.of(Metric::P50)).map(|p50| p50.value));
+    let unit = |metric: Metric| metric.entry().quantity.unit(median);
+    let column = |(metric, order): &(Metric, u8)| {
+        let entry = metric.entry();
+        let at = if entry.quantity == Quantity::Latency { format!(" {latency}.") } else { ".".to_string() };
+        let help = format!("{}{at}", entry.help.trim_end_matches('.'));
+        let column = Column::number(entry.title, unit(*metric).name).dispensable(*order).help(&help);
+        // One interval in a terminal and a README; the page has them all.
+        if *metric == overall.ranked_by { column.with_details() } else { column }
+    };
     let profiles = overall.all_rows().any(|row| row.label != row.title);
     let memory = if overall.rows.iter().all(|row| row.proportional) { "proportional" } else { "resident" };
-    let columns = vec![
+    let mut columns = vec![
         Column::text("Rank").help("The best and the worst rank that the intervals allow."),
         Column::text("Product"),
         Column::text("Profile").dispensable(if profiles { 0 } else { 9 }).help("The configuration it ran with."),
-        rate,
-        Column::number("p50", time.name).dispensable(4).help(&format!("Half were answered within, {latency}.")),
-        p99,
-        Column::number("CPU", Unit::MICROS_PER_REQUEST.name)
-            .dispensable(2)
-            .help("CPU time of the proxy's processes, user and system, for one answer."),
-        Column::number("Per core", "requests/s")
-            .dispensable(6)
-            .help("Answers for each second of the proxy's CPU time: what one core would give."),
+    ];
+    columns.extend(metrics.iter().map(column));
+    columns.extend([
         Column::number("Memory", "KiB/connection")
             .dispensable(5)
             .help(&format!("Largest {memory} set of the proxy's processes by the client's connections.")),
         Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer."),
         Column::text("Trials").dispensable(3).help("What the audit says of the trials that the numbers come from."),
-    ];
-    let line = |row: &OverallRow, baseline: bool| TableRow {
-        kind: kind(row, baseline),
-        cells: vec![
+    ]);
+    let line = |row: &OverallRow, baseline: bool| {
+        let mut cells = vec![
             rank_cell_of(row.rank, baseline),
             Cell::text(if row.verdicts.suspect > 0 { format!("{} *", row.title) } else { row.title.clone() }),
             Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-            estimate_cell(row.rate.as_ref(), Unit::PER_SECOND),
-            estimate_cell(row.p50.as_ref(), time),
-            estimate_cell(row.p99.as_ref(), time),
-            estimate_cell(row.cpu_us.as_ref(), Unit::MICROS_PER_REQUEST),
-            estimate_cell(row.per_core.as_ref(), Unit::PER_SECOND),
-            estimate_cell(row.memory.as_ref(), Unit::KIBIBYTES),
+        ];
+        cells.extend(metrics.iter().map(|(metric, _)| estimate_cell(row.of(*metric), unit(*metric))));
+        cells.extend([
+            estimate_cell(row.memory, Unit::KIBIBYTES),
             errors(row),
             Cell::text(verdict_words_of(row.verdicts)),
-        ],
+        ]);
+        TableRow { kind: kind(row, baseline), cells }
     };
     let baseline = overall.baseline.iter().map(|row| line(row, true));
     Some(Table {
@@ -125,7 +120,7 @@ fn notes(summary: &Summary, overall: &Overall, memory: &str) -> Vec<String> {
                     .to_string()
             });
         }
-        Metric::P99 => notes.push(format!(
+        _ => notes.push(format!(
             "p50 and p99: due to answered, {}{offered}; ranked by p99. Rate: right answers a second under that load.",
             from(&latency_from)
         )),

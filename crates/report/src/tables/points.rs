@@ -1,12 +1,12 @@
 //! The points of a series: beside each other for reading, and one a row for sorting.
 
+use weir_model::metric::Quantity;
 use weir_model::suite::Series;
-use weir_stats::Estimate;
 
 use super::build::{estimate_cell, profile_order};
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::run::BASELINE;
-use crate::summary::{PointRow, Row, Section};
+use crate::summary::{Metric, PointRow, Row, Section};
 use weir_model::text::{Unit, count, percent, short};
 
 /// Products beside each other, a point of the series in each line: rate, then p99. None for a load that is no series.
@@ -14,15 +14,16 @@ pub fn side_by_side(section: &Section) -> Vec<Table> {
     if section.series == Series::Once || section.all_rows().all(|row| row.points.is_empty()) {
         return Vec::new();
     }
-    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p99).map(|e| e.value);
+    let values =
+        section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.of(Metric::P99)).map(|e| e.value);
     let time = Unit::for_times(values);
     vec![
-        one(section, "rates", "Right answers a second", Unit::PER_SECOND, |point| point.rate),
-        one(section, "p99", "99th percentile of latency", time, |point| point.p99),
+        one(section, "rates", "Right answers a second", Unit::PER_SECOND, Metric::Rate),
+        one(section, "p99", "99th percentile of latency", time, Metric::P99),
     ]
 }
 
-fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) -> Option<Estimate>) -> Table {
+fn one(section: &Section, id: &str, what: &str, unit: Unit, metric: Metric) -> Table {
     let rows: Vec<&Row> = section.all_rows().filter(|row| !row.points.is_empty()).collect();
     let longest = rows.iter().map(|row| row.points.len()).max().unwrap_or(0);
     let mut columns = vec![place_column(section)];
@@ -30,7 +31,7 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, pick: fn(&PointRow) 
     let line = |place: usize| {
         let mut cells = vec![place_cell(section, &rows, place)];
         cells.extend(rows.iter().map(|row| {
-            let mut cell = estimate_cell(row.points.get(place).and_then(pick).as_ref(), unit);
+            let mut cell = estimate_cell(row.points.get(place).and_then(|point| point.of(metric)), unit);
             if row.knee == Some(place) {
                 cell.main.push_str(KNEE);
             }
@@ -94,24 +95,23 @@ fn place_cell(section: &Section, rows: &[&Row], place: usize) -> Cell {
 
 /// Every point of every product, a row each.
 pub fn every<'a>(section: &'a Section) -> Table {
-    let values = section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.p99).map(|e| e.value);
+    let values =
+        section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.of(Metric::P99)).map(|e| e.value);
     let time = Unit::for_times(values);
-    let columns = vec![
+    let mut columns = vec![
         Column::text("Product"),
         Column::text("Profile").dispensable(profile_order(section.all_rows())),
         Column::number("Point", ""),
         Column::number("Offered", Unit::PER_SECOND.name),
         Column::number("Connections", ""),
-        Column::number("Rate", Unit::PER_SECOND.name),
-        Column::number("p50", time.name),
-        Column::number("p99", time.name),
-        Column::number("p99.9", time.name),
-        Column::number("CPU", Unit::MICROS_PER_REQUEST.name),
-        Column::number("RSS", Unit::MEBIBYTES.name),
-        Column::number("Due", "requests"),
-        Column::number("Errors", "requests"),
-        Column::text("Remarks"),
     ];
+    let metrics = || Metric::ALL.iter().copied().filter(|metric| metric.entry().shown.points);
+    let unit = |metric: Metric| match metric.entry().quantity {
+        Quantity::Latency => time,
+        other => other.unit(1.0),
+    };
+    columns.extend(metrics().map(|metric| Column::number(metric.entry().title, unit(metric).name)));
+    columns.extend([Column::number("Due", "requests"), Column::number("Errors", "requests"), Column::text("Remarks")]);
     let whole = |n: u64| Cell::number(count(n), n as f64);
     let line = |row: &Row, place: usize, point: &PointRow| {
         let mut remarks = Vec::new();
@@ -122,25 +122,16 @@ pub fn every<'a>(section: &'a Section) -> Table {
             remarks.push(format!("invalid in {} blocks", point.invalid));
         }
         let baseline = row.entry.product == BASELINE;
-        TableRow {
-            kind: if point.invalid > 0 { RowKind::Unranked } else { RowKind::Plain },
-            cells: vec![
-                Cell::text(&row.title),
-                Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-                whole(u64::from(point.point)),
-                point.offered.map_or_else(Cell::none, |rate| Cell::number(short(rate), rate)),
-                whole(u64::from(point.connections)),
-                estimate_cell(point.rate.as_ref(), Unit::PER_SECOND),
-                estimate_cell(point.p50.as_ref(), time),
-                estimate_cell(point.p99.as_ref(), time),
-                estimate_cell(point.p999.as_ref(), time),
-                estimate_cell(point.cpu_us.as_ref(), Unit::MICROS_PER_REQUEST),
-                estimate_cell(point.rss_bytes.as_ref(), Unit::MEBIBYTES),
-                whole(point.requests),
-                whole(point.errors),
-                Cell::text(remarks.join(", ")),
-            ],
-        }
+        let mut cells = vec![
+            Cell::text(&row.title),
+            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
+            whole(u64::from(point.point)),
+            point.offered.map_or_else(Cell::none, |rate| Cell::number(short(rate), rate)),
+            whole(u64::from(point.connections)),
+        ];
+        cells.extend(metrics().map(|metric| estimate_cell(point.of(metric), unit(metric))));
+        cells.extend([whole(point.requests), whole(point.errors), Cell::text(remarks.join(", "))]);
+        TableRow { kind: if point.invalid > 0 { RowKind::Unranked } else { RowKind::Plain }, cells }
     };
     let of_row = |row: &'a Row| row.points.iter().enumerate().map(move |(place, point)| (row, place, point));
     let rows = section.all_rows().flat_map(of_row).map(|(row, place, point)| line(row, place, point));

@@ -1,14 +1,14 @@
 //! The table of one section: rank, what the load asks for, latency, cost, errors. Which columns stand in it depends on how
 //! requests arrived; a column that no row has anything for is left out.
 
-use weir_model::suite::Series;
+use weir_model::metric::Quantity;
+use weir_model::suite::{LoadKind, Series};
 use weir_stats::Estimate;
 
 use super::build::{errors_cell, estimate_cell, marked, profile_order, rank_cell_of, row_kind, verdict_words_of};
 use super::{Cell, Column, Table, TableRow};
-use crate::plan::Arrival;
 use crate::summary::{Metric, Row, Section};
-use weir_model::text::{Unit, count, short};
+use weir_model::text::{Unit, count, least, short};
 
 /// What stands in a column of a row; the flag says that the row is the baseline.
 type Filled<'a> = Box<dyn Fn(&Row, bool) -> Cell + 'a>;
@@ -25,14 +25,15 @@ fn drawn<'a>(column: Column, cell: impl Fn(&Row, bool) -> Cell + 'a) -> Drawn<'a
 
 /// An estimate of each row.
 fn of<'a>(column: Column, unit: Unit, pick: impl Fn(&Row) -> Option<Estimate> + 'a) -> Drawn<'a> {
-    drawn(column, move |row, _| estimate_cell(pick(row).as_ref(), unit))
+    drawn(column, move |row, _| estimate_cell(pick(row), unit))
 }
 
 const NO_UNIT: Unit = Unit { name: "", size: 1.0 };
 
 /// Of one section: rank, rate, latency, cost, memory, errors.
 pub fn ranking(section: &Section) -> Table {
-    let time = Unit::for_least(section.all_rows().filter_map(|row| row.p50).map(|p50| p50.value));
+    let medians = section.all_rows().filter_map(|row| row.of(Metric::P50)).map(|p50| p50.value);
+    let time = Quantity::Latency.unit(least(medians));
     let mut all = vec![
         drawn(Column::text("Rank").help("The best and the worst rank that the intervals allow."), |row, baseline| {
             rank_cell_of(row.rank, baseline)
@@ -43,7 +44,7 @@ pub fn ranking(section: &Section) -> Table {
         }),
     ];
     all.extend(asked(section, time));
-    all.extend(latency(section, time));
+    all.extend(metrics(section, time));
     all.extend(cost(section));
     all.push(drawn(Column::text("Trials").dispensable(8), |row, _| Cell::text(verdict_words_of(row.verdicts))));
     let rows = section.baseline.iter().map(|row| (row, true)).chain(section.rows.iter().map(|row| (row, false)));
@@ -67,28 +68,29 @@ pub fn ranking(section: &Section) -> Table {
 /// What the load asks for.
 fn asked(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
     let by_rate = section.ranked_by == Metric::Rate;
-    let (name, help) = match (&section.series, &section.arrival) {
-        (Series::Once, Arrival::Search(_)) => ("Capacity", "The highest rate found that meets the objective."),
+    let (name, help) = match (&section.series, &section.kind) {
+        (Series::Once, LoadKind::Search { .. }) => ("Capacity", "The highest rate found that meets the objective."),
         (Series::Once, _) => ("Rate", "Right answers a second."),
         (Series::Rounds(_), _) => ("Rate", "Right answers a second, of the round in the middle of their rates."),
         _ => ("Most", "The most right answers a second at any point of the series."),
     };
     let rate = Column::number(name, Unit::PER_SECOND.name).help(help);
-    let mut all = vec![of(if by_rate { rate.with_details() } else { rate }, Unit::PER_SECOND, |row| row.rate)];
-    match (&section.series, &section.arrival) {
-        (Series::Once, Arrival::Search(_)) => all.extend(search()),
-        (Series::Once, Arrival::Count(_)) => all.push(of(
+    let mut all =
+        vec![of(if by_rate { rate.with_details() } else { rate }, Unit::PER_SECOND, |row| row.of(Metric::Rate))];
+    match (&section.series, &section.kind) {
+        (Series::Once, LoadKind::Search { .. }) => all.extend(search()),
+        (Series::Once, LoadKind::Count { .. }) => all.push(of(
             Column::number("Total", "s").help("From the first request to the last answer."),
             NO_UNIT,
-            |row| row.total_s,
+            |row| row.of(Metric::Total),
         )),
         (Series::Once, _) => {}
         (Series::Rounds(_), _) => {
             let of_round = |name: &str, pick: fn(&Row) -> Option<Estimate>| {
                 of(Column::number(name, Unit::PER_SECOND.name).dispensable(3), Unit::PER_SECOND, pick)
             };
-            all.push(of_round("First round", |row| row.points.first()?.rate));
-            all.push(of_round("Last round", |row| row.points.last()?.rate));
+            all.push(of_round("First round", |row| row.points.first()?.of(Metric::Rate)));
+            all.push(of_round("Last round", |row| row.points.last()?.of(Metric::Rate)));
         }
         (Series::Shares(_), _) => all.extend([
             knee("Knee at", "requests/s", "The offered rate from which p99 climbs.", |row| {
@@ -96,10 +98,10 @@ fn asked(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
                 Some(Cell::number(short(offered), offered))
             }),
             knee("p50 there", time.name, "Median latency at the knee.", move |row| {
-                Some(estimate_cell(row.points.get(row.knee?)?.p50.as_ref(), time))
+                Some(estimate_cell(row.points.get(row.knee?)?.of(Metric::P50), time))
             }),
             knee("p99 there", time.name, "99th percentile of latency at the knee.", move |row| {
-                Some(estimate_cell(row.points.get(row.knee?)?.p99.as_ref(), time))
+                Some(estimate_cell(row.points.get(row.knee?)?.of(Metric::P99), time))
             }),
         ]),
         (Series::Connections(_), _) => {
@@ -147,31 +149,28 @@ fn search() -> Vec<Drawn<'static>> {
     ]
 }
 
-fn latency(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
-    if matches!(section.series, Series::Shares(_)) {
-        // Where most is carried the queue is as long as the client waits: that latency says nothing of the product.
-        return Vec::new();
-    }
-    let p99 = Column::number("p99", time.name).help("99 % were answered within.");
-    let p99 = if section.ranked_by == Metric::Rate { p99 } else { p99.with_details() };
-    vec![
-        of(Column::number("p50", time.name).dispensable(1).help("Median latency, due to answered."), time, |r| r.p50),
-        of(Column::number("p90", time.name).dispensable(9), time, |row| row.p90),
-        of(p99, time, |row| row.p99),
-        of(Column::number("p99.9", time.name).dispensable(6), time, |row| row.p999),
-    ]
+/// The metrics that the table of metrics shows here.
+fn metrics(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
+    // Where most is carried the queue is as long as the client waits: that latency says nothing of the product.
+    let with_latency = !matches!(section.series, Series::Shares(_));
+    let shown = Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry(), metric.entry().shown.ranking?)));
+    shown
+        .filter(|(_, entry, _)| with_latency || entry.quantity != Quantity::Latency)
+        .map(|(metric, entry, order)| {
+            let unit = if entry.quantity == Quantity::Latency { time } else { entry.quantity.unit(1.0) };
+            let column = Column::number(entry.title, unit.name).dispensable(order).help(entry.help);
+            let column = if metric == section.ranked_by { column.with_details() } else { column };
+            of(column, unit, move |row| row.of(metric))
+        })
+        .collect()
 }
 
 fn cost(section: &Section) -> Vec<Drawn<'_>> {
-    let cpu = Column::number("CPU", Unit::MICROS_PER_REQUEST.name)
-        .dispensable(3)
-        .help("CPU time of the proxy, user and system, for one answer in the window.");
     let memory = Column::number("Memory", Unit::MEBIBYTES.name).dispensable(7).help("Largest memory of the proxy.");
     let errors = Column::number("Errors", "requests")
         .dispensable(2)
         .help("Requests of the ranked windows without a right answer.");
     let mut all = vec![
-        of(cpu, Unit::MICROS_PER_REQUEST, |row| row.cpu_us),
         of(memory, Unit::MEBIBYTES, |row| row.memory.map(|memory| memory.bytes)),
         drawn(errors, |row, _| errors_cell(row)),
     ];
