@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use common::golden;
+use weir_model::metric::Metric;
 use weir_report::{Options, ReportError, Run, load_run, make, summary, tables, text_tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
@@ -45,6 +46,32 @@ fn texts_are_the_reviewed_ones() {
     golden("findings.html", &tables::html::draw(&tables::findings(&summary.findings)).unwrap());
     let json = serde_json::to_string_pretty(&summary.sections[0].rows[0]).unwrap();
     golden("row.json", &format!("{json}\n"));
+}
+
+/// Whoever adds an entry to the table of metrics finds it wherever the entry says that it is shown.
+#[test]
+fn every_metric_of_the_table_is_shown_where_its_entry_says() {
+    let run = run();
+    let summary = summary(&run);
+    let section = &summary.sections[0];
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("2026-01-02T03-04-05-trees");
+    common::write_run(&copy);
+    let csv = fs::read_to_string(make(&copy, &without_png()).unwrap().markdown.with_file_name("summary.csv")).unwrap();
+    let csv: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let json = serde_json::to_value(&section.rows[0]).unwrap();
+    let overall = serde_json::to_value(&summary.overall.as_ref().unwrap().rows[0]).unwrap();
+    let has = |table: &tables::Table, title: &str| table.columns.iter().any(|column| column.name.ends_with(title));
+    for metric in Metric::ALL {
+        let (key, entry) = (metric.key(), metric.entry());
+        assert!(json.get(key).is_some(), "{key}");
+        assert_eq!(overall.get(key).is_some(), entry.shown.overall.is_some(), "{key}");
+        assert!(entry.shown.overall.is_none() || has(&tables::overall(&summary).unwrap(), entry.title), "{key}");
+        assert!(entry.shown.ranking.is_none() || has(&tables::ranking(section), entry.title), "{key}");
+        assert!(entry.shown.cost.is_none() || has(&tables::cost(section).unwrap(), entry.title), "{key}");
+        assert!(!entry.shown.points || has(&tables::points(section), entry.title), "{key}");
+        assert!(entry.shown.csv.is_none_or(|column| csv.contains(&column)), "{key}");
+    }
 }
 
 #[test]
@@ -108,25 +135,25 @@ fn a_series_is_not_its_last_window() {
     };
     // Past saturation p99 is seconds; what is ranked is the most that was carried.
     let cedar = row("rates", "cedar", "tuned");
-    assert_eq!(cedar.rate.unwrap().value, 20_000.0);
-    assert!(cedar.points.last().unwrap().p99.unwrap().value > 1_000_000.0);
+    assert_eq!(cedar.of(Metric::Rate).unwrap().value, 20_000.0);
+    assert!(cedar.points.last().unwrap().of(Metric::P99).unwrap().value > 1_000_000.0);
     assert_eq!(cedar.knee.map(|knee| cedar.points[knee].offered.unwrap()), Some(15_000.0));
     // Connections: the best of them, and the knee where more bring little.
     let alder = row("connections", "alder", "tuned");
     assert_eq!(alder.points.len(), common::CONNECTIONS.len());
-    assert!((alder.rate.unwrap().value / (30_000.0 * 1_024.0 / 1_036.0) - 1.0).abs() < 1e-9);
+    assert!((alder.of(Metric::Rate).unwrap().value / (30_000.0 * 1_024.0 / 1_036.0) - 1.0).abs() < 1e-9);
     assert_eq!(alder.points[alder.knee.unwrap()].connections, 64);
     // Rounds: the one in the middle, neither the cold one nor the last.
     let rounds = row("rounds", "alder", "tuned");
-    let rate = |place: usize| rounds.points[place].rate.unwrap().value;
-    assert!(rounds.rate.unwrap().value > rate(0) && rounds.rate.unwrap().value < rate(5));
+    let rate = |place: usize| rounds.points[place].of(Metric::Rate).unwrap().value;
+    assert!(rounds.of(Metric::Rate).unwrap().value > rate(0) && rounds.of(Metric::Rate).unwrap().value < rate(5));
     // A search has the rate that it found, and says how often that was confirmed.
     let search = row("under-5ms", "cedar", "tuned");
-    assert_eq!(search.rate.unwrap().value, 18_000.0);
+    assert_eq!(search.of(Metric::Rate).unwrap().value, 18_000.0);
     let searched = search.search.as_ref().unwrap();
     assert_eq!((searched.confirmed, searched.of, searched.limits["product"]), (2, 3, 3));
     // A fixed number of requests takes a time; a product that never kept its level says so.
-    assert!((row("fixed", "cedar", "tuned").total_s.unwrap().value - 0.5).abs() < 1e-9);
+    assert!((row("fixed", "cedar", "tuned").of(Metric::Total).unwrap().value - 0.5).abs() < 1e-9);
     let warmup = row("capacity", "cedar", "tuned").warmup.unwrap();
     assert_eq!((warmup.never, warmup.of), (2, 3));
     assert!(row("rates", "cedar", "tuned").memory.unwrap().proportional);
@@ -206,25 +233,31 @@ fn verdicts_decide_what_is_ranked() {
     let section = &summary.sections[0];
     assert_eq!((section.workload.as_str(), section.load.as_str(), section.open), ("plain", "max", false));
     assert_eq!(section.baseline.len(), 1);
-    assert!(section.baseline[0].rank.is_none() && section.baseline[0].rate.is_some());
+    assert!(section.baseline[0].rank.is_none() && section.baseline[0].of(Metric::Rate).is_some());
     let row = |name: &str| section.rows.iter().find(|row| row.entry.product == name).unwrap();
     // A suspect trial counts and is marked; an invalid one is shown and not ranked.
     assert!(row("birch").suspect() && row("birch").rank.is_some());
-    assert_eq!(row("birch").rate.unwrap().n, 3);
-    assert!(row("elm").rank.is_none() && row("elm").rate.is_some());
+    assert_eq!(row("birch").of(Metric::Rate).unwrap().n, 3);
+    assert!(row("elm").rank.is_none() && row("elm").of(Metric::Rate).is_some());
     assert_eq!(section.rows.last().unwrap().entry.product, "elm");
     // A failed trial leaves two blocks.
     let json = summary.sections.iter().find(|s| s.workload == "json" && s.load == "max").unwrap();
     let dogwood = json.rows.iter().find(|row| row.entry.product == "dogwood").unwrap();
-    assert_eq!((dogwood.rate.unwrap().n, dogwood.verdicts.error), (2, 1));
+    assert_eq!((dogwood.of(Metric::Rate).unwrap().n, dogwood.verdicts.error), (2, 1));
     assert_eq!(summary.errors.len(), 1);
     assert_eq!(summary.errors[0].stage, "ready");
     // Cost is CPU of the proxy over answers: the fixture's own figure comes back.
-    assert!((row("alder").cpu_us.unwrap().value - 28.0).abs() < 0.1);
-    assert!(section.baseline[0].cpu_us.is_none());
+    assert!((row("alder").of(Metric::Cpu).unwrap().value - 28.0).abs() < 0.1);
+    assert!(section.baseline[0].of(Metric::Cpu).is_none());
     // Loads with a given rate rank by latency.
     let steady = summary.sections.iter().find(|s| s.load == "steady").unwrap();
-    assert!(steady.open && steady.rows.windows(2).all(|w| w[0].p99.unwrap().value <= w[1].p99.unwrap().value));
+    assert!(
+        steady.open
+            && steady
+                .rows
+                .windows(2)
+                .all(|w| w[0].of(Metric::P99).unwrap().value <= w[1].of(Metric::P99).unwrap().value)
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use weir_model::load::{Counts, LoadResult, Quantiles};
 use weir_model::record::{
     CaseId, Environment, MEASUREMENT_SCHEMA, Measurement, ProductFacts, Role, RoleUsage, Verdict,
 };
-use weir_model::suite::{Entry, Protocol, Suite};
+use weir_model::suite::{Protocol, Suite};
 use weir_report::run::{Run, Trial};
 
 use crate::random::Random;

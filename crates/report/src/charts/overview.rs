@@ -7,7 +7,7 @@ use super::style;
 use crate::chart::axis::{Axis, Scale};
 use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
 use crate::run::{BASELINE, Run};
-use crate::summary::{Metric, Overall, OverallRow, Row, Section, Standing, Summary};
+use crate::summary::{Metric, Overall, OverallRow, Row, Section, Summary};
 use weir_model::text::{Unit, short};
 
 /// More bars than this are a list and no picture.
@@ -131,10 +131,10 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
             let row = section.all_rows().find(|row| row.entry == **entry)?;
             let estimate = row.of(metric)?;
             let baseline = section.baseline.iter().any(|row| row.entry == **entry);
-            let mut bar = bar(run, row, estimate, index, baseline);
+            let mut bar = bar(run, row, &estimate, index, baseline);
             bar.value /= unit.size;
             bar.interval = bar.interval.map(|(low, high)| (low / unit.size, high / unit.size));
-            bar.text = with_interval(estimate, unit.size, row);
+            bar.text = with_interval(&estimate, unit.size, row);
             Some(bar)
         });
         BarGroup { label: format!("{} {}", section.workload, section.load), baseline: false, bars: bars.collect() }

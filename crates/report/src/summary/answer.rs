@@ -2,7 +2,7 @@
 
 use weir_stats::Estimate;
 
-use super::{Metric, Overall, OverallRow, Section, Standing, Summary};
+use super::{Metric, Overall, OverallRow, Section, Summary};
 use weir_model::text::{count, list, short};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.

@@ -1,9 +1,9 @@
 //! The sentences beside a table that say how its numbers were obtained. Knows a section, nothing of layout.
 
-use weir_model::suite::{Protocol, Series};
+use weir_model::suite::{LoadKind, Protocol, Series};
 use weir_stats::Estimate;
 
-use super::{Metric, Section, Standing};
+use super::{Metric, Section, objective_words};
 use weir_model::text::{count, list, percent, seconds, short};
 
 /// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
@@ -28,7 +28,7 @@ pub(super) fn how(section: &Section) -> Vec<String> {
     sentences.extend(protocol_words(section));
     sentences.push(median_words(section));
     let shown: Vec<Estimate> =
-        section.all_rows().filter(|row| row.rank.is_some()).filter_map(|r| r.of(section.ranked_by).copied()).collect();
+        section.all_rows().filter(|row| row.rank.is_some()).filter_map(|r| r.of(section.ranked_by)).collect();
     sentences.push(interval_words("In brackets", &shown));
     if section.rows.iter().filter(|row| row.rank.is_some()).count() > 1 {
         sentences.push(match section.blocks {
@@ -63,7 +63,7 @@ const ALL: f64 = 0.99;
 
 /// How the numbers of a picture were obtained.
 pub(super) fn how_drawn(section: &Section) -> Vec<String> {
-    let shown: Vec<Estimate> = section.all_rows().filter_map(|row| row.of(section.ranked_by).copied()).collect();
+    let shown: Vec<Estimate> = section.all_rows().filter_map(|row| row.of(section.ranked_by)).collect();
     let mut sentences = vec![load_words(section)];
     sentences.extend(protocol_words(section));
     sentences.extend([blocks_words(section), interval_words("Whiskers are", &shown)]);
@@ -95,8 +95,9 @@ fn load_words(section: &Section) -> String {
     };
     let mut words = match &section.kind {
         LoadKind::Search { objective } => format!(
-            "A search{connections} for the highest open rate at which {objective}; the rate that it found was confirmed for \
-             {window}, where it could be."
+            "A search{connections} for the highest open rate at which {}; the rate that it found was confirmed for \
+             {window}, where it could be.",
+            objective_words(objective)
         ),
         LoadKind::Count { requests } => {
             format!("{} requests in all{connections}: each sends when its last answer came.", count(*requests))

@@ -27,7 +27,6 @@ use crate::run::{Broken, Run, Trial};
 pub use cost::{Memory, WarmedUp};
 pub use curve::PointRow;
 pub use metric::Estimates;
-pub(crate) use metric::window_of;
 pub use overall::{Overall, OverallRow};
 pub(crate) use rank::Standing;
 pub use search::Searched;
@@ -334,12 +333,11 @@ pub fn summary(run: &Run) -> Summary {
 }
 
 fn kind_name<S: serde::Serializer>(kind: &LoadKind, serializer: S) -> Result<S::Ok, S::Error> {
-    let with = |name: &'static str, value: serde_json::Value| serde_json::json!({ name: value }).serialize(serializer);
     match kind {
         LoadKind::Closed => serializer.serialize_str("closed"),
         LoadKind::Open { .. } => serializer.serialize_str("open"),
-        LoadKind::Count { requests } => with("count", (*requests).into()),
-        LoadKind::Search { objective } => with("search", objective_words(objective).into()),
+        LoadKind::Count { requests } => serializer.collect_map([("count", requests)]),
+        LoadKind::Search { objective } => serializer.collect_map([("search", objective_words(objective))]),
     }
 }
 

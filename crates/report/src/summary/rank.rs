@@ -160,14 +160,14 @@ mod tests {
     #[derive(Debug, Default)]
     struct Named {
         name: &'static str,
-        rate: Option<Estimate>,
+        estimates: Estimates,
         errors: BTreeMap<String, u64>,
         stands: Option<((usize, usize), f64)>,
     }
 
     impl Standing for Named {
-        fn ranked_by(&self) -> (Option<&Estimate>, Option<&Estimate>) {
-            (self.rate.as_ref(), None)
+        fn estimates(&self) -> &Estimates {
+            &self.estimates
         }
 
         fn errors(&self) -> &BTreeMap<String, u64> {
@@ -184,7 +184,7 @@ mod tests {
         let values = [vec![200.0], vec![50.0], vec![f64::NAN], vec![100.0]];
         let named = |(name, by_block): (&'static str, &Vec<f64>)| Named {
             name,
-            rate: weir_stats::median_interval(by_block, LEVEL, SEED),
+            estimates: Estimates::of(|_| true, |_| weir_stats::median_interval(by_block, LEVEL, SEED)),
             ..Named::default()
         };
         let rows: Vec<Named> = ["invalid", "slow", "nothing", "fast"].into_iter().zip(&values).map(named).collect();

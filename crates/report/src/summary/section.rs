@@ -6,7 +6,7 @@ use weir_model::suite::{Load, LoadKind, Series, Workload};
 use weir_model::text::list;
 use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noise};
 
-use super::rank::{Standing, sorted};
+use super::rank::sorted;
 use super::row::Cases;
 use super::{LEVEL, Metric, Row, SEED, Section, curve, how, origin};
 use crate::run::{BASELINE, Run, Trial};
