@@ -1,0 +1,151 @@
+//! What the documents claim about the source tree, held against the source tree: dependencies, paths, names.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust files below a folder, as paths relative to the checkout.
+fn rust_files(folder: &str) -> Vec<PathBuf> {
+    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                collect(&path, files);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    let mut files = Vec::new();
+    collect(&root().join(folder), &mut files);
+    files.sort();
+    files.into_iter().map(|path| path.strip_prefix(root()).expect("below the checkout").to_owned()).collect()
+}
+
+/// Names of the folders below `crates`.
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).expect("crates");
+    entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect()
+}
+
+/// The source of a file without comments and without its tests, which stand at its end.
+fn code(path: &Path) -> String {
+    let text = read(path);
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).fold(String::new(), |all, line| all + line + "\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs" | "examples")))
+}
+
+/// The words of a text: runs of letters, digits and underscores.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+/// Texts between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Rows of the table of crates in docs/architecture.md: name and the crates it may use.
+fn map() -> Vec<(String, BTreeSet<String>)> {
+    let page = read("docs/architecture.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.filter_map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, _, _, uses] = cells.as_slice() else { return None };
+        let name = quoted(name).next()?.to_owned();
+        crates().contains(&name).then(|| (name, quoted(uses).map(str::to_owned).collect()))
+    })
+    .collect()
+}
+
+#[test]
+fn crates_depend_on_what_the_map_says_and_on_nothing_else() {
+    let map = map();
+    let mapped: BTreeSet<&String> = map.iter().map(|(name, _)| name).collect();
+    assert_eq!(mapped, crates().iter().collect(), "every crate has its row in docs/architecture.md");
+    for (name, uses) in &map {
+        let manifest: toml::Table = read(format!("crates/{name}/Cargo.toml")).parse().expect("a manifest");
+        let dependencies = manifest["dependencies"].as_table().expect("a table");
+        let real: BTreeSet<String> =
+            dependencies.keys().filter_map(|key| key.strip_prefix("weir-").map(str::to_owned)).collect();
+        assert_eq!(&real, uses, "crates/{name} uses (left), docs/architecture.md says (right)");
+    }
+}
+
+#[test]
+fn every_crate_says_what_it_does_not_know() {
+    for name in crates().iter().filter(|name| *name != "cli") {
+        let text = read(format!("crates/{name}/src/lib.rs"));
+        let head: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        assert!(head.contains("not know") || head.contains("knows no"), "crates/{name}/src/lib.rs: {head}");
+    }
+}
+
+#[test]
+fn every_module_opens_with_what_it_is_for() {
+    for file in crates().iter().flat_map(|name| rust_files(&format!("crates/{name}/src"))) {
+        let text = read(&file);
+        assert!(text.starts_with("//!") || text.starts_with("#!["), "{} has no first comment", file.display());
+    }
+}
+
+#[test]
+fn no_crate_but_the_examples_of_the_help_names_a_product() {
+    let names: BTreeSet<String> = fs::read_dir(root().join("products"))
+        .expect("products")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .filter(|name| name != "direct")
+        .collect();
+    for name in crates().iter().filter(|name| *name != "cli") {
+        for file in rust_files(&format!("crates/{name}/src")).iter().filter(|file| !is_test(file)) {
+            let code = code(file);
+            let named: Vec<&str> = words(&code).filter(|word| names.contains(*word)).collect();
+            assert!(named.is_empty(), "{} names {named:?}", file.display());
+        }
+    }
+}
+
+#[test]
+fn paths_that_the_documents_name_exist() {
+    let pages = ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/add-a-protocol.md", "docs/add-a-host.md"];
+    for page in pages {
+        let text = read(page);
+        let paths = quoted(&text).filter(|path| {
+            ["crates/", "docs/", "tests/", "bench/", "scripts/", "suites/", "fuzz/"].iter().any(|top| path.starts_with(top))
+                && !path.contains(['<', '*', ' '])
+        });
+        for path in paths {
+            assert!(root().join(path).exists(), "{page} names {path}, which is not there");
+        }
+    }
+}
+
+#[test]
+fn names_that_were_given_up_stay_away() {
+    let given_up = [
+        "books", "Books", "keeper", "Keeper", "vigil", "Vigil", "left_out", "LeftOut", "seat", "Seat", "SeatId", "lane",
+        "LaneId", "Desk", "Talk", "Tongue", "Heard", "Said", "Told", "Yield", "Whom", "Wish", "Meant", "shaking", "mood",
+    ];
+    for file in crates().iter().flat_map(|name| rust_files(&format!("crates/{name}"))) {
+        let text = read(&file);
+        // The old keys of records stay readable.
+        let lines = text.lines().filter(|line| !line.contains("alias"));
+        for line in lines {
+            let found: Vec<&str> = words(line).filter(|word| given_up.contains(word)).collect();
+            assert!(found.is_empty(), "{}: {found:?} in {line:?}", file.display());
+        }
+    }
+}
