@@ -76,7 +76,9 @@ fn crates_depend_on_what_the_map_says_and_on_nothing_else() {
     let map = map();
     let mapped: BTreeSet<&String> = map.iter().map(|(name, _)| name).collect();
     assert_eq!(mapped, crates().iter().collect(), "every crate has its row in docs/architecture.md");
-    for (name, uses) in &map {
+    for (place, (name, uses)) in map.iter().enumerate() {
+        let below: Vec<&String> = map[place + 1..].iter().map(|(name, _)| name).collect();
+        assert!(uses.iter().all(|used| below.contains(&used)), "{name} uses a crate that stands above it");
         let manifest: toml::Table = read(format!("crates/{name}/Cargo.toml")).parse().expect("a manifest");
         let dependencies = manifest["dependencies"].as_table().expect("a table");
         let real: BTreeSet<String> =
