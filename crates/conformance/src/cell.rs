@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::talk::{Heard, Trouble};
+use super::client::{Failure, Response};
 
 /// What kind of answer a cell is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,19 +73,19 @@ impl Cell {
     }
 
     /// No answer where one was due.
-    pub fn trouble(trouble: &Trouble) -> Cell {
-        let cell = Cell::no(trouble.word());
-        match trouble.detail() {
+    pub fn failure(failure: &Failure) -> Cell {
+        let cell = Cell::no(failure.word());
+        match failure.detail() {
             Some(detail) => cell.with(detail),
             None => cell,
         }
     }
 
     /// An answer with a status that is not the right one.
-    pub fn status(heard: &Heard) -> Cell {
-        let cell = Cell::no(heard.status.to_string());
-        match heard.first_words() {
-            Some(words) => cell.with(format!("it answers {}: {words}", heard.status)),
+    pub fn status(response: &Response) -> Cell {
+        let cell = Cell::no(response.status.to_string());
+        match response.first_words() {
+            Some(words) => cell.with(format!("it answers {}: {words}", response.status)),
             None => cell,
         }
     }
@@ -126,6 +126,13 @@ pub fn size(bytes: u64) -> String {
         value /= 1024.0;
     }
     String::new()
+}
+
+/// A failure ends a check: see [`crate::Check::run`].
+impl From<Failure> for Cell {
+    fn from(failure: Failure) -> Cell {
+        Cell::failure(&failure)
+    }
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use std::time::Duration;
 use weir_model::counters::OriginCounters;
 use weir_model::record::{Role, RoleUsage};
 
-use super::rig::{Loaded, Rig};
-use super::talk::Door;
+use super::client::Endpoint;
+use super::testbed::{LoadSample, Testbed};
 use weir_host::stop::Stop;
 
 /// A request as a fake got it.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Received {
     pub head: String,
     pub method: String,
     pub target: String,
@@ -26,7 +26,7 @@ pub struct Asked {
     pub connection: usize,
 }
 
-impl Asked {
+impl Received {
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
         lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
@@ -44,17 +44,17 @@ impl Asked {
 
 /// What a fake does.
 #[derive(Debug, Clone)]
-pub enum Say {
+pub enum Reply {
     /// Sends this, and waits for the next request.
-    Next(Vec<u8>),
+    Keep(Vec<u8>),
     /// Sends this, and closes.
-    Last(Vec<u8>),
+    Close(Vec<u8>),
     /// Waits for the peer to go.
-    Nothing,
+    Silence,
 }
 
-type Answers = dyn Fn(&Asked) -> Say + Send + Sync;
-type OnExpect = dyn Fn(&Asked) -> Option<Say> + Send + Sync;
+type Answers = dyn Fn(&Received) -> Reply + Send + Sync;
+type OnExpect = dyn Fn(&Received) -> Option<Reply> + Send + Sync;
 
 /// Listens until it is dropped.
 pub struct Fake {
@@ -65,14 +65,14 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new(answers: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Fake {
-        Fake::expecting(|_| Some(Say::Next(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), answers)
+    pub fn new(answers: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Fake {
+        Fake::expecting(|_| Some(Reply::Keep(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), answers)
     }
 
     /// With something else to say to `Expect: 100-continue` than 100; `None`: nothing, and the body is waited for.
     pub fn expecting(
-        expects: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static,
-        answers: impl Fn(&Asked) -> Say + Send + Sync + 'static,
+        expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static,
+        answers: impl Fn(&Received) -> Reply + Send + Sync + 'static,
     ) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         Fake::on(listener, Arc::new(expects), Arc::new(answers))
@@ -105,12 +105,12 @@ impl Fake {
 
     /// A product that answers as weir's origin does, of which it takes the place, too.
     pub fn faithful() -> Fake {
-        Fake::new(|asked| Say::Next(origin(asked)))
+        Fake::new(|asked| Reply::Keep(origin(asked)))
     }
 
     /// One that is faithful but where `otherwise` says something.
-    pub fn but(otherwise: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static) -> Fake {
-        Fake::new(move |asked| otherwise(asked).unwrap_or_else(|| Say::Next(origin(asked))))
+    pub fn but(otherwise: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> Fake {
+        Fake::new(move |asked| otherwise(asked).unwrap_or_else(|| Reply::Keep(origin(asked))))
     }
 
     pub fn connections(&self) -> u64 {
@@ -135,26 +135,26 @@ fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, answers:
         let Some(mut asked) = head(stream, &mut input, nth, connection) else { return };
         if asked.header("expect").is_some() {
             match expects(&asked) {
-                Some(Say::Next(bytes)) => drop(stream.write_all(&bytes)),
-                Some(Say::Last(bytes)) => return drop(stream.write_all(&bytes)),
-                Some(Say::Nothing) | None => {}
+                Some(Reply::Keep(bytes)) => drop(stream.write_all(&bytes)),
+                Some(Reply::Close(bytes)) => return drop(stream.write_all(&bytes)),
+                Some(Reply::Silence) | None => {}
             }
         }
         if body(stream, &mut input, &mut asked).is_none() {
             return;
         }
         match answers(&asked) {
-            Say::Next(bytes) => {
+            Reply::Keep(bytes) => {
                 if stream.write_all(&bytes).is_err() {
                     return;
                 }
             }
-            Say::Last(bytes) => {
+            Reply::Close(bytes) => {
                 let _ = stream.write_all(&bytes);
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 return drain(stream);
             }
-            Say::Nothing => return drain(stream),
+            Reply::Silence => return drain(stream),
         }
     }
 }
@@ -172,7 +172,7 @@ fn more(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn head(stream: &mut TcpStream, input: &mut Vec<u8>, nth: usize, connection: usize) -> Option<Asked> {
+fn head(stream: &mut TcpStream, input: &mut Vec<u8>, nth: usize, connection: usize) -> Option<Received> {
     let end = loop {
         match input.windows(4).position(|w| w == b"\r\n\r\n") {
             Some(at) => break at + 4,
@@ -183,10 +183,10 @@ fn head(stream: &mut TcpStream, input: &mut Vec<u8>, nth: usize, connection: usi
     input.drain(..end);
     let mut words = head.split_whitespace();
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-    Some(Asked { head: head.clone(), method, target, body: Vec::new(), nth, connection })
+    Some(Received { head: head.clone(), method, target, body: Vec::new(), nth, connection })
 }
 
-fn body(stream: &mut TcpStream, input: &mut Vec<u8>, asked: &mut Asked) -> Option<()> {
+fn body(stream: &mut TcpStream, input: &mut Vec<u8>, asked: &mut Received) -> Option<()> {
     if let Some(length) = asked.header("content-length").and_then(|n| n.parse::<usize>().ok()) {
         while input.len() < length {
             more(stream, input)?;
@@ -223,14 +223,14 @@ pub fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// What weir's origin answers, with `Connection: close`, after which it closes.
-pub fn closing(asked: &Asked) -> Say {
+pub fn closing(asked: &Received) -> Reply {
     let whole = origin(asked);
     let status_line = whole.windows(2).position(|w| w == b"\r\n").expect("a line") + 2;
-    Say::Last([&whole[..status_line], b"Connection: close\r\n", &whole[status_line..]].concat())
+    Reply::Close([&whole[..status_line], b"Connection: close\r\n", &whole[status_line..]].concat())
 }
 
 /// What weir's origin answers, as far as checks ask for it.
-pub fn origin(asked: &Asked) -> Vec<u8> {
+pub fn origin(asked: &Received) -> Vec<u8> {
     let number = |text: &str| text.parse::<usize>().unwrap_or(0);
     if let Some(ms) = asked.query("delay").and_then(|d| d.strip_suffix("ms")) {
         std::thread::sleep(Duration::from_millis(number(ms) as u64));
@@ -262,14 +262,14 @@ pub fn origin(asked: &Asked) -> Vec<u8> {
     if asked.method == "HEAD" { whole[..whole.len() - body.len()].to_vec() } else { whole }
 }
 
-/// A rig whose product is a fake.
-pub struct TestRig {
+/// A bed whose product is a fake.
+pub struct FakeTestbed {
     pub product: Fake,
     pub origin: Fake,
     /// In place of the product's.
-    pub product_door: Option<Door>,
+    pub product_endpoint: Option<Endpoint>,
     /// In place of the origin's.
-    pub origin_door: Option<Door>,
+    pub origin_endpoint: Option<Endpoint>,
     pub stop: Stop,
     /// Requests that the counters say reached the origin since they were read last.
     pub asked: u64,
@@ -282,13 +282,13 @@ pub struct TestRig {
     pub on_reload: Option<Box<dyn Fn()>>,
     pub usage: RoleUsage,
     /// Added to the memory at every look.
-    pub grows: u64,
-    pub load: Option<Loaded>,
+    pub growth: u64,
+    pub load: Option<LoadSample>,
     counters: OriginCounters,
 }
 
-impl TestRig {
-    pub fn new(product: Fake) -> TestRig {
+impl FakeTestbed {
+    pub fn new(product: Fake) -> FakeTestbed {
         let usage = RoleUsage {
             role: Role::Proxy,
             cpu_user_us: 0,
@@ -301,11 +301,11 @@ impl TestRig {
             fds_max: None,
             switches: (0, 0),
         };
-        TestRig {
+        FakeTestbed {
             product,
             origin: Fake::faithful(),
-            product_door: None,
-            origin_door: None,
+            product_endpoint: None,
+            origin_endpoint: None,
             stop: Stop::new(),
             asked: 1,
             on_origin: None,
@@ -313,34 +313,34 @@ impl TestRig {
             ended: Arc::default(),
             on_reload: None,
             usage,
-            grows: 0,
+            growth: 0,
             load: None,
             counters: OriginCounters::default(),
         }
     }
 
     /// A good product.
-    pub fn good() -> TestRig {
-        TestRig::new(Fake::faithful())
+    pub fn good() -> FakeTestbed {
+        FakeTestbed::new(Fake::faithful())
     }
 
     /// A product that differs in something.
-    pub fn but(otherwise: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static) -> TestRig {
-        TestRig::new(Fake::but(otherwise))
+    pub fn but(otherwise: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> FakeTestbed {
+        FakeTestbed::new(Fake::but(otherwise))
     }
 }
 
-impl Rig for TestRig {
+impl Testbed for FakeTestbed {
     fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    fn product(&self) -> Door {
-        self.product_door.clone().unwrap_or_else(|| Door::plain(self.product.addr, self.stop.clone()))
+    fn product(&self) -> Endpoint {
+        self.product_endpoint.clone().unwrap_or_else(|| Endpoint::plain(self.product.addr, self.stop.clone()))
     }
 
-    fn origin(&self) -> Door {
-        self.origin_door.clone().unwrap_or_else(|| Door::plain(self.origin.addr, self.stop.clone()))
+    fn origin(&self) -> Endpoint {
+        self.origin_endpoint.clone().unwrap_or_else(|| Endpoint::plain(self.origin.addr, self.stop.clone()))
     }
 
     /// As if the product had one connection to the origin for each that it has to the client.
@@ -350,20 +350,20 @@ impl Rig for TestRig {
         Ok(self.counters.clone())
     }
 
-    fn origin_goes(&mut self) {
+    fn stop_origin(&mut self) {
         if let Some(on_origin) = &self.on_origin {
             on_origin(false);
         }
     }
 
-    fn origin_comes(&mut self) -> Result<(), String> {
+    fn start_origin(&mut self) -> Result<(), String> {
         if let Some(on_origin) = &self.on_origin {
             on_origin(true);
         }
         Ok(())
     }
 
-    fn ask_to_end(&mut self) -> Result<(), String> {
+    fn terminate(&mut self) -> Result<(), String> {
         if let Some(on_end) = &self.on_end {
             on_end();
         }
@@ -396,25 +396,25 @@ impl Rig for TestRig {
         vec![1]
     }
 
-    fn look(&mut self) -> Result<RoleUsage, String> {
-        self.usage.pss_max_bytes = self.usage.pss_max_bytes.map(|bytes| bytes + self.grows);
+    fn sample(&mut self) -> Result<RoleUsage, String> {
+        self.usage.pss_max_bytes = self.usage.pss_max_bytes.map(|bytes| bytes + self.growth);
         Ok(self.usage.clone())
     }
 
-    fn loaded(&mut self) -> Result<Loaded, String> {
+    fn under_load(&mut self) -> Result<LoadSample, String> {
         self.load.clone().ok_or("no load".to_owned())
     }
 }
 
 /// A product that speaks HTTP/2 and asks the origin one request after the other; it serves one connection.
-pub fn serial_two(origin: SocketAddr) -> SocketAddr {
+pub fn serial_http2(origin: SocketAddr) -> SocketAddr {
     use weir_wire::http2::{Body, Server, ServerEvent, ServerOptions};
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
-        let door = Door::plain(origin, Stop::new());
+        let endpoint = Endpoint::plain(origin, Stop::new());
         let (mut server, mut out) = (Server::new(&ServerOptions::default()), Vec::new());
         server.start(&mut out);
         let mut piece = [0; 16 * 1024];
@@ -432,8 +432,8 @@ pub fn serial_two(origin: SocketAddr) -> SocketAddr {
                 }
             }
             for (at, path) in asked {
-                let heard = door.get(&path).expect("the origin answers");
-                server.answer_with(at, heard.status, &[], Body::Copied(&heard.body), &mut out).expect("answered");
+                let response = endpoint.get(&path).expect("the origin answers");
+                server.answer_with(at, response.status, &[], Body::Copied(&response.body), &mut out).expect("answered");
             }
         }
     });

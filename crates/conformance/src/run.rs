@@ -12,7 +12,7 @@ use weir_wire::tls::TlsError;
 
 use super::cell::{Cell, Verdict};
 use super::checks::h3;
-use super::site::Site;
+use super::real::RealTestbed;
 use super::table::{CHECKS, Check};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
@@ -29,7 +29,7 @@ pub fn launcher(weir: PathBuf, installed: BTreeMap<String, Installed>) -> Result
 
 /// One product in one profile.
 #[derive(Debug)]
-pub struct Order<'a> {
+pub struct TestSpec<'a> {
     /// What starting products needs.
     pub launcher: &'a Launcher,
     /// Which product.
@@ -44,7 +44,7 @@ pub struct Order<'a> {
 
 /// What happens meanwhile.
 #[derive(Debug)]
-pub enum Happening<'a> {
+pub enum Progress<'a> {
     /// The product is started, to speak this.
     Starting(Protocol),
     /// A question is put.
@@ -55,7 +55,7 @@ pub enum Happening<'a> {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tested {
+pub struct ProductReport {
     /// Product name.
     pub product: String,
     /// Profile name.
@@ -72,7 +72,7 @@ pub struct Tested {
     pub took_s: f64,
 }
 
-impl Tested {
+impl ProductReport {
     /// A cell.
     pub fn cell(&self, check: &str) -> Option<&Cell> {
         self.cells.iter().find(|(name, _)| name == check).map(|(_, cell)| cell)
@@ -83,38 +83,38 @@ impl Tested {
 const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Puts the questions.
-pub fn test(order: &Order<'_>, stop: &Stop, tell: &mut dyn FnMut(Happening<'_>)) -> Tested {
+pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_>)) -> ProductReport {
     let begun = Instant::now();
     let mut cells = Vec::new();
     let mut error = None;
     for &protocol in Protocol::ALL {
-        let mut due: Vec<&'static Check> = CHECKS.iter().filter(|check| wanted(check, protocol, order.only)).collect();
+        let mut due: Vec<&'static Check> = CHECKS.iter().filter(|check| wanted(check, protocol, spec.only)).collect();
         due.sort_by_key(|check| check.when);
         if due.is_empty() || stop.wanted() {
             continue;
         }
-        let spoken = order.product.spoken_under(order.profile).contains(&protocol);
+        let spoken = spec.product.spoken_under(spec.profile).contains(&protocol);
         if !spoken || !protocol.is_measured() {
             let cell = if spoken { h3::described() } else { Cell::absent("") };
             cells.extend(due.iter().map(|check| (*check, cell.clone())));
             continue;
         }
-        tell(Happening::Starting(protocol));
-        match Site::start(order, protocol, stop) {
-            Ok(mut site) => ask_all(&mut site, &due, stop, tell, &mut cells),
+        notify(Progress::Starting(protocol));
+        match RealTestbed::start(spec, protocol, stop) {
+            Ok(mut bed) => run_checks(&mut bed, &due, stop, notify, &mut cells),
             Err(_) if stop.wanted() => {}
             Err(why) if protocol == Protocol::default() => {
                 error = Some(why);
                 break;
             }
-            Err(why) => cells.extend(due.iter().map(|check| (*check, not_started(&why, order.folder)))),
+            Err(why) => cells.extend(due.iter().map(|check| (*check, not_started(&why, spec.folder)))),
         }
     }
     let place = |check: &Check| CHECKS.iter().position(|one| one.name == check.name);
     cells.sort_by_key(|(check, _)| place(check));
-    Tested {
-        product: order.product.name.clone(),
-        profile: order.profile.to_owned(),
+    ProductReport {
+        product: spec.product.name.clone(),
+        profile: spec.profile.to_owned(),
         cells: cells.into_iter().map(|(check, cell)| (check.name.to_owned(), cell)).collect(),
         error,
         cut_short: stop.wanted(),
@@ -132,43 +132,43 @@ fn not_started(why: &TrialError, folder: &Path) -> Cell {
     Cell::no("does not start").with(why.message.clone()).with(last.trim())
 }
 
-fn ask_all(
-    site: &mut Site<'_>,
+fn run_checks(
+    bed: &mut RealTestbed<'_>,
     due: &[&'static Check],
     stop: &Stop,
-    tell: &mut dyn FnMut(Happening<'_>),
+    notify: &mut dyn FnMut(Progress<'_>),
     cells: &mut Vec<(&'static Check, Cell)>,
 ) {
     for (nth, check) in due.iter().enumerate() {
-        tell(Happening::Asking(check));
-        let cell = (check.run)(site);
+        notify(Progress::Asking(check));
+        let cell = (check.run)(bed).unwrap_or_else(|cell| cell);
         // What was asked while somebody wished to stop was perhaps not answered for that reason.
         if stop.wanted() {
             return;
         }
         let last = nth + 1 == due.len();
-        let (cell, goes_on) = after(site, check, cell, last);
-        tell(Happening::Answered(check, &cell));
+        let (cell, goes_on) = after(bed, check, cell, last);
+        notify(Progress::Answered(check, &cell));
         cells.push((check, cell));
         if let Err(why) = goes_on {
-            let unasked = due.iter().skip(nth + 1);
-            cells.extend(unasked.map(|check| (*check, Cell::unknown(format!("it did not start again: {why}")))));
+            let not_asked = due.iter().skip(nth + 1);
+            cells.extend(not_asked.map(|check| (*check, Cell::unknown(format!("it did not start again: {why}")))));
             return;
         }
     }
 }
 
 /// Sees to it that the next check has a product that serves, and says in the cell when this one's did not any more.
-fn after(site: &mut Site<'_>, check: &Check, cell: Cell, last: bool) -> (Cell, Result<(), String>) {
+fn after(bed: &mut RealTestbed<'_>, check: &Check, cell: Cell, last: bool) -> (Cell, Result<(), String>) {
     if check.when.uses_up() {
-        return (cell, if last { Ok(()) } else { site.anew() });
+        return (cell, if last { Ok(()) } else { bed.restart() });
     }
     // What was answered well leaves nothing on its way. To look leaves connections to the origin, which other checks count.
     let suspect = !matches!(cell.verdict, Verdict::Yes | Verdict::Reading);
-    let looked = site.serves_within(RECOVERS_WITHIN);
-    let cell = match looked.and_then(|()| if suspect { site.gives_each_its_own() } else { Ok(()) }) {
+    let looked = bed.wait_until_serving(RECOVERS_WITHIN);
+    let cell = match looked.and_then(|()| if suspect { bed.check_crosstalk() } else { Ok(()) }) {
         Ok(()) => return (cell, Ok(())),
         Err(how) => cell.with(how),
     };
-    (cell, if last { Ok(()) } else { site.anew() })
+    (cell, if last { Ok(()) } else { bed.restart() })
 }

@@ -4,7 +4,7 @@ use weir_model::suite::Protocol;
 
 use super::cell::Cell;
 use super::checks;
-use super::rig::Rig;
+use super::testbed::Testbed;
 
 /// One question to a product.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct Check {
     /// When in the product's life.
     pub when: When,
     /// Asks.
-    pub run: fn(&mut dyn Rig) -> Cell,
+    pub run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
 }
 
 /// When a check is made. The order in the table is the order in which they are shown.
@@ -28,22 +28,22 @@ pub struct Check {
 pub enum When {
     /// Before any other: the product was just started, and nothing it used earlier hides what it uses now.
     First,
-    /// Behind it, with very many connections: the product is started anew afterwards, because what it grew for them may stay.
-    Crowd,
+    /// Behind it, with very many connections: the product is restarted afterwards, because what it grew for them may stay.
+    ManyConnections,
     /// First after that: no connection to the origin is there yet.
     Early,
     /// At any time.
     Any,
     /// After the others: the product may not be the same afterwards.
     Late,
-    /// The product ends by it, and is started anew.
+    /// The product ends by it, and is restarted.
     Last,
 }
 
 impl When {
-    /// Whether the product is started anew afterwards.
+    /// Whether the product is restarted afterwards.
     pub fn uses_up(self) -> bool {
-        matches!(self, When::Crowd | When::Last)
+        matches!(self, When::ManyConnections | When::Last)
     }
 }
 
@@ -72,12 +72,12 @@ pub static CHECKS: &[Check] = &[
     checks::cores::CHECK,
     checks::memory_idle::CHECK,
     checks::memory_many::CHECK,
-    checks::https::CHECK,
-    checks::https_tls::CHECK,
-    checks::https_resumption::CHECK,
-    checks::h2c::CHECK,
-    checks::h2::CHECK,
-    checks::h2_tls::CHECK,
+    checks::tls::HTTPS,
+    checks::tls::NEGOTIATED,
+    checks::tls::RESUMPTION,
+    checks::http2::CLEARTEXT,
+    checks::http2::OVER_TLS,
+    checks::tls::HTTP2_NEGOTIATED,
     checks::h3::CHECK,
 ];
 

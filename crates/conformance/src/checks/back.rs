@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use weir_model::suite::Protocol;
 
 use crate::cell::{Cell, about};
-use crate::rig::{Rig, pause};
 use crate::table::{Check, When};
+use crate::testbed::{Testbed, pause};
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -26,33 +26,33 @@ const EVERY: Duration = Duration::from_millis(10);
 /// Nobody waits longer.
 const WITHIN: Duration = Duration::from_secs(30);
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    within(rig, WITHIN)
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    within(bed, WITHIN)
 }
 
-fn within(rig: &mut dyn Rig, within: Duration) -> Cell {
-    let door = rig.product();
+fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
     let mut asked = 0;
     // Never the same target twice: a product that caches has to ask for each.
-    let mut ask = |patience: Duration| {
+    let mut ask = |timeout: Duration| {
         asked += 1;
-        door.ask(&door.request("GET", &format!("/bytes/128?x=back-{asked}"), &[]), false, patience)
+        endpoint.ask(&endpoint.request("GET", &format!("/bytes/128?x=back-{asked}"), &[]), false, timeout)
     };
-    rig.origin_goes();
+    bed.stop_origin();
     for _ in 0..3 {
-        pause(rig.stop(), BETWEEN);
+        pause(bed.stop(), BETWEEN);
         // What it gets is another check's question.
         let _ = ask(Duration::from_secs(2));
     }
-    if let Err(why) = rig.origin_comes() {
-        return Cell::unknown(format!("weir's origin did not come back: {why}"));
+    if let Err(why) = bed.start_origin() {
+        return Err(Cell::unknown(format!("weir's origin did not come back: {why}")));
     }
     let begun = Instant::now();
     let mut last = None;
-    while begun.elapsed() < within && !rig.stop().wanted() {
+    while begun.elapsed() < within && !bed.stop().wanted() {
         let begun_at = Instant::now();
         match ask(Duration::from_secs(2).min(within)) {
-            Ok(heard) if heard.status == 200 && heard.body.len() == 128 => {
+            Ok(response) if response.status == 200 && response.body.len() == 128 => {
                 let says =
                     if last.is_none() { "at once".to_owned() } else { format!("after {}", about(begun.elapsed())) };
                 let verdict = if begun_at.duration_since(begun) < Duration::from_secs(1) {
@@ -61,15 +61,15 @@ fn within(rig: &mut dyn Rig, within: Duration) -> Cell {
                     crate::Verdict::Reading
                 };
                 let until = last.map(|last: String| format!("until then {last}")).unwrap_or_default();
-                return Cell::new(verdict, says).with(until);
+                return Err(Cell::new(verdict, says).with(until));
             }
-            Ok(heard) => last = Some(heard.status.to_string()),
-            Err(trouble) => last = Some(format!("it {}", trouble.word())),
+            Ok(response) => last = Some(response.status.to_string()),
+            Err(failure) => last = Some(format!("it {}", failure.word())),
         }
-        pause(rig.stop(), EVERY);
+        pause(bed.stop(), EVERY);
     }
     let last = last.unwrap_or_default();
-    Cell::no(format!("not in {}", about(within))).with(format!("last answer: {last}"))
+    Ok(Cell::no(format!("not in {}", about(within))).with(format!("last answer: {last}")))
 }
 
 #[cfg(test)]
@@ -79,25 +79,33 @@ mod tests {
 
     use super::*;
     use crate::Verdict;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
+
+    fn within(bed: &mut dyn Testbed, within: Duration) -> Cell {
+        super::within(bed, within).unwrap_or_else(|cell| cell)
+    }
 
     /// A product that gives so many errors after the origin has gone.
-    fn recovers_after(errors: u64) -> TestRig {
+    fn recovers_after(errors: u64) -> FakeTestbed {
         let left = Arc::new(AtomicU64::new(0));
         let counts = left.clone();
-        let mut rig = TestRig::but(move |_| {
+        let mut bed = FakeTestbed::but(move |_| {
             let one_less = |n: u64| n.checked_sub(1);
             counts
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
                 .is_ok()
-                .then(|| Say::Next(answer(503, "", b"")))
+                .then(|| Reply::Keep(answer(503, "", b"")))
         });
-        rig.on_origin = Some(Box::new(move |comes| {
+        bed.on_origin = Some(Box::new(move |comes| {
             if !comes {
                 left.store(errors, Ordering::SeqCst);
             }
         }));
-        rig
+        bed
     }
 
     #[test]

@@ -4,8 +4,8 @@ use weir_model::suite::Protocol;
 
 use crate::Verdict;
 use crate::cell::Cell;
-use crate::rig::Rig;
 use crate::table::{Check, When};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -18,14 +18,11 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// One worker uses one core, and what the kernel counters a little late.
+/// One worker uses one core, and what the kernel counts a little late.
 const ONE: f64 = 1.1;
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let loaded = match rig.loaded() {
-        Ok(loaded) => loaded,
-        Err(why) => return Cell::unknown(why),
-    };
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let loaded = bed.under_load().map_err(Cell::unknown)?;
     let cores = loaded.usage.cores_busy;
     let cell = Cell::reading(format!("{cores:.1}"));
     let cell = if cores > ONE {
@@ -33,24 +30,28 @@ fn run(rig: &mut dyn Rig) -> Cell {
     } else {
         cell
     };
-    match loaded.errors {
+    Ok(match loaded.errors {
         0 => cell,
         n if loaded.rate == 0.0 => cell.with(format!("no request was answered rightly, {n} were not")),
         n => cell.with(format!("{n} requests without a right answer")),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::TestRig;
-    use crate::rig::Loaded;
+    use crate::fake::FakeTestbed;
+    use crate::testbed::LoadSample;
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     fn cell(cores_busy: f64, errors: u64) -> Cell {
-        let mut rig = TestRig::good();
-        rig.usage.cores_busy = cores_busy;
-        rig.load = Some(Loaded { usage: rig.usage.clone(), rate: 9.0, errors });
-        run(&mut rig)
+        let mut bed = FakeTestbed::good();
+        bed.usage.cores_busy = cores_busy;
+        bed.load = Some(LoadSample { usage: bed.usage.clone(), rate: 9.0, errors });
+        run(&mut bed)
     }
 
     #[test]
@@ -58,6 +59,6 @@ mod tests {
         assert_eq!(cell(0.97, 0), Cell::reading("1.0"));
         assert_eq!((cell(1.42, 0).says.as_str(), cell(1.42, 0).verdict), ("1.4", Verdict::Odd));
         assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests without a right answer"));
-        assert_eq!(run(&mut TestRig::good()).verdict, Verdict::Unknown);
+        assert_eq!(run(&mut FakeTestbed::good()).verdict, Verdict::Unknown);
     }
 }

@@ -1,11 +1,12 @@
 //! 404, 500 and 503 of the origin: do they come through as they are, after one try?
 
 use weir_model::suite::Protocol;
+use weir_model::text::list;
 
 use super::reference;
 use crate::cell::Cell;
-use crate::rig::Rig;
 use crate::table::{Check, When};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -17,31 +18,27 @@ pub const CHECK: Check = Check {
     run,
 };
 
-fn run(rig: &mut dyn Rig) -> Cell {
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut odd = Vec::new();
     let mut retries = Vec::new();
     for status in [404, 500, 503] {
         let target = format!("/status/{status}");
-        let right = match reference(rig, &target) {
-            Ok(right) => right,
-            Err(cell) => return cell,
+        let right = reference(bed, &target)?;
+        let before = bed.counters().map_err(Cell::unknown)?;
+        let response = match bed.product().get(&target) {
+            Err(failure) => return Err(Cell::failure(&failure).with(format!("at {status}"))),
+            Ok(response) => response,
         };
-        let before = match rig.counters() {
-            Ok(counters) => counters,
-            Err(why) => return Cell::unknown(why),
-        };
-        let heard = match rig.product().get(&target) {
-            Err(trouble) => return Cell::trouble(&trouble).with(format!("at {status}")),
-            Ok(heard) => heard,
-        };
-        let asked = match rig.counters() {
+        let asked = match bed.counters() {
             Ok(counters) => counters.since(&before).requests,
-            Err(why) => return Cell::unknown(why),
+            Err(why) => return Err(Cell::unknown(why)),
         };
-        if heard.status != status {
-            return Cell::no(format!("{status} as {}", heard.status)).with(heard.first_words().unwrap_or_default());
+        if response.status != status {
+            return Err(
+                Cell::no(format!("{status} as {}", response.status)).with(response.first_words().unwrap_or_default())
+            );
         }
-        if heard.body != right.body {
+        if response.body != right.body {
             odd.push(status.to_string());
         }
         if asked > 1 {
@@ -49,30 +46,35 @@ fn run(rig: &mut dyn Rig) -> Cell {
         }
     }
     let cell = match (odd.is_empty(), retries.is_empty()) {
-        (true, true) => return Cell::yes(),
+        (true, true) => return Err(Cell::yes()),
         (false, true) => Cell::odd("yes, own page"),
         (true, false) => Cell::odd("yes, retries"),
         (false, false) => Cell::odd("own page, retries"),
     };
-    let cell = if odd.is_empty() { cell } else { cell.with(format!("a body of its own at {}", super::listed(&odd))) };
-    cell.with(retries.join(", "))
+    let cell = if odd.is_empty() { cell } else { cell.with(format!("a body of its own at {}", list(&odd))) };
+    Ok(cell.with(retries.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
-        let hides = TestRig::but(|asked| (asked.target == "/status/500").then(|| Say::Next(answer(502, "", b"bad"))));
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        let hides =
+            FakeTestbed::but(|asked| (asked.target == "/status/500").then(|| Reply::Keep(answer(502, "", b"bad"))));
         assert_eq!(run(&mut { hides }).says, "500 as 502");
         let decorates =
-            TestRig::but(|asked| (asked.target == "/status/404").then(|| Say::Next(answer(404, "", b"sorry"))));
+            FakeTestbed::but(|asked| (asked.target == "/status/404").then(|| Reply::Keep(answer(404, "", b"sorry"))));
         let cell = run(&mut { decorates });
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("yes, own page", Some("a body of its own at 404")));
-        let mut retries = TestRig::good();
+        let mut retries = FakeTestbed::good();
         retries.asked = 3;
         assert_eq!(run(&mut retries).says, "yes, retries");
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Endpoint, Failure, FirstResponse, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, PATIENCE, Said, Trouble};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -30,38 +30,37 @@ const WAITS: Duration = Duration::from_secs(1);
 /// A byte more than weir's origin takes: it says 413 at once.
 const TOO_MUCH: &str = "67108865";
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    with(&rig.product(), WAITS)
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    with(&bed.product(), WAITS)
 }
 
-fn with(door: &Door, waits: Duration) -> Cell {
-    let asked = match ask(door, waits) {
-        Ok(asked) => asked,
-        Err(cell) => return cell,
-    };
+fn with(endpoint: &Endpoint, waits: Duration) -> Result<Cell, Cell> {
+    let asked = ask(endpoint, waits)?;
     let arrived = asked.head.to_lowercase();
     if !asked.hundred {
         let cell = Cell::no("nobody").with(format!("the body is taken without it, after {:.0} s", waits.as_secs_f64()));
-        return if arrived.contains("\r\nexpect:") { cell.with("Expect reaches the origin") } else { cell };
+        return Ok(if arrived.contains("\r\nexpect:") { cell.with("Expect reaches the origin") } else { cell });
     }
     if !arrived.contains("\r\nexpect:") {
-        return Cell::new(crate::Verdict::Yes, "product");
+        return Ok(Cell::new(crate::Verdict::Yes, "product"));
     }
-    let request = door.request("POST", "/echo", &[("Expect", "100-continue"), ("Content-Length", TOO_MUCH)]);
-    let first = door.open().and_then(|mut line| {
-        line.send(&request, false, PATIENCE)?;
-        line.first(waits)
+    let request = endpoint.request("POST", "/echo", &[("Expect", "100-continue"), ("Content-Length", TOO_MUCH)]);
+    let first = endpoint.open().and_then(|mut conn| {
+        conn.send(&request, false, TIMEOUT)?;
+        conn.first(waits)
     });
-    match first {
-        Ok(Said::Interim(_)) => {
+    Ok(match first {
+        Ok(FirstResponse::Interim(_)) => {
             Cell::new(crate::Verdict::Yes, "product").with("it says it before the origin does, and sends Expect on")
         }
-        Ok(Said::Answer(heard)) if heard.status == 413 && heard.body.starts_with(b"this origin echoes") => {
+        Ok(FirstResponse::Answer(response))
+            if response.status == 413 && response.body.starts_with(b"this origin echoes") =>
+        {
             Cell::new(crate::Verdict::Yes, "origin")
         }
         // A limit of the product's own hides what the origin would have said.
         _ => Cell::new(crate::Verdict::Yes, "origin").with("Expect is sent on; that the product waits was not seen"),
-    }
+    })
 }
 
 struct Answered {
@@ -70,56 +69,60 @@ struct Answered {
     head: String,
 }
 
-fn ask(door: &Door, waits: Duration) -> Result<Answered, Cell> {
-    let trouble = |trouble: Trouble| Cell::trouble(&trouble);
-    let mut line = door.open().map_err(trouble)?;
-    let head = door.request("POST", "/headers", &[("Expect", "100-continue"), ("Content-Length", "5")]);
-    line.send(&head, false, PATIENCE).map_err(trouble)?;
-    let hundred = match line.first(waits) {
-        Ok(Said::Interim(100)) => true,
-        Ok(Said::Interim(status)) => return Err(Cell::odd(status.to_string())),
-        Ok(Said::Answer(heard)) => return Err(Cell::status(&heard).with("before the body was sent")),
-        Err(Trouble::Silent(_)) => false,
-        Err(other) => return Err(trouble(other)),
+fn ask(endpoint: &Endpoint, waits: Duration) -> Result<Answered, Cell> {
+    let failure = |failure: Failure| Cell::failure(&failure);
+    let mut conn = endpoint.open().map_err(failure)?;
+    let head = endpoint.request("POST", "/headers", &[("Expect", "100-continue"), ("Content-Length", "5")]);
+    conn.send(&head, false, TIMEOUT).map_err(failure)?;
+    let hundred = match conn.first(waits) {
+        Ok(FirstResponse::Interim(100)) => true,
+        Ok(FirstResponse::Interim(status)) => return Err(Cell::odd(status.to_string())),
+        Ok(FirstResponse::Answer(response)) => return Err(Cell::status(&response).with("before the body was sent")),
+        Err(Failure::Silent(_)) => false,
+        Err(other) => return Err(failure(other)),
     };
-    line.more(b"hello", PATIENCE).map_err(trouble)?;
-    let heard = line.answer(PATIENCE).map_err(|t| Cell::trouble(&t).with("after the body"))?;
-    if heard.status != 200 {
-        return Err(Cell::status(&heard).with("after the body"));
+    conn.more(b"hello", TIMEOUT).map_err(failure)?;
+    let response = conn.answer(TIMEOUT).map_err(|t| Cell::failure(&t).with("after the body"))?;
+    if response.status != 200 {
+        return Err(Cell::status(&response).with("after the body"));
     }
-    Ok(Answered { hundred, head: String::from_utf8_lossy(&heard.body).into_owned() })
+    Ok(Answered { hundred, head: String::from_utf8_lossy(&response.body).into_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Asked, Fake, Say, TestRig, answer, origin};
-    use crate::rig::Rig;
+    use crate::fake::{Fake, FakeTestbed, Received, Reply, answer, origin};
+    use crate::testbed::Testbed;
+
+    fn with(endpoint: &Endpoint, waits: Duration) -> Cell {
+        super::with(endpoint, waits).unwrap_or_else(|cell| cell)
+    }
 
     const HUNDRED: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
     /// A product with this to say to `Expect`; what it sends on has the header or not.
-    fn says(sends_on: bool, expects: impl Fn(&Asked) -> Option<Say> + Send + Sync + 'static) -> String {
-        let answers = move |asked: &Asked| {
+    fn says(sends_on: bool, expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> String {
+        let answers = move |asked: &Received| {
             let head = if sends_on { asked.head.clone() } else { asked.head.replace("Expect: 100-continue\r\n", "") };
-            Say::Next(origin(&Asked { head, ..asked.clone() }))
+            Reply::Keep(origin(&Received { head, ..asked.clone() }))
         };
-        let rig = TestRig::new(Fake::expecting(expects, answers));
-        with(&rig.product(), Duration::from_millis(200)).says
+        let bed = FakeTestbed::new(Fake::expecting(expects, answers));
+        with(&bed.product(), Duration::from_millis(200)).says
     }
 
     #[test]
     fn who_says_it_is_told_apart() {
-        let hundred = |_: &Asked| Some(Say::Next(HUNDRED.to_vec()));
+        let hundred = |_: &Received| Some(Reply::Keep(HUNDRED.to_vec()));
         assert_eq!(says(false, hundred), "product");
         assert_eq!(says(true, hundred), "product");
-        let as_the_origin = |asked: &Asked| match asked.header("content-length") {
-            Some("5") => Some(Say::Next(HUNDRED.to_vec())),
-            _ => Some(Say::Last(answer(413, "", b"this origin echoes at most 67108864 bytes.\n"))),
+        let as_the_origin = |asked: &Received| match asked.header("content-length") {
+            Some("5") => Some(Reply::Keep(HUNDRED.to_vec())),
+            _ => Some(Reply::Close(answer(413, "", b"this origin echoes at most 67108864 bytes.\n"))),
         };
         assert_eq!(says(true, as_the_origin), "origin");
         assert_eq!(says(true, |_| None), "nobody");
-        assert_eq!(says(true, |_| Some(Say::Last(answer(417, "", b"")))), "417");
-        assert_eq!(says(true, |_| Some(Say::Last(Vec::new()))), "closes");
+        assert_eq!(says(true, |_| Some(Reply::Close(answer(417, "", b"")))), "417");
+        assert_eq!(says(true, |_| Some(Reply::Close(Vec::new()))), "closes");
     }
 }

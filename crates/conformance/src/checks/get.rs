@@ -4,9 +4,9 @@ use weir_model::suite::Protocol;
 
 use super::reference;
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::TIMEOUT;
 use crate::table::{Check, When};
-use crate::talk::PATIENCE;
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -20,60 +20,58 @@ pub const CHECK: Check = Check {
 
 const TARGET: &str = "/bytes/11268";
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    ask(rig)
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    ask(bed)
 }
 
 /// Over whatever the product is spoken to with.
-pub fn ask(rig: &dyn Rig) -> Cell {
-    let right = match reference(rig, TARGET) {
-        Ok(right) => right,
-        Err(cell) => return cell,
-    };
-    let door = rig.product();
-    let mut line = match door.open() {
-        Ok(line) => line,
-        Err(trouble) => return Cell::trouble(&trouble),
-    };
+pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
+    let right = reference(bed, TARGET)?;
+    let endpoint = bed.product();
+    let mut conn = endpoint.open()?;
     for nth in 1..=3 {
-        let heard = match line.ask(&door.request("GET", TARGET, &[]), false, PATIENCE) {
-            Ok(heard) => heard,
-            Err(trouble) => return Cell::trouble(&trouble).with(format!("at request {nth} of a connection")),
+        let response = match conn.ask(&endpoint.request("GET", TARGET, &[]), false, TIMEOUT) {
+            Ok(response) => response,
+            Err(failure) => return Err(Cell::failure(&failure).with(format!("at request {nth} of a connection"))),
         };
-        if heard.status != right.status {
-            return Cell::status(&heard);
+        if response.status != right.status {
+            return Err(Cell::status(&response));
         }
-        if heard.body != right.body {
-            return Cell::no("wrong body").with(format!(
+        if response.body != right.body {
+            return Err(Cell::no("wrong body").with(format!(
                 "{} bytes; the origin's {}",
-                heard.body.len(),
+                response.body.len(),
                 right.body.len()
-            ));
+            )));
         }
-        if !heard.keep_alive && nth < 3 {
-            return Cell::odd("yes, closes").with(format!("it closes the client's connection after request {nth}"));
+        if !response.keep_alive && nth < 3 {
+            return Err(Cell::odd("yes, closes").with(format!("it closes the client's connection after request {nth}")));
         }
     }
-    Cell::yes()
+    Ok(Cell::yes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer, closing, origin};
+    use crate::fake::{FakeTestbed, Reply, answer, closing, origin};
 
-    fn says(mut rig: TestRig) -> String {
-        run(&mut rig).says
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
+
+    fn says(mut bed: FakeTestbed) -> String {
+        run(&mut bed).says
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
-        let status = run(&mut TestRig::but(|_| Some(Say::Next(answer(503, "", b"<b>not</b> now")))));
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        let status = run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(503, "", b"<b>not</b> now")))));
         assert_eq!((status.says.as_str(), status.note.as_deref()), ("503", Some("it answers 503: not now")));
-        assert_eq!(says(TestRig::but(|_| Some(Say::Next(answer(200, "", b"short"))))), "wrong body");
-        assert_eq!(says(TestRig::but(|asked| Some(Say::Last(origin(asked))))), "closes", "without a word of it");
-        assert_eq!(says(TestRig::but(|asked| Some(closing(asked)))), "yes, closes");
-        assert_eq!(says(TestRig::but(|asked| (asked.nth == 1).then_some(Say::Last(Vec::new())))), "closes");
+        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"short"))))), "wrong body");
+        assert_eq!(says(FakeTestbed::but(|asked| Some(Reply::Close(origin(asked))))), "closes", "without a word of it");
+        assert_eq!(says(FakeTestbed::but(|asked| Some(closing(asked)))), "yes, closes");
+        assert_eq!(says(FakeTestbed::but(|asked| (asked.nth == 1).then_some(Reply::Close(Vec::new())))), "closes");
     }
 }

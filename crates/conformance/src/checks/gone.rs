@@ -5,8 +5,8 @@ use std::time::Duration;
 use weir_model::suite::Protocol;
 
 use crate::cell::{Cell, about};
-use crate::rig::{Rig, pause};
 use crate::table::{Check, When};
+use crate::testbed::{Testbed, pause};
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -21,40 +21,37 @@ pub const CHECK: Check = Check {
 
 /// The closes reach the product before the next request does.
 const SETTLES: Duration = Duration::from_millis(200);
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
-    if let Err(trouble) = door.get("/bytes/128") {
-        return Cell::trouble(&trouble).with("before the origin went");
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
+    if let Err(failure) = endpoint.get("/bytes/128") {
+        return Err(Cell::failure(&failure).with("before the origin went"));
     }
-    rig.origin_goes();
-    pause(rig.stop(), SETTLES);
-    let cell = asked_without(rig, PATIENCE);
-    match rig.origin_comes() {
+    bed.stop_origin();
+    pause(bed.stop(), SETTLES);
+    let cell = asked_without(bed, TIMEOUT).unwrap_or_else(|cell| cell);
+    Ok(match bed.start_origin() {
         Ok(()) => cell,
         Err(why) => cell.with(format!("weir's origin did not come back: {why}")),
-    }
+    })
 }
 
-fn asked_without(rig: &mut dyn Rig, patience: Duration) -> Cell {
-    let door = rig.product();
-    let ask = |target: &str| door.ask(&door.request("GET", target, &[]), false, patience);
-    let first = match ask("/bytes/128?x=gone") {
-        Err(trouble) => return Cell::trouble(&trouble),
-        Ok(heard) => heard,
-    };
+fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
+    let ask = |target: &str| endpoint.ask(&endpoint.request("GET", target, &[]), false, timeout);
+    let first = ask("/bytes/128?x=gone")?;
     if first.status < 500 {
-        return Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status));
+        return Err(Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status)));
     }
     let cell = Cell::reading(format!("{} in {}", first.status, about(first.took)));
     // A product that notes that the origin is gone may have another answer for the next.
-    match ask("/bytes/128") {
+    Ok(match ask("/bytes/128") {
         Ok(next) if next.status == first.status => cell,
         Ok(next) if next.status == 200 => cell.with("what it has cached it serves all the same"),
         Ok(next) => cell.with(format!("the next gets {}", next.status)),
-        Err(trouble) => cell.with(format!("at the next it {}", trouble.word())),
-    }
+        Err(failure) => cell.with(format!("at the next it {}", failure.word())),
+    })
 }
 
 #[cfg(test)]
@@ -63,36 +60,41 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Cell {
+        super::asked_without(bed, timeout).unwrap_or_else(|cell| cell)
+    }
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     /// A product that does this when there is no origin, given how many requests came before.
-    fn without(does: impl Fn(u64) -> Option<Say> + Send + Sync + 'static) -> TestRig {
+    fn without(does: impl Fn(u64) -> Option<Reply> + Send + Sync + 'static) -> FakeTestbed {
         let (up, nth) = (Arc::new(AtomicBool::new(true)), AtomicU64::new(0));
         let is_up = up.clone();
-        let mut rig =
-            TestRig::but(
-                move |_| {
-                    if is_up.load(Ordering::SeqCst) { None } else { does(nth.fetch_add(1, Ordering::SeqCst)) }
-                },
-            );
-        rig.on_origin = Some(Box::new(move |comes| up.store(comes, Ordering::SeqCst)));
-        rig
+        let mut bed = FakeTestbed::but(move |_| {
+            if is_up.load(Ordering::SeqCst) { None } else { does(nth.fetch_add(1, Ordering::SeqCst)) }
+        });
+        bed.on_origin = Some(Box::new(move |comes| up.store(comes, Ordering::SeqCst)));
+        bed
     }
 
     #[test]
     fn what_the_client_gets_is_said() {
-        let cell = run(&mut without(|_| Some(Say::Next(answer(502, "", b"")))));
+        let cell = run(&mut without(|_| Some(Reply::Keep(answer(502, "", b"")))));
         assert!(cell.says.starts_with("502 in "), "{cell:?}");
-        let cell = run(&mut without(|nth| Some(Say::Next(answer(if nth == 0 { 502 } else { 503 }, "", b"")))));
+        let cell = run(&mut without(|nth| Some(Reply::Keep(answer(if nth == 0 { 502 } else { 503 }, "", b"")))));
         assert_eq!(cell.note.as_deref(), Some("the next gets 503"));
-        let caches = |nth| (nth == 0).then(|| Say::Next(answer(503, "", b"")));
+        let caches = |nth| (nth == 0).then(|| Reply::Keep(answer(503, "", b"")));
         let cell = run(&mut without(caches));
         assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
-        assert_eq!(run(&mut without(|_| Some(Say::Last(Vec::new())))).says, "closes");
+        assert_eq!(run(&mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");
         let cell = run(&mut without(|_| None));
         assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it answers by itself");
-        let mut hangs = without(|_| Some(Say::Nothing));
-        hangs.origin_goes();
+        let mut hangs = without(|_| Some(Reply::Silence));
+        hangs.stop_origin();
         assert_eq!(asked_without(&mut hangs, Duration::from_millis(200)).says, "hangs");
     }
 }

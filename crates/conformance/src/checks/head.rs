@@ -4,9 +4,9 @@ use weir_model::suite::Protocol;
 
 use super::reference;
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Failure, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{PATIENCE, Trouble};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -20,54 +20,49 @@ pub const CHECK: Check = Check {
 
 const TARGET: &str = "/bytes/11268";
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let right = match reference(rig, TARGET) {
-        Ok(right) => right,
-        Err(cell) => return cell,
-    };
-    let door = rig.product();
-    let mut line = match door.open() {
-        Ok(line) => line,
-        Err(trouble) => return Cell::trouble(&trouble),
-    };
-    let heard = match line.ask(&door.request("HEAD", TARGET, &[]), true, PATIENCE) {
-        Ok(heard) => heard,
-        Err(trouble) => return Cell::trouble(&trouble),
-    };
-    if heard.status != right.status {
-        return Cell::status(&heard);
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let right = reference(bed, TARGET)?;
+    let endpoint = bed.product();
+    let mut conn = endpoint.open()?;
+    let response = conn.ask(&endpoint.request("HEAD", TARGET, &[]), true, TIMEOUT)?;
+    if response.status != right.status {
+        return Err(Cell::status(&response));
     }
     // A body that must not be there would be read as the answer to what is asked next.
-    if heard.keep_alive {
-        match line.ask(&door.request("GET", TARGET, &[]), false, PATIENCE) {
+    if response.keep_alive {
+        match conn.ask(&endpoint.request("GET", TARGET, &[]), false, TIMEOUT) {
             Ok(next) if next.body == right.body => {}
-            Ok(_) | Err(Trouble::Malformed(_)) => return Cell::no("sends a body"),
-            Err(trouble) => return Cell::trouble(&trouble).with("at a GET behind the HEAD"),
+            Ok(_) | Err(Failure::Malformed(_)) => return Err(Cell::no("sends a body")),
+            Err(failure) => return Err(Cell::failure(&failure).with("at a GET behind the HEAD")),
         }
     }
-    let cell = match heard.header("content-length") {
+    let cell = match response.header("content-length") {
         Some(length) if length == right.body.len().to_string() => Cell::yes(),
         Some(length) => {
             Cell::no("wrong length").with(format!("Content-Length: {length}; GET has {}", right.body.len()))
         }
         None => Cell::odd("yes, no length").with("the origin's Content-Length is left out"),
     };
-    if heard.keep_alive { cell } else { cell.with("it closes the connection afterwards") }
+    Ok(if response.keep_alive { cell } else { cell.with("it closes the connection afterwards") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Asked, Say, TestRig, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
 
-    fn to_head(bytes: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> String {
-        run(&mut TestRig::but(move |asked| (asked.method == "HEAD").then(|| Say::Next(bytes(asked))))).says
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
+
+    fn to_head(bytes: impl Fn(&Received) -> Vec<u8> + Send + Sync + 'static) -> String {
+        run(&mut FakeTestbed::but(move |asked| (asked.method == "HEAD").then(|| Reply::Keep(bytes(asked))))).says
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
-        assert_eq!(to_head(|asked| origin(&Asked { method: "GET".into(), ..asked.clone() })), "sends a body");
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(to_head(|asked| origin(&Received { method: "GET".into(), ..asked.clone() })), "sends a body");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), "yes, no length");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()), "wrong length");
         assert_eq!(to_head(|_| answer(405, "", b"")), "405");

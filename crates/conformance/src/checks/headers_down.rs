@@ -3,10 +3,12 @@
 use weir_model::suite::Protocol;
 
 use super::headers_up::compare;
-use super::{listed, reference};
+use weir_model::text::list;
+
+use super::reference;
 use crate::cell::Cell;
-use crate::rig::Rig;
 use crate::table::{Check, When};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -21,50 +23,51 @@ pub const CHECK: Check = Check {
 
 const TARGET: &str = "/bytes/128";
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let right = match reference(rig, TARGET) {
-        Ok(right) => right,
-        Err(cell) => return cell,
-    };
-    let heard = match rig.product().get(TARGET) {
-        Err(trouble) => return Cell::trouble(&trouble),
-        Ok(heard) if heard.status != right.status => return Cell::status(&heard),
-        Ok(heard) => heard,
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let right = reference(bed, TARGET)?;
+    let response = match bed.product().get(TARGET) {
+        Err(failure) => return Err(Cell::failure(&failure)),
+        Ok(response) if response.status != right.status => return Err(Cell::status(&response)),
+        Ok(response) => response,
     };
     let sent: Vec<(&str, &str)> = right.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let fate = compare(&sent, &heard.headers);
-    let mut cell = Cell::reading(fate.counts());
-    if !fate.added.is_empty() {
-        cell = cell.with(format!("adds {}", listed(&fate.added)));
+    let changes = compare(&sent, &response.headers);
+    let mut cell = Cell::reading(changes.counts());
+    if !changes.added.is_empty() {
+        cell = cell.with(format!("adds {}", list(&changes.added)));
     }
-    if !fate.dropped.is_empty() {
-        cell = cell.with(format!("drops {}", listed(&fate.dropped)));
+    if !changes.dropped.is_empty() {
+        cell = cell.with(format!("drops {}", list(&changes.dropped)));
     }
-    if !fate.changed.is_empty() {
-        let words: Vec<String> = fate.changed.iter().map(|(name, _, is)| format!("{name} (to {is})")).collect();
-        cell = cell.with(format!("changes {}", listed(&words)));
+    if !changes.changed.is_empty() {
+        let words: Vec<String> = changes.changed.iter().map(|(name, _, is)| format!("{name} (to {is})")).collect();
+        cell = cell.with(format!("changes {}", list(&words)));
     }
-    cell
+    Ok(cell)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     fn says(head: &'static str) -> Cell {
-        run(&mut TestRig::but(move |_| {
+        run(&mut FakeTestbed::but(move |_| {
             let whole = String::from_utf8(answer(200, "", &[b'x'; 128])).expect("text");
-            Some(Say::Next(whole.replacen("Server: weir-origin\r\n", head, 1).into_bytes()))
+            Some(Reply::Keep(whole.replacen("Server: weir-origin\r\n", head, 1).into_bytes()))
         }))
     }
 
     #[test]
     fn kept_added_dropped_changed() {
-        assert_eq!(run(&mut TestRig::good()).says, "as sent");
+        assert_eq!(run(&mut FakeTestbed::good()).says, "as sent");
         let cell = says("server: x\r\nDate: now\r\nVia: 1.1 y\r\n");
         assert_eq!(cell.says, "+2 -1 ~1");
         assert_eq!(cell.note.as_deref(), Some("adds Date and Via; drops Content-Type; changes Server (to x)"));
-        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Next(answer(502, "", b""))))).says, "502");
+        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 }

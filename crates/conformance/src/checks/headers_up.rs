@@ -2,11 +2,11 @@
 
 use weir_model::suite::Protocol;
 
-use super::listed;
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Endpoint, Response, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, Heard, PATIENCE};
+use crate::testbed::Testbed;
+use weir_model::text::list;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -50,37 +50,34 @@ const HOP: [(&str, &str); 5] = [
     ("Proxy-Connection", "keep-alive"),
 ];
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
-    let heard = match ask(&door, &SENT) {
-        Ok(heard) => heard,
-        Err(cell) => return cell,
-    };
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
+    let response = ask(&endpoint, &SENT)?;
     // The request says that the client takes gzip, and the origin never packs.
-    if let Some(coding) = heard.header("Content-Encoding") {
+    if let Some(coding) = response.header("Content-Encoding") {
         let packs = format!("the product packs answers ({coding})");
         let plain = SENT.map(|(name, value)| (name, if name == "Accept-Encoding" { "identity" } else { value }));
-        return match ask(&door, &plain) {
-            Ok(heard) if heard.header("Content-Encoding").is_some() => Cell::unknown(packs),
-            Ok(heard) => told(rig, &heard, &plain).with(packs),
+        return Err(match ask(&endpoint, &plain) {
+            Ok(response) if response.header("Content-Encoding").is_some() => Cell::unknown(packs),
+            Ok(response) => compare_with_origin(bed, &response, &plain).with(packs),
             Err(cell) => cell,
-        };
+        });
     }
-    told(rig, &heard, &SENT)
+    Ok(compare_with_origin(bed, &response, &SENT))
 }
 
-fn ask(door: &Door, sent: &[(&str, &str)]) -> Result<Heard, Cell> {
+fn ask(endpoint: &Endpoint, sent: &[(&str, &str)]) -> Result<Response, Cell> {
     let sent: Vec<(&str, &str)> = sent.iter().chain(&HOP).copied().collect();
-    match door.ask(&door.request("GET", "/headers", &sent), false, PATIENCE) {
-        Err(trouble) => Err(Cell::trouble(&trouble)),
-        Ok(heard) if heard.status != 200 => Err(Cell::status(&heard)),
-        Ok(heard) => Ok(heard),
+    match endpoint.ask(&endpoint.request("GET", "/headers", &sent), false, TIMEOUT) {
+        Err(failure) => Err(Cell::failure(&failure)),
+        Ok(response) if response.status != 200 => Err(Cell::status(&response)),
+        Ok(response) => Ok(response),
     }
 }
 
 /// What the origin says of the head that reached it.
-fn told(rig: &dyn Rig, heard: &Heard, sent: &[(&str, &str)]) -> Cell {
-    let head = String::from_utf8_lossy(&heard.body).into_owned();
+fn compare_with_origin(bed: &dyn Testbed, response: &Response, sent: &[(&str, &str)]) -> Cell {
+    let head = String::from_utf8_lossy(&response.body).into_owned();
     let arrived: Vec<(String, String)> = head
         .lines()
         .skip(1)
@@ -90,15 +87,15 @@ fn told(rig: &dyn Rig, heard: &Heard, sent: &[(&str, &str)]) -> Cell {
     if arrived.is_empty() || !head.starts_with("GET /headers ") {
         return Cell::unknown("what came back is not the head that reached the origin");
     }
-    let authority = rig.product().authority();
+    let authority = bed.product().authority();
     let ours: Vec<(&str, &str)> = [("Host", authority.as_str())].into_iter().chain(sent.iter().copied()).collect();
-    let origin = rig.origin().authority();
+    let origin = bed.origin().authority();
     judge(&compare(&ours, &arrived), &arrived, &origin)
 }
 
 /// What became of headers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct HeaderChanges {
     /// Names that were not sent.
     pub added: Vec<String>,
     /// Names that did not arrive.
@@ -107,7 +104,7 @@ pub struct Fate {
     pub changed: Vec<(String, String, String)>,
 }
 
-impl Fate {
+impl HeaderChanges {
     /// `+2 -1 ~1`, or `as sent`.
     pub fn counts(&self) -> String {
         let counts = [('+', self.added.len()), ('-', self.dropped.len()), ('~', self.changed.len())];
@@ -117,8 +114,8 @@ impl Fate {
 }
 
 /// Compares by name, without case. A name that comes several times counts with all its values.
-pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> Fate {
-    let mut fate = Fate::default();
+pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> HeaderChanges {
+    let mut changes = HeaderChanges::default();
     let mut seen: Vec<String> = Vec::new();
     for (name, _) in sent {
         if seen.iter().any(|other| other.eq_ignore_ascii_case(name)) {
@@ -128,18 +125,18 @@ pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> Fate {
         let was = values(sent.iter().map(|(n, v)| (*n, *v)), name);
         let is = values(arrived.iter().map(|(n, v)| (n.as_str(), v.as_str())), name);
         match is {
-            None => fate.dropped.push((*name).to_owned()),
+            None => changes.dropped.push((*name).to_owned()),
             Some(is) if Some(&is) == was.as_ref() => {}
-            Some(is) => fate.changed.push(((*name).to_owned(), was.unwrap_or_default(), is)),
+            Some(is) => changes.changed.push(((*name).to_owned(), was.unwrap_or_default(), is)),
         }
     }
     for (name, _) in arrived {
-        let known = seen.iter().chain(&fate.added).any(|other| other.eq_ignore_ascii_case(name));
+        let known = seen.iter().chain(&changes.added).any(|other| other.eq_ignore_ascii_case(name));
         if !known {
-            fate.added.push(name.clone());
+            changes.added.push(name.clone());
         }
     }
-    fate
+    changes
 }
 
 fn values<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> Option<String> {
@@ -147,34 +144,34 @@ fn values<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> 
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-fn judge(fate: &Fate, arrived: &[(String, String)], origin: &str) -> Cell {
+fn judge(changes: &HeaderChanges, arrived: &[(String, String)], origin: &str) -> Cell {
     let (hop, added): (Vec<&String>, Vec<&String>) =
-        fate.added.iter().partition(|name| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name)));
+        changes.added.iter().partition(|name| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name)));
     // The product has a connection of its own to the origin, and may say of it what it wants.
     let passed_on: Vec<&str> = HOP
         .iter()
         .map(|(name, _)| *name)
         .filter(|name| hop.iter().any(|hop| hop.eq_ignore_ascii_case(name)) && !own_words(name, arrived))
         .collect();
-    let shown = Fate {
+    let shown = HeaderChanges {
         added: added.into_iter().cloned().collect(),
-        dropped: fate.dropped.clone(),
-        changed: fate.changed.clone(),
+        dropped: changes.dropped.clone(),
+        changed: changes.changed.clone(),
     };
     let mut cell = Cell::reading(shown.counts());
     if !shown.added.is_empty() {
-        cell = cell.with(format!("adds {}", listed(&shown.added)));
+        cell = cell.with(format!("adds {}", list(&shown.added)));
     }
     if !shown.dropped.is_empty() {
-        cell = cell.with(format!("drops {}", listed(&shown.dropped)));
+        cell = cell.with(format!("drops {}", list(&shown.dropped)));
     }
     if !shown.changed.is_empty() {
         let words: Vec<String> = shown.changed.iter().map(|change| changed(change, origin)).collect();
-        cell = cell.with(format!("changes {}", listed(&words)));
+        cell = cell.with(format!("changes {}", list(&words)));
     }
     if !passed_on.is_empty() {
         cell = Cell { verdict: crate::Verdict::Odd, ..cell }
-            .with(format!("sends on {}, of the client's connection alone", listed(&passed_on)));
+            .with(format!("sends on {}, of the client's connection alone", list(&passed_on)));
     }
     cell
 }
@@ -203,12 +200,16 @@ fn changed((name, was, is): &(String, String, String), origin: &str) -> String {
 mod tests {
     use super::*;
     use crate::Verdict;
-    use crate::fake::{Asked, Say, TestRig, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     /// A product that sends the head on, changed.
     fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
-        run(&mut TestRig::but(move |asked| {
-            Some(Say::Next(origin(&Asked { head: change(asked.head.clone()), ..asked.clone() })))
+        run(&mut FakeTestbed::but(move |asked| {
+            Some(Reply::Keep(origin(&Received { head: change(asked.head.clone()), ..asked.clone() })))
         }))
     }
 
@@ -247,12 +248,12 @@ mod tests {
 
     #[test]
     fn a_packed_answer_is_not_taken_for_a_head() {
-        let packs = |_: &Asked| Some(Say::Next(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
-        let cell = run(&mut TestRig::but(packs));
+        let packs = |_: &Received| Some(Reply::Keep(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
+        let cell = run(&mut FakeTestbed::but(packs));
         assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
         assert_eq!(cell.note.expect("a note"), "the product packs answers (gzip)");
-        let when_asked = move |asked: &Asked| asked.head.contains("gzip").then(|| packs(asked)).flatten();
-        let cell = run(&mut TestRig::but(when_asked));
+        let when_asked = move |asked: &Received| asked.head.contains("gzip").then(|| packs(asked)).flatten();
+        let cell = run(&mut FakeTestbed::but(when_asked));
         assert_eq!(cell.says, "as sent");
         assert!(cell.note.expect("a note").ends_with("the product packs answers (gzip)"));
     }
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn values_that_come_in_one_line_or_in_two_are_the_same() {
         let one = [("X-Weir-Twice".to_owned(), "one, two".to_owned())];
-        assert_eq!(compare(&[("x-weir-twice", "one"), ("X-Weir-Twice", "two")], &one), Fate::default());
+        assert_eq!(compare(&[("x-weir-twice", "one"), ("X-Weir-Twice", "two")], &one), HeaderChanges::default());
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use weir_model::suite::Protocol;
+use weir_model::text::count;
 
-use super::listed;
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Endpoint, Failure, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, PATIENCE, Trouble};
+use crate::testbed::Testbed;
+use weir_model::text::list;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -24,30 +25,27 @@ pub const CHECK: Check = Check {
 const CONNECTIONS: u64 = 10;
 const EACH: u64 = 100;
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let before = match rig.counters() {
-        Ok(counters) => counters,
-        Err(why) => return Cell::unknown(why),
-    };
-    let door = rig.product();
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let before = bed.counters().map_err(Cell::unknown)?;
+    let endpoint = bed.product();
     let clients: Vec<Client> = std::thread::scope(|scope| {
-        let door = &door;
-        let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(door, nth))).collect();
+        let endpoint = &endpoint;
+        let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(endpoint, nth))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let after = match rig.counters() {
+    let after = match bed.counters() {
         Ok(counters) => counters.since(&before),
-        Err(why) => return Cell::unknown(why),
+        Err(why) => return Err(Cell::unknown(why)),
     };
     let right: u64 = clients.iter().map(|client| client.right).sum();
     let reconnects: u64 = clients.iter().map(|client| client.reconnects).sum();
-    if let Some(trouble) = clients.iter().find_map(|client| client.trouble.clone()) {
-        return Cell::no(trouble).with(format!("after {right} right answers"));
+    if let Some(failure) = clients.iter().find_map(|client| client.failure.clone()) {
+        return Err(Cell::no(failure).with(format!("after {right} right answers")));
     }
     let made = after.connections_accepted;
     let says = match made {
         0 | 1 => format!("{made} connection"),
-        n => format!("{} connections", grouped(n)),
+        n => format!("{} connections", count(n)),
     };
     // A few more than clients is a race when the first requests come at once; a tenth of the requests is no keep-alive.
     let cell = match made {
@@ -57,11 +55,11 @@ fn run(rig: &mut dyn Rig) -> Cell {
     };
     let cell = Cell { says, ..cell };
     let cell =
-        if reconnects > 0 { cell.with(format!("the client had to connect anew {reconnects} times")) } else { cell };
-    match connection_headers(&after.connection_headers) {
+        if reconnects > 0 { cell.with(format!("the client had to connect again {reconnects} times")) } else { cell };
+    Ok(match connection_headers(&after.connection_headers) {
         Some(words) if made > 2 * CONNECTIONS => cell.with(words),
         _ => cell,
-    }
+    })
 }
 
 /// What the product said of its connections to the origin.
@@ -69,50 +67,50 @@ fn connection_headers(counts: &BTreeMap<String, u64>) -> Option<String> {
     let words: Vec<String> = counts
         .iter()
         .filter(|(name, n)| *name != "(none)" && **n > 0)
-        .map(|(name, n)| format!("{name} {} times", grouped(*n)))
+        .map(|(name, n)| format!("{name} {} times", count(*n)))
         .collect();
-    (!words.is_empty()).then(|| format!("it says Connection: {}", listed(&words)))
+    (!words.is_empty()).then(|| format!("it says Connection: {}", list(&words)))
 }
 
 #[derive(Debug, Default)]
 struct Client {
     right: u64,
     reconnects: u64,
-    trouble: Option<String>,
+    failure: Option<String>,
 }
 
-fn client(door: &Door, nth: u64) -> Client {
+fn client(endpoint: &Endpoint, nth: u64) -> Client {
     let mut client = Client::default();
-    let mut line = None;
+    let mut conn = None;
     while client.right < EACH {
-        let fresh = line.is_none();
+        let fresh = conn.is_none();
         // Never the same target twice: a product that caches has to ask for each.
-        let request = door.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
-        let asked = match line.take() {
+        let request = endpoint.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
+        let asked = match conn.take() {
             Some(open) => Ok(open),
-            None => door.open(),
+            None => endpoint.open(),
         }
-        .and_then(|mut open: crate::talk::Line| {
-            let heard = open.ask(&request, false, PATIENCE)?;
-            Ok((open, heard))
+        .and_then(|mut open: crate::client::Http1| {
+            let response = open.ask(&request, false, TIMEOUT)?;
+            Ok((open, response))
         });
         match asked {
-            Ok((open, heard)) if heard.status == 200 && heard.body.len() == 128 => {
+            Ok((open, response)) if response.status == 200 && response.body.len() == 128 => {
                 client.right += 1;
-                if heard.keep_alive {
-                    line = Some(open);
+                if response.keep_alive {
+                    conn = Some(open);
                 } else if client.right < EACH {
                     client.reconnects += 1;
                 }
             }
-            Ok((_, heard)) => {
-                client.trouble = Some(heard.status.to_string());
+            Ok((_, response)) => {
+                client.failure = Some(response.status.to_string());
                 return client;
             }
             // The product may end a connection between two requests.
-            Err(Trouble::Closed | Trouble::Reset) if !fresh => client.reconnects += 1,
-            Err(trouble) => {
-                client.trouble = Some(trouble.word().to_owned());
+            Err(Failure::Closed | Failure::Reset) if !fresh => client.reconnects += 1,
+            Err(failure) => {
+                client.failure = Some(failure.word().to_owned());
                 return client;
             }
         }
@@ -120,32 +118,23 @@ fn client(door: &Door, nth: u64) -> Client {
     client
 }
 
-/// `1,000`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer, closing};
+    use crate::fake::{FakeTestbed, Reply, answer, closing};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn connections_are_counted() {
-        let cell = run(&mut TestRig::good());
+        let cell = run(&mut FakeTestbed::good());
         assert_eq!((cell.says.as_str(), cell.verdict), ("10 connections", crate::Verdict::Yes));
-        let cell = run(&mut TestRig::but(|asked| (asked.nth == 4).then(|| closing(asked))));
+        let cell = run(&mut FakeTestbed::but(|asked| (asked.nth == 4).then(|| closing(asked))));
         assert_eq!((cell.says.as_str(), cell.verdict), ("200 connections", crate::Verdict::No));
-        assert_eq!(cell.note.as_deref(), Some("the client had to connect anew 190 times"));
-        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Next(answer(502, "", b""))))).says, "502");
+        assert_eq!(cell.note.as_deref(), Some("the client had to connect again 190 times"));
+        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 
     #[test]

@@ -5,9 +5,9 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Endpoint, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, PATIENCE};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -22,21 +22,25 @@ pub const CHECK: Check = Check {
 
 const SIZES: [usize; 4] = [8, 16, 32, 63];
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
-    let one = grow(&door, usize::MAX);
-    let many = grow(&door, 1024);
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
+    let one = grow(&endpoint, usize::MAX);
+    let many = grow(&endpoint, 1024);
     let cell = one.cell();
-    if many.words() == one.words() { cell } else { cell.with(format!("in headers of 1 KiB each: {}", many.words())) }
+    Ok(if many.words() == one.words() {
+        cell
+    } else {
+        cell.with(format!("in headers of 1 KiB each: {}", many.words()))
+    })
 }
 
 /// How far it went.
-struct Grown {
+struct LargestHead {
     passed: Option<usize>,
     then: Option<Cell>,
 }
 
-impl Grown {
+impl LargestHead {
     fn words(&self) -> String {
         match (self.passed, &self.then) {
             (Some(passed), None) => format!("{passed} KiB"),
@@ -57,10 +61,10 @@ impl Grown {
 }
 
 /// A request whose head has exactly so many bytes, in headers of at most `line` bytes each.
-fn request(door: &Door, bytes: usize, line: usize) -> Vec<u8> {
+fn request(endpoint: &Endpoint, bytes: usize, line: usize) -> Vec<u8> {
     // `X-Weir-10: ` and the line's end.
     const AROUND: usize = 13;
-    let mut head = door.request("GET", "/bytes/1", &[]);
+    let mut head = endpoint.request("GET", "/bytes/1", &[]);
     head.truncate(head.len() - 2);
     for nth in 10.. {
         let left = bytes - 2 - head.len();
@@ -80,41 +84,46 @@ fn request(door: &Door, bytes: usize, line: usize) -> Vec<u8> {
 }
 
 /// Asks with larger and larger heads.
-fn grow(door: &Door, line: usize) -> Grown {
+fn grow(endpoint: &Endpoint, line: usize) -> LargestHead {
     let mut passed = None;
     for kib in SIZES {
-        let cell = match door.ask(&request(door, kib * 1024, line), false, PATIENCE) {
-            Ok(heard) if heard.status == 200 => {
+        let cell = match endpoint.ask(&request(endpoint, kib * 1024, line), false, TIMEOUT) {
+            Ok(response) if response.status == 200 => {
                 passed = Some(kib);
                 continue;
             }
-            Ok(heard) => Cell::status(&heard),
-            Err(trouble) => Cell::trouble(&trouble),
+            Ok(response) => Cell::status(&response),
+            Err(failure) => Cell::failure(&failure),
         };
-        return Grown { passed, then: Some(cell) };
+        return LargestHead { passed, then: Some(cell) };
     }
-    Grown { passed, then: None }
+    LargestHead { passed, then: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     fn takes(head: usize, line: usize) -> Cell {
-        run(&mut TestRig::but(move |asked| {
+        run(&mut FakeTestbed::but(move |asked| {
             let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
             let refuse = asked.head.len() > head || longest > line;
-            refuse.then(|| Say::Last(answer(431, "Connection: close\r\n", b"too large")))
+            refuse.then(|| Reply::Close(answer(431, "Connection: close\r\n", b"too large")))
         }))
     }
 
     #[test]
     fn heads_are_as_large_as_is_said() {
-        let door = Door::plain(std::net::SocketAddr::from(([127, 0, 0, 1], 15_000)), weir_host::stop::Stop::new());
+        let endpoint =
+            Endpoint::plain(std::net::SocketAddr::from(([127, 0, 0, 1], 15_000)), weir_host::stop::Stop::new());
         for kib in SIZES {
             for line in [1024, usize::MAX] {
-                let head = request(&door, kib * 1024, line);
+                let head = request(&endpoint, kib * 1024, line);
                 assert_eq!(head.len(), kib * 1024);
                 let headers = weir_wire::http1::headers(&head).count();
                 assert!(if line == 1024 { headers > kib && headers < 100 } else { headers == 2 }, "{kib} {headers}");
@@ -133,7 +142,7 @@ mod tests {
         assert_eq!(by_line.says, "8 KiB, then 431");
         assert!(by_line.note.expect("a note").ends_with("in headers of 1 KiB each: 63 KiB"));
         assert_eq!(takes(1024, 1024).says, "8 KiB: 431");
-        let closes = run(&mut TestRig::but(|asked| (asked.head.len() > 9_000).then(|| Say::Last(Vec::new()))));
+        let closes = run(&mut FakeTestbed::but(|asked| (asked.head.len() > 9_000).then(|| Reply::Close(Vec::new()))));
         assert_eq!(closes.says, "8 KiB, then closes");
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use weir_model::suite::Protocol;
 
 use crate::cell::{Cell, size};
-use crate::rig::{Rig, memory, pause};
 use crate::table::{Check, When};
+use crate::testbed::{Testbed, memory, pause};
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -20,9 +20,9 @@ pub const CHECK: Check = Check {
 
 const SETTLES: Duration = Duration::from_secs(1);
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    pause(rig.stop(), SETTLES);
-    match rig.look() {
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    pause(bed.stop(), SETTLES);
+    Ok(match bed.sample() {
         Ok(usage) => {
             let (bytes, kind) = memory(&usage);
             let cell = Cell::reading(size(bytes));
@@ -33,20 +33,24 @@ fn run(rig: &mut dyn Rig) -> Cell {
             }
         }
         Err(why) => Cell::unknown(why),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::TestRig;
+    use crate::fake::FakeTestbed;
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn the_proportional_set_where_there_is_one() {
-        let mut rig = TestRig::good();
-        assert_eq!(run(&mut rig), Cell::reading("8.0 MiB"));
-        rig.usage.pss_max_bytes = None;
-        let cell = run(&mut rig);
+        let mut bed = FakeTestbed::good();
+        assert_eq!(run(&mut bed), Cell::reading("8.0 MiB"));
+        bed.usage.pss_max_bytes = None;
+        let cell = run(&mut bed);
         assert_eq!(cell.says, "9.0 MiB");
         assert!(cell.note.is_some());
     }

@@ -3,9 +3,9 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::{Endpoint, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, PATIENCE};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -18,38 +18,38 @@ pub const CHECK: Check = Check {
     run,
 };
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
     let mut worst = Cell::yes();
     for status in [204, 304] {
-        match one(&door, status) {
+        match one(&endpoint, status) {
             Ok(None) => {}
             Ok(Some(note)) => worst = Cell::odd(format!("{status} with length")).with(note),
-            Err(cell) => return cell.with(format!("at {status}")),
+            Err(cell) => return Err(cell.with(format!("at {status}"))),
         }
     }
-    worst
+    Ok(worst)
 }
 
 /// A note where the answer is right in effect only.
-fn one(door: &Door, status: u16) -> Result<Option<String>, Cell> {
-    let mut line = door.open().map_err(|trouble| Cell::trouble(&trouble))?;
+fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
+    let mut conn = endpoint.open().map_err(|failure| Cell::failure(&failure))?;
     // 304 is an answer to who has the thing already.
-    let request = door.request("GET", &format!("/status/{status}"), &[("If-None-Match", "\"weir\"")]);
-    let heard = line.ask(&request, false, PATIENCE).map_err(|trouble| Cell::trouble(&trouble))?;
-    if heard.status != status {
-        return Err(Cell::status(&heard));
+    let request = endpoint.request("GET", &format!("/status/{status}"), &[("If-None-Match", "\"weir\"")]);
+    let response = conn.ask(&request, false, TIMEOUT).map_err(|failure| Cell::failure(&failure))?;
+    if response.status != status {
+        return Err(Cell::status(&response));
     }
-    if heard.keep_alive {
-        match line.ask(&door.request("GET", "/bytes/3", &[]), false, PATIENCE) {
+    if response.keep_alive {
+        match conn.ask(&endpoint.request("GET", "/bytes/3", &[]), false, TIMEOUT) {
             Ok(next) if next.status == 200 && next.body.len() == 3 => {}
             Ok(next) => return Err(Cell::status(&next).with("what follows is not the next answer")),
-            Err(trouble) => return Err(Cell::trouble(&trouble).with("what follows is not the next answer")),
+            Err(failure) => return Err(Cell::failure(&failure).with("what follows is not the next answer")),
         }
     }
     // A 304 may have the length that 200 would have (RFC 9110, section 8.6); a 204 has none, and neither is chunked.
     let names: &[&str] = if status == 204 { &["content-length", "transfer-encoding"] } else { &["transfer-encoding"] };
-    let announced = names.iter().find_map(|name| Some((name, heard.header(name)?)));
+    let announced = names.iter().find_map(|name| Some((name, response.header(name)?)));
     Ok(announced.map(|(name, value)| {
         format!("a {status} comes with {name}: {value}, which RFC 9110 (8.6) and 9112 (6.1) forbid")
     }))
@@ -58,22 +58,28 @@ fn one(door: &Door, status: u16) -> Result<Option<String>, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Asked, Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Received, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     fn to(status: &'static str, bytes: &'static [u8]) -> Cell {
-        run(&mut TestRig::but(move |asked: &Asked| (asked.target == status).then(|| Say::Next(bytes.to_vec()))))
+        run(&mut FakeTestbed::but(move |asked: &Received| {
+            (asked.target == status).then(|| Reply::Keep(bytes.to_vec()))
+        }))
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
         assert_eq!(to("/status/204", b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n").says, "204 with length");
         assert_eq!(to("/status/304", b"HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n"), Cell::yes());
         assert_eq!(to("/status/304", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").says, "200");
         let body = to("/status/204", b"HTTP/1.1 204 No\r\n\r\nbody\r\n\r\n");
         assert_eq!(body.says, "not HTTP", "{body:?}");
         assert_eq!(
-            run(&mut TestRig::but(|asked| (asked.nth == 1).then(|| Say::Next(answer(500, "", b""))))).says,
+            run(&mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))).says,
             "500"
         );
     }

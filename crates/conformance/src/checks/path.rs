@@ -6,9 +6,9 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::Endpoint;
 use crate::table::{Check, When};
-use crate::talk::Door;
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -41,22 +41,22 @@ const TARGETS: [&str; 18] = [
     "/headers?x=a?b",
 ];
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
     let (mut changed, mut refused) = (Vec::new(), Vec::new());
     for target in TARGETS {
-        match arrived(&door, target) {
+        match arrived(&endpoint, target) {
             Ok(is) if is == target => {}
             Ok(is) => changed.push(format!("{target} becomes {is}")),
             Err(cell) => refused.push((target, cell.says)),
         }
-        if rig.stop().wanted() {
+        if bed.stop().wanted() {
             break;
         }
     }
     if refused.len() == TARGETS.len() {
         let says = refused.pop().map(|(_, says)| says).unwrap_or_default();
-        return Cell::no(says).with("to every target");
+        return Err(Cell::no(says).with("to every target"));
     }
     let mut words = Vec::new();
     if !changed.is_empty() {
@@ -66,49 +66,53 @@ fn run(rig: &mut dyn Rig) -> Cell {
         words.push(format!("refuses {}", refused.len()));
     }
     if words.is_empty() {
-        return Cell::yes();
+        return Err(Cell::yes());
     }
     let refusals = refused.iter().map(|(target, says)| format!("{target} gets {says}"));
-    Cell::odd(words.join(", ")).with(changed.into_iter().chain(refusals).collect::<Vec<_>>().join(", "))
+    Ok(Cell::odd(words.join(", ")).with(changed.into_iter().chain(refusals).collect::<Vec<_>>().join(", ")))
 }
 
 /// The target that reached the origin.
-fn arrived(door: &Door, target: &str) -> Result<String, Cell> {
-    let heard = door.get(target).map_err(|trouble| Cell::trouble(&trouble))?;
-    let body = String::from_utf8_lossy(&heard.body);
-    let found = match heard.status {
+fn arrived(endpoint: &Endpoint, target: &str) -> Result<String, Cell> {
+    let response = endpoint.get(target).map_err(|failure| Cell::failure(&failure))?;
+    let body = String::from_utf8_lossy(&response.body);
+    let found = match response.status {
         404 => {
             body.strip_prefix("nothing is at `").and_then(|rest| rest.split_once('`')).map(|(path, _)| path.to_owned())
         }
         200 => body.strip_prefix("GET ").and_then(|rest| rest.split_once(' ')).map(|(target, _)| target.to_owned()),
         _ => None,
     };
-    found.ok_or_else(|| Cell::status(&heard))
+    found.ok_or_else(|| Cell::status(&response))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Asked, Say, TestRig, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     fn sends(change: impl Fn(&str) -> String + Send + Sync + 'static) -> Cell {
-        run(&mut TestRig::but(move |asked| {
+        run(&mut FakeTestbed::but(move |asked| {
             let target = change(&asked.target);
             let head = asked.head.replacen(&asked.target, &target, 1);
-            Some(Say::Next(origin(&Asked { target, head, ..asked.clone() })))
+            Some(Reply::Keep(origin(&Received { target, head, ..asked.clone() })))
         }))
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
         let cell = sends(|target| target.replace("//", "/").replace("%2F", "/"));
         assert_eq!(cell.says, "changes 4");
         assert!(cell.note.expect("a note").starts_with("/p/a%2Fb becomes /p/a/b, /p//double becomes /p/double"));
         assert_eq!(sends(|target| target.trim_end_matches('?').to_owned()).says, "changes 1");
         let refuses =
-            run(&mut TestRig::but(|asked| asked.target.contains("..").then(|| Say::Next(answer(400, "", b"")))));
+            run(&mut FakeTestbed::but(|asked| asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))));
         assert_eq!(refuses.says, "refuses 2");
-        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Next(answer(502, "", b""))))).says, "502");
+        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 }

@@ -3,9 +3,9 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
+use crate::client::TIMEOUT;
 use crate::table::{Check, When};
-use crate::talk::PATIENCE;
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -19,18 +19,20 @@ pub const CHECK: Check = Check {
 
 const SIZE: usize = 1 << 20;
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    let door = rig.product();
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
     let body = pattern(SIZE);
     let length = body.len().to_string();
     let headers = [("Content-Type", "application/octet-stream"), ("Content-Length", length.as_str())];
-    let request = [door.request("POST", "/echo", &headers), body.clone()].concat();
-    match door.ask(&request, false, PATIENCE) {
-        Err(trouble) => Cell::trouble(&trouble),
-        Ok(heard) if heard.status != 200 => Cell::status(&heard),
-        Ok(heard) if heard.body != body => Cell::no("wrong body").with(format!("{} bytes came back", heard.body.len())),
+    let request = [endpoint.request("POST", "/echo", &headers), body.clone()].concat();
+    Ok(match endpoint.ask(&request, false, TIMEOUT) {
+        Err(failure) => Cell::failure(&failure),
+        Ok(response) if response.status != 200 => Cell::status(&response),
+        Ok(response) if response.body != body => {
+            Cell::no("wrong body").with(format!("{} bytes came back", response.body.len()))
+        }
         Ok(_) => Cell::yes(),
-    }
+    })
 }
 
 /// Bytes without a short period, so that one block in the place of another shows.
@@ -41,19 +43,23 @@ pub fn pattern(size: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn yes_and_no() {
-        assert_eq!(run(&mut TestRig::good()), Cell::yes());
-        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Next(answer(413, "", b"too large"))))).says, "413");
-        let swaps = |asked: &crate::fake::Asked| {
+        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says, "413");
+        let swaps = |asked: &crate::fake::Received| {
             let mut body = asked.body.clone();
             let (a, b) = body.split_at_mut(SIZE / 2);
             a.swap_with_slice(b);
-            Some(Say::Next(answer(200, "", &body)))
+            Some(Reply::Keep(answer(200, "", &body)))
         };
-        assert_eq!(run(&mut TestRig::but(swaps)).says, "wrong body");
-        assert_eq!(run(&mut TestRig::but(|_| Some(Say::Last(Vec::new())))).says, "closes");
+        assert_eq!(run(&mut FakeTestbed::but(swaps)).says, "wrong body");
+        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");
     }
 }

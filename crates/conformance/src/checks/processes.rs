@@ -3,8 +3,8 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::rig::Rig;
 use crate::table::{Check, When};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -16,24 +16,28 @@ pub const CHECK: Check = Check {
     run,
 };
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    match rig.loaded() {
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    Ok(match bed.under_load() {
         Ok(loaded) => Cell::reading(format!("{} / {}", loaded.usage.processes_max, loaded.usage.threads_max)),
         Err(why) => Cell::unknown(why),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::TestRig;
-    use crate::rig::Loaded;
+    use crate::fake::FakeTestbed;
+    use crate::testbed::LoadSample;
+
+    fn run(bed: &mut dyn Testbed) -> Cell {
+        super::run(bed).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn both_are_said() {
-        let mut rig = TestRig::good();
-        assert_eq!(run(&mut rig), Cell::unknown("no load"));
-        rig.load = Some(Loaded { usage: rig.usage.clone(), rate: 1.0, errors: 0 });
-        assert_eq!(run(&mut rig), Cell::reading("2 / 3"));
+        let mut bed = FakeTestbed::good();
+        assert_eq!(run(&mut bed), Cell::unknown("no load"));
+        bed.load = Some(LoadSample { usage: bed.usage.clone(), rate: 1.0, errors: 0 });
+        assert_eq!(run(&mut bed), Cell::reading("2 / 3"));
     }
 }

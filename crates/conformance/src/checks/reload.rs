@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use weir_model::suite::Protocol;
 
-use super::keep_alive::grouped;
 use crate::cell::Cell;
-use crate::rig::{Rig, pause};
+use crate::client::{Endpoint, Failure, Http1, TIMEOUT};
 use crate::table::{Check, When};
-use crate::talk::{Door, Line, PATIENCE, Trouble};
+use crate::testbed::{Testbed, pause};
+use weir_model::text::count;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -24,52 +24,52 @@ pub const CHECK: Check = Check {
 
 const BETWEEN: Duration = Duration::from_millis(1500);
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    with(rig, BETWEEN)
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    with(bed, BETWEEN)
 }
 
-fn with(rig: &mut dyn Rig, between: Duration) -> Cell {
-    if !rig.can_reload() {
-        return Cell::absent("its file names no way to reload");
+fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
+    if !bed.can_reload() {
+        return Err(Cell::absent("its file names no way to reload"));
     }
-    let door = rig.product();
-    let before = rig.pids();
+    let endpoint = bed.product();
+    let before = bed.pids();
     let over = AtomicBool::new(false);
     let mut reloads = Ok(());
     let counts: Vec<Count> = std::thread::scope(|scope| {
         let threads: Vec<_> = [true, true, false, false]
             .map(|keeps| {
                 scope.spawn({
-                    let (door, over) = (&door, &over);
-                    move || client(door, keeps, over)
+                    let (endpoint, over) = (&endpoint, &over);
+                    move || client(endpoint, keeps, over)
                 })
             })
             .into();
         for _ in 0..2 {
-            pause(rig.stop(), between);
+            pause(bed.stop(), between);
             if reloads.is_ok() {
-                reloads = rig.reload();
+                reloads = bed.reload();
             }
         }
-        pause(rig.stop(), between);
+        pause(bed.stop(), between);
         over.store(true, Ordering::SeqCst);
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     if let Err(why) = reloads {
-        return Cell::no("fails").with(why);
+        return Err(Cell::no("fails").with(why));
     }
     let asked: u64 = counts.iter().map(|count| count.asked).sum();
     let lost: u64 = counts.iter().map(|count| count.lost).sum();
-    let replaced = rig.pids().iter().any(|pid| !before.contains(pid));
+    let replaced = bed.pids().iter().any(|pid| !before.contains(pid));
     let how = if replaced { "new processes take over" } else { "the processes stay the same" };
     let how = counts
         .iter()
         .find_map(|count| count.first.clone())
         .map_or(how.to_owned(), |first| format!("the first lost: {first}; {how}"));
-    match lost {
-        0 => Cell::new(crate::Verdict::Yes, "0 lost").with(format!("of {}", grouped(asked))).with(how),
-        n => Cell::odd(format!("{} lost", grouped(n))).with(format!("of {}", grouped(asked))).with(how),
-    }
+    Ok(match lost {
+        0 => Cell::new(crate::Verdict::Yes, "0 lost").with(format!("of {}", count(asked))).with(how),
+        n => Cell::odd(format!("{} lost", count(n))).with(format!("of {}", count(asked))).with(how),
+    })
 }
 
 #[derive(Debug, Default)]
@@ -80,15 +80,15 @@ struct Count {
     first: Option<String>,
 }
 
-fn client(door: &Door, keeps: bool, over: &AtomicBool) -> Count {
+fn client(endpoint: &Endpoint, keeps: bool, over: &AtomicBool) -> Count {
     let mut count = Count::default();
-    let request = door.request("GET", "/bytes/128", &[]);
-    let mut line: Option<Line> = None;
+    let request = endpoint.request("GET", "/bytes/128", &[]);
+    let mut conn: Option<Http1> = None;
     while !over.load(Ordering::SeqCst) {
         count.asked += 1;
-        let kept = line.is_some();
-        match ask(door, line.take(), &request) {
-            Ok(open) => line = open.filter(|_| keeps),
+        let kept = conn.is_some();
+        match ask(endpoint, conn.take(), &request) {
+            Ok(open) => conn = open.filter(|_| keeps),
             Err(Lost::Stopped) => return count,
             Err(Lost::Because(why)) => {
                 count.lost += 1;
@@ -108,22 +108,22 @@ enum Lost {
     Because(String),
 }
 
-impl From<Trouble> for Lost {
-    fn from(trouble: Trouble) -> Lost {
-        if trouble == Trouble::Stopped { Lost::Stopped } else { Lost::Because(trouble.word().to_owned()) }
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Lost {
+        if failure == Failure::Stopped { Lost::Stopped } else { Lost::Because(failure.word().to_owned()) }
     }
 }
 
-fn ask(door: &Door, line: Option<Line>, request: &[u8]) -> Result<Option<Line>, Lost> {
-    let mut line = match line {
-        Some(line) => line,
-        None => door.open()?,
+fn ask(endpoint: &Endpoint, conn: Option<Http1>, request: &[u8]) -> Result<Option<Http1>, Lost> {
+    let mut conn = match conn {
+        Some(conn) => conn,
+        None => endpoint.open()?,
     };
-    let heard = line.ask(request, false, PATIENCE)?;
-    if heard.status != 200 || heard.body.len() != 128 {
-        return Err(Lost::Because(heard.status.to_string()));
+    let response = conn.ask(request, false, TIMEOUT)?;
+    if response.status != 200 || response.body.len() != 128 {
+        return Err(Lost::Because(response.status.to_string()));
     }
-    Ok(heard.keep_alive.then_some(line))
+    Ok(response.keep_alive.then_some(conn))
 }
 
 #[cfg(test)]
@@ -132,20 +132,25 @@ mod tests {
 
     use super::*;
     use crate::Verdict;
-    use crate::fake::{Say, TestRig};
+    use crate::fake::{FakeTestbed, Reply};
+
+    fn with(bed: &mut dyn Testbed, between: Duration) -> Cell {
+        super::with(bed, between).unwrap_or_else(|cell| cell)
+    }
 
     #[test]
     fn losses_are_counted() {
-        assert_eq!(with(&mut TestRig::good(), Duration::ZERO).verdict, Verdict::Absent);
+        assert_eq!(with(&mut FakeTestbed::good(), Duration::ZERO).verdict, Verdict::Absent);
         let short = Duration::from_millis(100);
-        let mut good = TestRig::good();
+        let mut good = FakeTestbed::good();
         good.on_reload = Some(Box::new(|| {}));
         let cell = with(&mut good, short);
         assert_eq!((cell.says.as_str(), cell.verdict), ("0 lost", Verdict::Yes));
         assert!(cell.note.expect("a note").ends_with("the processes stay the same"));
         let drops = Arc::new(AtomicBool::new(false));
         let drop_one = drops.clone();
-        let mut bad = TestRig::but(move |_| drop_one.swap(false, Ordering::SeqCst).then(|| Say::Last(Vec::new())));
+        let mut bad =
+            FakeTestbed::but(move |_| drop_one.swap(false, Ordering::SeqCst).then(|| Reply::Close(Vec::new())));
         bad.on_reload = Some(Box::new(move || drops.store(true, Ordering::SeqCst)));
         let cell = with(&mut bad, short);
         assert_eq!((cell.says.as_str(), cell.verdict), ("2 lost", Verdict::Odd));

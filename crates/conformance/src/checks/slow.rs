@@ -5,8 +5,8 @@ use std::time::Duration;
 use weir_model::suite::Protocol;
 
 use crate::cell::{Cell, about};
-use crate::rig::Rig;
 use crate::table::{Check, When};
+use crate::testbed::Testbed;
 
 /// Of the table.
 pub const CHECK: Check = Check {
@@ -19,53 +19,51 @@ pub const CHECK: Check = Check {
 };
 
 const DELAY: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn run(rig: &mut dyn Rig) -> Cell {
-    after(rig, "/delay/2s", DELAY, PATIENCE)
+fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    after(bed, "/delay/2s", DELAY, TIMEOUT)
 }
 
-fn after(rig: &mut dyn Rig, target: &str, delay: Duration, patience: Duration) -> Cell {
-    let door = rig.product();
-    let before = match rig.counters() {
-        Ok(counters) => counters,
-        Err(why) => return Cell::unknown(why),
-    };
-    let heard = match door.ask(&door.request("GET", target, &[]), false, patience) {
-        Err(trouble) => return Cell::trouble(&trouble),
-        Ok(heard) => heard,
-    };
-    if heard.status != 200 {
-        let cell = Cell::status(&heard);
-        return Cell { says: format!("{} after {}", heard.status, about(heard.took)), ..cell };
+fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Duration) -> Result<Cell, Cell> {
+    let endpoint = bed.product();
+    let before = bed.counters().map_err(Cell::unknown)?;
+    let response = endpoint.ask(&endpoint.request("GET", target, &[]), false, timeout)?;
+    if response.status != 200 {
+        let cell = Cell::status(&response);
+        return Err(Cell { says: format!("{} after {}", response.status, about(response.took)), ..cell });
     }
-    if heard.took < delay {
-        return Cell::odd("yes, too soon").with(format!("the answer came after {}", about(heard.took)));
+    if response.took < delay {
+        return Err(Cell::odd("yes, too soon").with(format!("the answer came after {}", about(response.took))));
     }
-    match rig.counters().map(|counters| counters.since(&before).requests) {
+    Ok(match bed.counters().map(|counters| counters.since(&before).requests) {
         Ok(0 | 1) | Err(_) => Cell::yes(),
         Ok(n) => Cell::odd("yes, retries").with(format!("the origin was asked {n} times")),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Say, TestRig, answer};
+    use crate::fake::{FakeTestbed, Reply, answer};
 
-    fn says(mut rig: TestRig) -> String {
-        after(&mut rig, "/delay/300ms", Duration::from_millis(300), Duration::from_millis(900)).says
+    fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Duration) -> Cell {
+        super::after(bed, target, delay, timeout).unwrap_or_else(|cell| cell)
+    }
+
+    fn says(mut bed: FakeTestbed) -> String {
+        after(&mut bed, "/delay/300ms", Duration::from_millis(300), Duration::from_millis(900)).says
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(says(TestRig::good()), "yes");
+        assert_eq!(says(FakeTestbed::good()), "yes");
         // The time is a reading: that there is one is all that can be asserted.
-        let gives_up = says(TestRig::but(|_| Some(Say::Next(answer(504, "", b"")))));
+        let gives_up = says(FakeTestbed::but(|_| Some(Reply::Keep(answer(504, "", b"")))));
         assert!(gives_up.starts_with("504 after "), "{gives_up}");
-        assert_eq!(says(TestRig::but(|_| Some(Say::Next(answer(200, "", b"ok"))))), "yes, too soon");
-        assert_eq!(says(TestRig::but(|_| Some(Say::Nothing))), "hangs");
-        let mut asks_twice = TestRig::good();
+        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"ok"))))), "yes, too soon");
+        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Silence))), "hangs");
+        let mut asks_twice = FakeTestbed::good();
         asks_twice.asked = 2;
         assert_eq!(says(asks_twice), "yes, retries");
     }

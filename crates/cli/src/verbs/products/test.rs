@@ -8,7 +8,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-use weir_conformance::{self as conformance, CHECKS, Order, Tested, Verdict};
+use weir_conformance::{self as conformance, CHECKS, TestSpec, ProductReport, Verdict};
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_model::file::{listed, suggestion};
@@ -91,7 +91,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
             break;
         }
         let own = folder.join(format!("{}-{profile}", product.name));
-        let order = Order { launcher: &launcher, product, profile, only: &args.only, folder: &own };
+        let order = TestSpec { launcher: &launcher, product, profile, only: &args.only, folder: &own };
         watch.begin(product, profile);
         let tested = conformance::test(&order, &stop, &mut |happening| watch.see(&happening));
         watch.end(product, &tested, launcher.installed.get(&product.name));
@@ -130,7 +130,7 @@ fn show(record: &Record, json: bool) -> Result<(), Failure> {
 }
 
 fn exit(record: &Record) -> Exit {
-    let failed = |tested: &Tested| {
+    let failed = |tested: &ProductReport| {
         tested.error.is_some()
             || tested.cell("get").is_some_and(|get| !matches!(get.verdict, Verdict::Yes | Verdict::Odd))
     };

@@ -1,6 +1,6 @@
 //! What was found of one product, in a few lines, as soon as it was.
 
-use weir_conformance::{Cell, Tested, Verdict, check};
+use weir_conformance::{Cell, ProductReport, Verdict, check};
 
 use weir_model::text::wrapped;
 
@@ -8,7 +8,7 @@ use weir_model::text::wrapped;
 const WIDTH: usize = 110;
 
 /// The lines. `head` names product, version and profile.
-pub fn block(head: &str, tested: &Tested) -> Vec<String> {
+pub fn block(head: &str, tested: &ProductReport) -> Vec<String> {
     let mut lines = vec![head.to_owned()];
     if let Some(error) = &tested.error {
         lines.push(format!("  {}: {}", error.stage, error.message));

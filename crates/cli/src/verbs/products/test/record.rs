@@ -1,7 +1,7 @@
 //! What a conformance run found, as it is printed with `--json` and drawn by the other modules here.
 
 use serde::Serialize;
-use weir_conformance::{CHECKS, Tested};
+use weir_conformance::{CHECKS, ProductReport};
 use weir_install::Installed;
 use weir_model::product::Product;
 
@@ -59,7 +59,7 @@ pub struct Named {
     pub version: String,
     pub from: String,
     #[serde(flatten)]
-    pub tested: Tested,
+    pub tested: ProductReport,
 }
 
 /// A product that is not here.
@@ -120,7 +120,7 @@ impl Record {
     }
 
     /// Takes in what was found of one.
-    pub fn add(&mut self, product: &Product, installed: Option<&Installed>, tested: Tested) {
+    pub fn add(&mut self, product: &Product, installed: Option<&Installed>, tested: ProductReport) {
         self.tested.push(Named {
             title: product.title.clone(),
             version: installed.map(|i| i.version.clone()).unwrap_or_default(),
@@ -141,7 +141,7 @@ pub fn example() -> Record {
         title: product.to_uppercase(),
         version: "1.2.3".into(),
         from: format!("apt {product}"),
-        tested: Tested {
+        tested: ProductReport {
             product: product.into(),
             profile: profile.into(),
             cells: cells.into_iter().map(|(name, cell)| (name.to_owned(), cell)).collect(),

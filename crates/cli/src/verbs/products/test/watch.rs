@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weir_conformance::{Happening, Tested};
+use weir_conformance::{Progress, ProductReport};
 use weir_install::Installed;
 use weir_model::product::Product;
 
@@ -42,18 +42,18 @@ impl Watch {
     }
 
     /// Something happens with it.
-    pub fn see(&mut self, happening: &Happening<'_>) {
+    pub fn see(&mut self, happening: &Progress<'_>) {
         match happening {
-            Happening::Starting(protocol) => {
+            Progress::Starting(protocol) => {
                 self.bar.set_message(format!("{} · starts, {}", self.now, protocol.as_str()))
             }
-            Happening::Asking(check) => self.bar.set_message(format!("{} · {}", self.now, check.title)),
-            Happening::Answered(..) => {}
+            Progress::Asking(check) => self.bar.set_message(format!("{} · {}", self.now, check.title)),
+            Progress::Answered(..) => {}
         }
     }
 
     /// It is done.
-    pub fn end(&mut self, product: &Product, tested: &Tested, installed: Option<&Installed>) {
+    pub fn end(&mut self, product: &Product, tested: &ProductReport, installed: Option<&Installed>) {
         self.bar.inc(1);
         if self.quiet {
             return;

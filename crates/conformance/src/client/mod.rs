@@ -6,9 +6,9 @@
 //!
 //! This module does not know what is asked, or why.
 
-mod line;
-mod pipe;
-mod two;
+mod http1;
+mod http2;
+mod transport;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,17 +19,17 @@ use weir_wire::tls::{ClientConfig, ServerName};
 use weir_host::stop::Stop;
 use weir_product::http::TLS_NAME;
 
-pub use line::{Line, Said, framing, version};
-pub use pipe::Pipe;
-pub use two::Two;
+pub use http1::{FirstResponse, Http1, framing, version};
+pub use http2::Http2;
+pub use transport::Transport;
 
 /// How long an answer is waited for where a check does not say otherwise. Longer than any product takes that answers at all,
 /// and short enough that one which never does shows within seconds.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where somebody listens, and how they are spoken to.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct Endpoint {
     /// Address and port.
     pub addr: SocketAddr,
     /// TLS, if it is to be spoken.
@@ -38,10 +38,10 @@ pub struct Door {
     pub stop: Stop,
 }
 
-impl Door {
+impl Endpoint {
     /// One that speaks without TLS.
-    pub fn plain(addr: SocketAddr, stop: Stop) -> Door {
-        Door { addr, tls: None, stop }
+    pub fn plain(addr: SocketAddr, stop: Stop) -> Endpoint {
+        Endpoint { addr, tls: None, stop }
     }
 
     /// What goes into `Host`. With TLS it has the name that TLS asks for: a product may compare the two.
@@ -57,25 +57,25 @@ impl Door {
     /// A new connection for HTTP/1.1, after the handshake if there is TLS.
     ///
     /// # Errors
-    /// What went wrong, within [`PATIENCE`].
-    pub fn open(&self) -> Result<Line, Trouble> {
-        Ok(Line::new(Pipe::open(self, Instant::now() + PATIENCE)?))
+    /// What went wrong, within [`TIMEOUT`].
+    pub fn open(&self) -> Result<Http1, Failure> {
+        Ok(Http1::new(Transport::open(self, Instant::now() + TIMEOUT)?))
     }
 
     /// Asks once, on a connection of its own. `head`: the request is HEAD.
     ///
     /// # Errors
-    /// What came instead of an answer, within `patience`.
-    pub fn ask(&self, request: &[u8], head: bool, patience: Duration) -> Result<Heard, Trouble> {
-        self.open()?.ask(request, head, patience)
+    /// What came instead of an answer, within `timeout`.
+    pub fn ask(&self, request: &[u8], head: bool, timeout: Duration) -> Result<Response, Failure> {
+        self.open()?.ask(request, head, timeout)
     }
 
-    /// Asks for a target, on a connection of its own, with [`PATIENCE`].
+    /// Asks for a target, on a connection of its own, with [`TIMEOUT`].
     ///
     /// # Errors
     /// What came instead of an answer.
-    pub fn get(&self, target: &str) -> Result<Heard, Trouble> {
-        self.ask(&self.request("GET", target, &[]), false, PATIENCE)
+    pub fn get(&self, target: &str) -> Result<Response, Failure> {
+        self.ask(&self.request("GET", target, &[]), false, TIMEOUT)
     }
 
     /// The head of a request, with `Host` and these headers. A body is the caller's to append, and to announce.
@@ -94,7 +94,7 @@ impl Door {
 
 /// An answer, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct Response {
     /// Interim answers before it.
     pub interim: Vec<u16>,
     /// Version of its status line; HTTP/1.1 for an answer of HTTP/2.
@@ -113,7 +113,7 @@ pub struct Heard {
     pub took: Duration,
 }
 
-impl Heard {
+impl Response {
     /// First header of that name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -152,7 +152,7 @@ fn without_tags(text: &str) -> String {
 
 /// What came instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Failure {
     /// Nobody listens.
     Refused,
     /// No connection, for another reason.
@@ -168,35 +168,35 @@ pub enum Trouble {
     /// What came is not HTTP.
     Malformed(String),
     /// TLS failed.
-    Secure(String),
+    Tls(String),
     /// HTTP/2 turned the request away.
     Stream(String),
     /// Somebody asked to stop.
     Stopped,
 }
 
-impl Trouble {
+impl Failure {
     /// In a word or two, as of the product: `closes`.
     pub fn word(&self) -> &'static str {
         match self {
-            Trouble::Refused => "refuses",
-            Trouble::Unreachable(_) => "unreachable",
-            Trouble::Closed => "closes",
-            Trouble::Cut => "cuts off",
-            Trouble::Reset => "resets",
-            Trouble::Silent(_) => "hangs",
-            Trouble::Malformed(_) => "not HTTP",
-            Trouble::Secure(_) => "TLS fails",
-            Trouble::Stream(_) => "stream reset",
-            Trouble::Stopped => "stopped",
+            Failure::Refused => "refuses",
+            Failure::Unreachable(_) => "unreachable",
+            Failure::Closed => "closes",
+            Failure::Cut => "cuts off",
+            Failure::Reset => "resets",
+            Failure::Silent(_) => "hangs",
+            Failure::Malformed(_) => "not HTTP",
+            Failure::Tls(_) => "TLS fails",
+            Failure::Stream(_) => "stream reset",
+            Failure::Stopped => "stopped",
         }
     }
 
     /// What there is to say beyond that.
     pub fn detail(&self) -> Option<String> {
         match self {
-            Trouble::Silent(time) => Some(format!("nothing came for {}", super::cell::about(*time))),
-            Trouble::Unreachable(why) | Trouble::Malformed(why) | Trouble::Secure(why) | Trouble::Stream(why) => {
+            Failure::Silent(time) => Some(format!("nothing came for {}", super::cell::about(*time))),
+            Failure::Unreachable(why) | Failure::Malformed(why) | Failure::Tls(why) | Failure::Stream(why) => {
                 Some(why.clone())
             }
             _ => None,
@@ -204,7 +204,7 @@ impl Trouble {
     }
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.detail() {
             Some(detail) => write!(f, "{}: {detail}", self.word()),
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_a_product_says_in_html_is_read() {
-        let heard = |body: &str| Heard {
+        let response = |body: &str| Response {
             interim: Vec::new(),
             version: Version::Http11,
             status: 502,
@@ -229,11 +229,11 @@ mod tests {
             keep_alive: true,
             took: Duration::ZERO,
         };
-        let page = heard("<html>\r\n<h1>502 Bad\nGateway</h1>\n</html>");
+        let page = response("<html>\r\n<h1>502 Bad\nGateway</h1>\n</html>");
         assert_eq!(page.first_words().as_deref(), Some("502 Bad Gateway"));
         assert_eq!(page.header("server"), Some("x"));
-        assert_eq!(heard("").first_words(), None);
-        assert_eq!(heard("a\u{1b}[31m").first_words(), None, "no control characters reach a terminal");
-        assert_eq!(heard(&"word ".repeat(40)).first_words().map(|w| w.chars().count()), Some(80));
+        assert_eq!(response("").first_words(), None);
+        assert_eq!(response("a\u{1b}[31m").first_words(), None, "no control characters reach a terminal");
+        assert_eq!(response(&"word ".repeat(40)).first_words().map(|w| w.chars().count()), Some(80));
     }
 }

@@ -6,35 +6,35 @@ use weir_wire::http1::{Framing, Version};
 use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
 use weir_wire::tls::Negotiated;
 
-use super::{Door, Heard, PATIENCE, Pipe, Trouble};
+use super::{Endpoint, Failure, Response, TIMEOUT, Transport};
 
 /// One connection.
 #[derive(Debug)]
-pub struct Two {
-    pipe: Pipe,
+pub struct Http2 {
+    transport: Transport,
     client: Client,
     authority: String,
     scheme: &'static str,
 }
 
-impl Two {
+impl Http2 {
     /// A new connection. Without TLS, HTTP/2 is spoken with prior knowledge.
     ///
     /// # Errors
     /// What went wrong.
-    pub fn open(door: &Door) -> Result<Two, Trouble> {
-        let until = Instant::now() + PATIENCE;
-        let mut pipe = Pipe::open(door, until)?;
+    pub fn open(endpoint: &Endpoint) -> Result<Http2, Failure> {
+        let until = Instant::now() + TIMEOUT;
+        let mut transport = Transport::open(endpoint, until)?;
         let mut client = Client::new(&ClientOptions::default());
         let mut out = Vec::new();
         client.start(&mut out);
-        pipe.write(&out, until)?;
-        Ok(Two { pipe, client, authority: door.authority(), scheme: door.scheme() })
+        transport.write(&out, until)?;
+        Ok(Http2 { transport, client, authority: endpoint.authority(), scheme: endpoint.scheme() })
     }
 
     /// What TLS came to.
     pub fn negotiated(&self) -> Option<&Negotiated> {
-        self.pipe.negotiated()
+        self.transport.negotiated()
     }
 
     /// How many streams the peer takes at a time, as far as this client wants them (100).
@@ -46,49 +46,49 @@ impl Two {
     ///
     /// # Errors
     /// What came instead of one of the answers.
-    pub fn get_all(&mut self, targets: &[&str], patience: Duration) -> Result<Vec<Heard>, Trouble> {
+    pub fn get_all(&mut self, targets: &[&str], timeout: Duration) -> Result<Vec<Response>, Failure> {
         let begun = Instant::now();
         let mut out = Vec::new();
         for (tag, target) in (0u32..).zip(targets) {
             let request =
                 Request { method: "GET", scheme: self.scheme, authority: &self.authority, path: target, headers: &[] };
-            let prepared = Prepared::request(&request).map_err(|e| Trouble::Stream(e.to_string()))?;
+            let prepared = Prepared::request(&request).map_err(|e| Failure::Stream(e.to_string()))?;
             self.client
                 .request(tag, &prepared, Body::None, &mut out)
-                .map_err(|refused| Trouble::Stream(refused.to_string()))?;
+                .map_err(|refused| Failure::Stream(refused.to_string()))?;
         }
-        self.pipe.write(&out, begun + patience)?;
-        let mut heard: Vec<Option<Heard>> = vec![None; targets.len()];
+        self.transport.write(&out, begun + timeout)?;
+        let mut response: Vec<Option<Response>> = vec![None; targets.len()];
         let mut open = targets.len();
         let mut input = Vec::new();
         while open > 0 {
             input.clear();
-            if !self.pipe.read(&mut input, begun + patience)? {
-                return Err(if heard.iter().any(Option::is_some) { Trouble::Cut } else { Trouble::Closed });
+            if !self.transport.read(&mut input, begun + timeout)? {
+                return Err(if response.iter().any(Option::is_some) { Failure::Cut } else { Failure::Closed });
             }
             let mut out = Vec::new();
-            let taken = self.take(&input, &mut heard, &mut open, begun, &mut out);
-            self.pipe.write(&out, begun + patience)?;
+            let taken = self.take(&input, &mut response, &mut open, begun, &mut out);
+            self.transport.write(&out, begun + timeout)?;
             taken?;
         }
-        Ok(heard.into_iter().flatten().collect())
+        Ok(response.into_iter().flatten().collect())
     }
 
     fn take(
         &mut self,
         mut input: &[u8],
-        heard: &mut [Option<Heard>],
+        response: &mut [Option<Response>],
         open: &mut usize,
         begun: Instant,
         out: &mut Vec<u8>,
-    ) -> Result<(), Trouble> {
-        while let Some(event) = self.client.next(&mut input, out).map_err(|e| Trouble::Malformed(e.to_string()))? {
+    ) -> Result<(), Failure> {
+        while let Some(event) = self.client.next(&mut input, out).map_err(|e| Failure::Malformed(e.to_string()))? {
             match event {
                 ClientEvent::Head { tag, head } => {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
-                    if let Some(slot) = heard.get_mut(tag as usize) {
-                        *slot = Some(Heard {
+                    if let Some(slot) = response.get_mut(tag as usize) {
+                        *slot = Some(Response {
                             interim: Vec::new(),
                             version: Version::Http11,
                             status: head.status,
@@ -101,17 +101,17 @@ impl Two {
                     }
                 }
                 ClientEvent::Data { tag, bytes } => {
-                    if let Some(Some(heard)) = heard.get_mut(tag as usize) {
-                        heard.body.extend_from_slice(bytes);
+                    if let Some(Some(response)) = response.get_mut(tag as usize) {
+                        response.body.extend_from_slice(bytes);
                     }
                 }
                 ClientEvent::End { tag } => {
-                    if let Some(Some(heard)) = heard.get_mut(tag as usize) {
-                        heard.took = begun.elapsed();
+                    if let Some(Some(response)) = response.get_mut(tag as usize) {
+                        response.took = begun.elapsed();
                     }
                     *open = open.saturating_sub(1);
                 }
-                ClientEvent::Reset { cause, .. } => return Err(Trouble::Stream(cause.to_string())),
+                ClientEvent::Reset { cause, .. } => return Err(Failure::Stream(cause.to_string())),
                 ClientEvent::Settings | ClientEvent::Informational { .. } | ClientEvent::GoAway { .. } => {}
             }
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weir_wire::tls::{Negotiated, Scratch, Session, TlsEvent};
 
-use super::{Door, Trouble};
+use super::{Endpoint, Failure};
 use weir_host::stop::Stop;
 
 /// The longest that a wish to stop goes unheard.
@@ -18,9 +18,9 @@ const SLICE: Duration = Duration::from_millis(100);
 const PIECE: usize = 64 * 1024;
 
 /// A connection.
-pub struct Pipe {
+pub struct Transport {
     stream: TcpStream,
-    secure: Option<Box<Secure>>,
+    tls: Option<Box<Tls>>,
     stop: Stop,
     piece: Vec<u8>,
     /// Plaintext that came with the end of the handshake.
@@ -28,13 +28,13 @@ pub struct Pipe {
     opened: Instant,
 }
 
-impl std::fmt::Debug for Pipe {
+impl std::fmt::Debug for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pipe").field("stream", &self.stream).field("secure", &self.secure.is_some()).finish()
+        f.debug_struct("Transport").field("stream", &self.stream).field("tls", &self.tls.is_some()).finish()
     }
 }
 
-struct Secure {
+struct Tls {
     session: Session,
     scratch: Scratch,
     /// Bytes of the wire that the session has not taken.
@@ -43,36 +43,36 @@ struct Secure {
     closed: bool,
 }
 
-impl Pipe {
+impl Transport {
     /// Connects, and shakes hands if there is TLS.
     ///
     /// # Errors
     /// Why not, at the deadline at the latest.
-    pub fn open(door: &Door, until: Instant) -> Result<Pipe, Trouble> {
+    pub fn open(endpoint: &Endpoint, until: Instant) -> Result<Transport, Failure> {
         let opened = Instant::now();
         let left = until.saturating_duration_since(opened).max(Duration::from_millis(1));
-        let stream = TcpStream::connect_timeout(&door.addr, left).map_err(|e| match e.kind() {
-            ErrorKind::ConnectionRefused => Trouble::Refused,
-            ErrorKind::ConnectionReset => Trouble::Reset,
-            ErrorKind::TimedOut => Trouble::Silent(left),
-            _ => Trouble::Unreachable(e.to_string()),
+        let stream = TcpStream::connect_timeout(&endpoint.addr, left).map_err(|e| match e.kind() {
+            ErrorKind::ConnectionRefused => Failure::Refused,
+            ErrorKind::ConnectionReset => Failure::Reset,
+            ErrorKind::TimedOut => Failure::Silent(left),
+            _ => Failure::Unreachable(e.to_string()),
         })?;
         // Best effort: without it a check is slower, not wrong.
         let _ = stream.set_nodelay(true);
-        let stop = door.stop.clone();
-        let mut pipe = Pipe { stream, secure: None, stop, piece: vec![0; PIECE], early: Vec::new(), opened };
-        if let Some((config, name)) = &door.tls {
-            let session = Session::client(config, name).map_err(|e| Trouble::Secure(e.to_string()))?;
-            pipe.secure = Some(Box::new(Secure {
+        let stop = endpoint.stop.clone();
+        let mut transport = Transport { stream, tls: None, stop, piece: vec![0; PIECE], early: Vec::new(), opened };
+        if let Some((config, name)) = &endpoint.tls {
+            let session = Session::client(config, name).map_err(|e| Failure::Tls(e.to_string()))?;
+            transport.tls = Some(Box::new(Tls {
                 session,
                 scratch: Scratch::new(),
                 sealed: Vec::new(),
                 ready: false,
                 closed: false,
             }));
-            pipe.shake(until)?;
+            transport.handshake(until)?;
         }
-        Ok(pipe)
+        Ok(transport)
     }
 
     /// When it was begun to be made.
@@ -82,24 +82,24 @@ impl Pipe {
 
     /// What TLS came to.
     pub fn negotiated(&self) -> Option<&Negotiated> {
-        self.secure.as_ref().and_then(|secure| secure.session.negotiated())
+        self.tls.as_ref().and_then(|tls| tls.session.negotiated())
     }
 
-    fn shake(&mut self, until: Instant) -> Result<(), Trouble> {
+    fn handshake(&mut self, until: Instant) -> Result<(), Failure> {
         let mut out = Vec::new();
-        if let Some(secure) = &mut self.secure {
-            secure.session.start(&mut out).map_err(|e| Trouble::Secure(e.to_string()))?;
+        if let Some(tls) = &mut self.tls {
+            tls.session.start(&mut out).map_err(|e| Failure::Tls(e.to_string()))?;
         }
         self.push(&out, until)?;
         let mut early = Vec::new();
-        while !self.secure.as_ref().is_none_or(|secure| secure.ready) {
+        while !self.tls.as_ref().is_none_or(|tls| tls.ready) {
             match self.read(&mut early, until) {
                 Ok(true) => {}
-                Ok(false) | Err(Trouble::Closed) => {
-                    return Err(Trouble::Secure("the connection was closed in the handshake".to_owned()));
+                Ok(false) | Err(Failure::Closed) => {
+                    return Err(Failure::Tls("the connection was closed in the handshake".to_owned()));
                 }
-                Err(Trouble::Reset) => {
-                    return Err(Trouble::Secure("the connection was reset in the handshake".to_owned()));
+                Err(Failure::Reset) => {
+                    return Err(Failure::Tls("the connection was reset in the handshake".to_owned()));
                 }
                 Err(other) => return Err(other),
             }
@@ -113,18 +113,18 @@ impl Pipe {
     ///
     /// # Errors
     /// When the peer does not take it by the deadline, or has gone.
-    pub fn write(&mut self, bytes: &[u8], until: Instant) -> Result<(), Trouble> {
-        match &mut self.secure {
+    pub fn write(&mut self, bytes: &[u8], until: Instant) -> Result<(), Failure> {
+        match &mut self.tls {
             None => self.push(bytes, until),
-            Some(secure) => {
+            Some(tls) => {
                 let mut out = Vec::new();
-                secure.session.write(&[bytes], &mut out).map_err(|e| Trouble::Secure(e.to_string()))?;
+                tls.session.write(&[bytes], &mut out).map_err(|e| Failure::Tls(e.to_string()))?;
                 self.push(&out, until)
             }
         }
     }
 
-    fn push(&mut self, mut bytes: &[u8], until: Instant) -> Result<(), Trouble> {
+    fn push(&mut self, mut bytes: &[u8], until: Instant) -> Result<(), Failure> {
         let begun = Instant::now();
         while !bytes.is_empty() {
             self.stream.set_write_timeout(Some(self.slice(until, begun)?)).map_err(|e| failed(&e))?;
@@ -141,7 +141,7 @@ impl Pipe {
     ///
     /// # Errors
     /// When nothing comes by the deadline, or the connection fails.
-    pub fn read(&mut self, into: &mut Vec<u8>, until: Instant) -> Result<bool, Trouble> {
+    pub fn read(&mut self, into: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
         if !self.early.is_empty() {
             into.append(&mut self.early);
             return Ok(true);
@@ -155,16 +155,16 @@ impl Pipe {
                 Err(e) => return Err(failed(&e)),
             }
         };
-        let Some(secure) = &mut self.secure else {
+        let Some(tls) = &mut self.tls else {
             into.extend_from_slice(&self.piece[..n]);
             return Ok(n > 0);
         };
-        if n == 0 || secure.closed {
+        if n == 0 || tls.closed {
             return Ok(false);
         }
-        secure.sealed.extend_from_slice(&self.piece[..n]);
+        tls.sealed.extend_from_slice(&self.piece[..n]);
         let mut out = Vec::new();
-        let opened = secure.open(into, &mut out);
+        let opened = tls.open(into, &mut out);
         // An alert goes out although the session failed.
         let sent = self.push(&out, until);
         opened?;
@@ -173,18 +173,18 @@ impl Pipe {
     }
 
     /// How long the next call may wait: until the deadline, and no longer than a wish to stop may go unheard.
-    fn slice(&self, until: Instant, begun: Instant) -> Result<Duration, Trouble> {
+    fn slice(&self, until: Instant, begun: Instant) -> Result<Duration, Failure> {
         if self.stop.wanted() {
-            return Err(Trouble::Stopped);
+            return Err(Failure::Stopped);
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(Trouble::Silent(begun.elapsed())) } else { Ok(left.min(SLICE)) }
+        if left.is_zero() { Err(Failure::Silent(begun.elapsed())) } else { Ok(left.min(SLICE)) }
     }
 }
 
-impl Secure {
+impl Tls {
     /// Opens what has come.
-    fn open(&mut self, into: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Trouble> {
+    fn open(&mut self, into: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let sealed = std::mem::take(&mut self.sealed);
         let mut input = &sealed[..];
         loop {
@@ -193,7 +193,7 @@ impl Secure {
                 Ok(Some(TlsEvent::Plaintext(range))) => into.extend_from_slice(&self.scratch[range]),
                 Ok(Some(TlsEvent::Closed)) => self.closed = true,
                 Ok(None) => break,
-                Err(e) => return Err(Trouble::Secure(e.to_string())),
+                Err(e) => return Err(Failure::Tls(e.to_string())),
             }
         }
         self.sealed = input.to_vec();
@@ -205,10 +205,10 @@ fn waits(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-fn failed(error: &std::io::Error) -> Trouble {
+fn failed(error: &std::io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => Trouble::Reset,
-        ErrorKind::BrokenPipe => Trouble::Closed,
-        _ => Trouble::Unreachable(error.to_string()),
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => Failure::Reset,
+        ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::Unreachable(error.to_string()),
     }
 }

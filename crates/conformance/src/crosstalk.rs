@@ -1,7 +1,7 @@
 //! Does a product still give each client its own answer? One that put a connection to the origin back while an answer was still on
 //! its way gives that answer to whoever asks next; it serves, and all that it says is another's.
 
-use super::talk::{Door, Heard, Line, PATIENCE, Trouble, Two};
+use super::client::{Endpoint, Failure, Http1, Http2, Response, TIMEOUT};
 
 /// Sizes of bodies that are asked for, each on a connection of its own.
 const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
@@ -10,12 +10,12 @@ const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
 const AT_ONCE: usize = 20;
 
 /// Asks for a target.
-pub fn ask(door: &Door, two: bool, target: &str) -> Result<Heard, Trouble> {
-    if !two {
-        return door.get(target);
+pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, Failure> {
+    if !http2 {
+        return endpoint.get(target);
     }
-    let heard = Two::open(door)?.get_all(&[target], PATIENCE)?;
-    heard.into_iter().next().ok_or(Trouble::Closed)
+    let response = Http2::open(endpoint)?.get_all(&[target], TIMEOUT)?;
+    response.into_iter().next().ok_or(Failure::Closed)
 }
 
 /// Fails when an answer is another request's: a right one, of another size, or of a status that nothing here has. Errors are not
@@ -23,29 +23,31 @@ pub fn ask(door: &Door, two: bool, target: &str) -> Result<Heard, Trouble> {
 ///
 /// # Errors
 /// What came, in words for the cell of what was asked before.
-pub fn own_answers(door: &Door, two: bool) -> Result<(), String> {
+pub fn check(endpoint: &Endpoint, http2: bool) -> Result<(), String> {
     let targets = (0..AT_ONCE).map(|nth| SIZES[nth % SIZES.len()]);
-    if two {
-        return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(door, true, &target(size))));
+    if http2 {
+        return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, true, &target(size))));
     }
-    let asked: Vec<(usize, Result<Line, Trouble>)> = targets.map(|size| (size, sent(door, size))).collect();
-    asked.into_iter().try_for_each(|(size, line)| judge(size, line.and_then(|mut line| line.answer(PATIENCE))))
+    let asked: Vec<(usize, Result<Http1, Failure>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
+    asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.answer(TIMEOUT))))
 }
 
 fn target(size: usize) -> String {
     format!("/bytes/{size}")
 }
 
-fn sent(door: &Door, size: usize) -> Result<Line, Trouble> {
-    let mut line = door.open()?;
-    line.send(&door.request("GET", &target(size), &[]), false, PATIENCE)?;
-    Ok(line)
+fn sent(endpoint: &Endpoint, size: usize) -> Result<Http1, Failure> {
+    let mut conn = endpoint.open()?;
+    conn.send(&endpoint.request("GET", &target(size), &[]), false, TIMEOUT)?;
+    Ok(conn)
 }
 
-fn judge(size: usize, heard: Result<Heard, Trouble>) -> Result<(), String> {
-    let came = match heard {
-        Ok(heard) if heard.status == 200 && heard.body.len() != size => format!("{} bytes", heard.body.len()),
-        Ok(heard) if (201..400).contains(&heard.status) => heard.status.to_string(),
+fn judge(size: usize, response: Result<Response, Failure>) -> Result<(), String> {
+    let came = match response {
+        Ok(response) if response.status == 200 && response.body.len() != size => {
+            format!("{} bytes", response.body.len())
+        }
+        Ok(response) if (201..400).contains(&response.status) => response.status.to_string(),
         _ => return Ok(()),
     };
     Err(format!("afterwards clients get answers that belong to others ({} got {came})", target(size)))
@@ -54,22 +56,22 @@ fn judge(size: usize, heard: Result<Heard, Trouble>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Asked, Fake, Say, answer, origin};
+    use crate::fake::{Fake, Received, Reply, answer, origin};
     use weir_host::stop::Stop;
 
     fn judged(fake: &Fake) -> Result<(), String> {
-        own_answers(&Door::plain(fake.addr, Stop::new()), false)
+        check(&Endpoint::plain(fake.addr, Stop::new()), false)
     }
 
     #[test]
     fn an_answer_that_is_anothers_is_noticed() {
         assert_eq!(judged(&Fake::faithful()), Ok(()));
-        let errors = Fake::new(|_| Say::Next(answer(502, "", b"bad gateway")));
+        let errors = Fake::new(|_| Reply::Keep(answer(502, "", b"bad gateway")));
         assert_eq!(judged(&errors), Ok(()), "an error is a product's own");
         let last = std::sync::Mutex::new("/_weir/ready".to_owned());
         let one_behind = Fake::new(move |asked| {
             let before = std::mem::replace(&mut *last.lock().expect("not poisoned"), asked.target.clone());
-            Say::Next(origin(&Asked { target: before, ..asked.clone() }))
+            Reply::Keep(origin(&Received { target: before, ..asked.clone() }))
         });
         for _ in 0..2 {
             let said = judged(&one_behind).expect_err("somebody got another's");

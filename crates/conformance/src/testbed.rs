@@ -7,19 +7,19 @@ use std::time::Duration;
 use weir_model::counters::OriginCounters;
 use weir_model::record::RoleUsage;
 
-use super::talk::Door;
+use super::client::Endpoint;
 use weir_host::stop::Stop;
 
 /// A product under test.
-pub trait Rig {
+pub trait Testbed {
     /// The wish to stop.
     fn stop(&self) -> &Stop;
 
     /// How the product is spoken to.
-    fn product(&self) -> Door;
+    fn product(&self) -> Endpoint;
 
     /// How the origin is spoken to, past the product.
-    fn origin(&self) -> Door;
+    fn origin(&self) -> Endpoint;
 
     /// The origin's accounts, when what reached it has been answered.
     ///
@@ -28,19 +28,19 @@ pub trait Rig {
     fn counters(&mut self) -> Result<OriginCounters, String>;
 
     /// Ends the origin: its connections are closed, and its port refuses new ones.
-    fn origin_goes(&mut self);
+    fn stop_origin(&mut self);
 
     /// Starts the origin again, at the same address. Returns when it listens.
     ///
     /// # Errors
     /// Why it does not.
-    fn origin_comes(&mut self) -> Result<(), String>;
+    fn start_origin(&mut self) -> Result<(), String>;
 
     /// Sends the product the signal after which it finishes what is in flight and ends.
     ///
     /// # Errors
     /// Why it cannot be sent.
-    fn ask_to_end(&mut self) -> Result<(), String>;
+    fn terminate(&mut self) -> Result<(), String>;
 
     /// Whether the product has ended, within so long.
     fn has_ended(&mut self, within: Duration) -> bool;
@@ -61,18 +61,18 @@ pub trait Rig {
     ///
     /// # Errors
     /// What cannot be read.
-    fn look(&mut self) -> Result<RoleUsage, String>;
+    fn sample(&mut self) -> Result<RoleUsage, String>;
 
     /// What the product used under a closed load. Made once; later calls give the same.
     ///
     /// # Errors
     /// Why the load could not be made.
-    fn loaded(&mut self) -> Result<Loaded, String>;
+    fn under_load(&mut self) -> Result<LoadSample, String>;
 }
 
 /// A product under load.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadSample {
     /// What it used.
     pub usage: RoleUsage,
     /// Right answers a second.

@@ -12,10 +12,10 @@ use weir_model::suite::{Expect, Protocol, Request};
 use weir_vitals::{Watch, Watched};
 use weir_wire::tls::{ClientConfig, ServerName};
 
-use super::mixed;
-use super::rig::{Loaded, Rig, pause};
-use super::run::Order;
-use super::talk::{Door, PATIENCE};
+use super::client::{Endpoint, TIMEOUT};
+use super::crosstalk;
+use super::run::TestSpec;
+use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
 use weir_host::role::{ClientProcess, ClientWord, OriginProcess};
 use weir_host::stop::Stop;
@@ -39,8 +39,8 @@ const LOAD_WARMUP_S: f64 = 1.0;
 const LOAD_S: f64 = 3.0;
 
 /// Product and origin, both ended when it is dropped.
-pub struct Site<'a> {
-    order: &'a Order<'a>,
+pub struct RealTestbed<'a> {
+    spec: &'a TestSpec<'a>,
     protocol: Protocol,
     /// How TLS is spoken, if it is.
     tls: Option<(ClientConfig, ServerName)>,
@@ -51,20 +51,20 @@ pub struct Site<'a> {
     origin_addr: SocketAddr,
     /// Starts so far; each has a folder of its own.
     starts: u32,
-    loaded: Option<Result<Loaded, String>>,
+    loaded: Option<Result<LoadSample, String>>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> RealTestbed<'a> {
     /// Starts both, and waits until the product serves.
     ///
     /// # Errors
     /// Which of the two does not, and why; also when somebody asks to stop.
-    pub fn start(order: &'a Order<'a>, protocol: Protocol, stop: &Stop) -> Result<Site<'a>, TrialError> {
+    pub fn start(spec: &'a TestSpec<'a>, protocol: Protocol, stop: &Stop) -> Result<RealTestbed<'a>, TrialError> {
         let [origin_addr] = ports::free().map_err(|e| error("start", &e))?;
-        std::fs::create_dir_all(order.folder).map_err(|e| error("start", &e))?;
-        let speech = order.launcher.tls.speech(protocol).map_err(|e| error("start", &e))?;
-        let mut site = Site {
-            order,
+        std::fs::create_dir_all(spec.folder).map_err(|e| error("start", &e))?;
+        let speech = spec.launcher.tls.speech(protocol).map_err(|e| error("start", &e))?;
+        let mut bed = RealTestbed {
+            spec,
             protocol,
             tls: speech.tls().map(|(config, name)| (config.clone(), name.clone())),
             stop: stop.clone(),
@@ -74,18 +74,18 @@ impl<'a> Site<'a> {
             starts: 0,
             loaded: None,
         };
-        site.origin_comes().map_err(|why| error("origin", &why))?;
-        site.launch()?;
-        Ok(site)
+        bed.start_origin().map_err(|why| error("origin", &why))?;
+        bed.launch()?;
+        Ok(bed)
     }
 
     /// Ends what is left of the product, and starts it again.
     ///
     /// # Errors
     /// Why it does not start.
-    pub fn anew(&mut self) -> Result<(), String> {
+    pub fn restart(&mut self) -> Result<(), String> {
         if self.origin.is_none() {
-            self.origin_comes()?;
+            self.start_origin()?;
         }
         self.launch().map_err(|error| error.message)
     }
@@ -95,7 +95,7 @@ impl<'a> Site<'a> {
         self.starts += 1;
         let [listen] = ports::free().map_err(|e| error("start", &e))?;
         let spec = LaunchSpec {
-            profile: self.order.profile,
+            profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
             listen,
             origin: self.origin_addr,
@@ -106,8 +106,8 @@ impl<'a> Site<'a> {
             streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
             target: "/",
         };
-        let mut running = launch(self.order.launcher, self.order.product, spec, &self.stop).map_err(of_failure)?;
-        if let ProductKind::Proxy(program) = &self.order.product.kind {
+        let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;
+        if let ProductKind::Proxy(program) = &self.spec.product.kind {
             running.wait_ready(program.process.ready_within, &self.stop).map_err(of_failure)?;
         }
         running.verify_listener().map_err(of_failure)?;
@@ -116,16 +116,16 @@ impl<'a> Site<'a> {
     }
 
     fn folder(&self) -> PathBuf {
-        self.order.folder.join(self.protocol.as_str().replace(['/', '.'], "-"))
+        self.spec.folder.join(self.protocol.as_str().replace(['/', '.'], "-"))
     }
 
     /// Whether the product serves, after whatever was done to it.
     ///
     /// # Errors
     /// What it does instead, in words for the cell of what was done to it.
-    pub fn serves_within(&mut self, within: Duration) -> Result<(), String> {
+    pub fn wait_until_serving(&mut self, within: Duration) -> Result<(), String> {
         if self.origin.is_none() {
-            self.origin_comes()?;
+            self.start_origin()?;
         }
         let deadline = Instant::now() + within;
         loop {
@@ -148,16 +148,16 @@ impl<'a> Site<'a> {
     }
 
     fn ready(&self) -> Result<u16, String> {
-        let heard = mixed::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready");
-        heard.map(|heard| heard.status).map_err(|trouble| trouble.to_string())
+        let response = crosstalk::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready");
+        response.map(|response| response.status).map_err(|failure| failure.to_string())
     }
 
     /// Whether the product gives each client its own answer.
     ///
     /// # Errors
     /// What it does instead, in words for the cell of what was done to it.
-    pub fn gives_each_its_own(&self) -> Result<(), String> {
-        mixed::own_answers(&self.product(), self.protocol.is_multiplexed())
+    pub fn check_crosstalk(&self) -> Result<(), String> {
+        crosstalk::check(&self.product(), self.protocol.is_multiplexed())
             .map_err(|how| format!("{how}; it was started again for the next check"))
     }
 
@@ -166,8 +166,8 @@ impl<'a> Site<'a> {
         Ok(Watched { role: Role::Proxy, root: running.root(), include_root: false })
     }
 
-    fn load(&mut self) -> Result<Loaded, String> {
-        let door = self.product();
+    fn load(&mut self) -> Result<LoadSample, String> {
+        let endpoint = self.product();
         let request =
             Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() };
         let expect = Expect { status: Some(200), size: Some(128), ..Expect::default() };
@@ -176,12 +176,12 @@ impl<'a> Site<'a> {
             connections: LOAD_CONNECTIONS,
             warmup_s: LOAD_WARMUP_S,
             duration_s: LOAD_S,
-            ..LoadSpec::new(Target::tcp(door.addr, door.authority()), request, expect)
+            ..LoadSpec::new(Target::tcp(endpoint.addr, endpoint.authority()), request, expect)
         };
         let dir = self.folder().join("load");
         std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
-        let client = ClientProcess::start(&self.order.launcher.weir, &spec.into(), &dir, &dir.join("client.log"))
+        let client = ClientProcess::start(&self.spec.launcher.weir, &spec.into(), &dir, &dir.join("client.log"))
             .map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut usage = None;
@@ -200,27 +200,27 @@ impl<'a> Site<'a> {
             }
         };
         let usage = usage.ok_or("the load ended without a measured window")?;
-        Ok(Loaded { usage, rate: result.rate, errors: result.window.error_count() })
+        Ok(LoadSample { usage, rate: result.rate, errors: result.window.error_count() })
     }
 }
 
-impl Rig for Site<'_> {
+impl Testbed for RealTestbed<'_> {
     fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    fn product(&self) -> Door {
+    fn product(&self) -> Endpoint {
         // Before it was ever started nobody asks.
         let addr = self.running.as_ref().map_or(self.origin_addr, |running| running.addr);
-        Door { tls: self.tls.clone(), ..Door::plain(addr, self.stop.clone()) }
+        Endpoint { tls: self.tls.clone(), ..Endpoint::plain(addr, self.stop.clone()) }
     }
 
-    fn origin(&self) -> Door {
-        Door::plain(self.origin_addr, self.stop.clone())
+    fn origin(&self) -> Endpoint {
+        Endpoint::plain(self.origin_addr, self.stop.clone())
     }
 
     fn counters(&mut self) -> Result<OriginCounters, String> {
-        let http = Http::new(self.origin_addr, PATIENCE);
+        let http = Http::new(self.origin_addr, TIMEOUT);
         let deadline = Instant::now() + Duration::from_secs(1);
         loop {
             let counters = http.counters()?;
@@ -231,20 +231,20 @@ impl Rig for Site<'_> {
         }
     }
 
-    fn origin_goes(&mut self) {
+    fn stop_origin(&mut self) {
         self.origin = None;
     }
 
-    fn origin_comes(&mut self) -> Result<(), String> {
-        let log = self.order.folder.join("origin.log");
+    fn start_origin(&mut self) -> Result<(), String> {
+        let log = self.spec.folder.join("origin.log");
         let origin =
-            OriginProcess::start(&self.order.launcher.weir, self.origin_addr, &[], DriverChoice::Auto, None, &log);
+            OriginProcess::start(&self.spec.launcher.weir, self.origin_addr, &[], DriverChoice::Auto, None, &log);
         self.origin = Some(origin.map_err(|e| e.to_string())?);
         Ok(())
     }
 
-    fn ask_to_end(&mut self) -> Result<(), String> {
-        let ProductKind::Proxy(program) = &self.order.product.kind else {
+    fn terminate(&mut self) -> Result<(), String> {
+        let ProductKind::Proxy(program) = &self.spec.product.kind else {
             return Err("it is no proxy".to_owned());
         };
         let running = self.running.as_mut().ok_or("the product does not run")?;
@@ -266,19 +266,19 @@ impl Rig for Site<'_> {
     }
 
     fn can_reload(&self) -> bool {
-        matches!(&self.order.product.kind, ProductKind::Proxy(program) if program.process.reload.is_some())
+        matches!(&self.spec.product.kind, ProductKind::Proxy(program) if program.process.reload.is_some())
     }
 
     fn reload(&mut self) -> Result<(), String> {
         let running = self.running.as_mut().ok_or("the product does not run")?;
-        running.reload(self.order.launcher, &self.stop)
+        running.reload(self.spec.launcher, &self.stop)
     }
 
     fn pids(&self) -> Vec<u32> {
         self.running.as_ref().map(|running| weir_host::supervisor::descendants(running.root())).unwrap_or_default()
     }
 
-    fn look(&mut self) -> Result<RoleUsage, String> {
+    fn sample(&mut self) -> Result<RoleUsage, String> {
         let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
         watch.begin_window().map_err(|e| e.to_string())?;
         let window = watch.end_window().map_err(|e| e.to_string())?;
@@ -286,7 +286,7 @@ impl Rig for Site<'_> {
         window.usage.into_iter().next().ok_or("vitals saw nothing".to_owned())
     }
 
-    fn loaded(&mut self) -> Result<Loaded, String> {
+    fn under_load(&mut self) -> Result<LoadSample, String> {
         let loaded = match self.loaded.take() {
             Some(loaded) => loaded,
             None => self.load(),
