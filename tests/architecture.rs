@@ -122,11 +122,14 @@ fn no_crate_but_the_examples_of_the_help_names_a_product() {
 
 #[test]
 fn paths_that_the_documents_name_exist() {
-    let pages = ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/add-a-protocol.md", "docs/add-a-host.md"];
+    let pages =
+        ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/add-a-protocol.md", "docs/add-a-host.md"];
     for page in pages {
         let text = read(page);
         let paths = quoted(&text).filter(|path| {
-            ["crates/", "docs/", "tests/", "bench/", "scripts/", "suites/", "fuzz/"].iter().any(|top| path.starts_with(top))
+            ["crates/", "docs/", "tests/", "bench/", "scripts/", "suites/", "fuzz/"]
+                .iter()
+                .any(|top| path.starts_with(top))
                 && !path.contains(['<', '*', ' '])
         });
         for path in paths {
@@ -138,8 +141,9 @@ fn paths_that_the_documents_name_exist() {
 #[test]
 fn names_that_were_given_up_stay_away() {
     let given_up = [
-        "books", "Books", "keeper", "Keeper", "vigil", "Vigil", "left_out", "LeftOut", "seat", "Seat", "SeatId", "lane",
-        "LaneId", "Desk", "Talk", "Tongue", "Heard", "Said", "Told", "Yield", "Whom", "Wish", "Meant", "shaking", "mood",
+        "books", "Books", "keeper", "Keeper", "vigil", "Vigil", "left_out", "LeftOut", "seat", "Seat", "SeatId",
+        "lane", "LaneId", "Desk", "Talk", "Tongue", "Heard", "Said", "Told", "Yield", "Whom", "Wish", "Meant",
+        "shaking", "mood",
     ];
     for file in crates().iter().flat_map(|name| rust_files(&format!("crates/{name}"))) {
         let text = read(&file);

@@ -8,7 +8,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-use weir_conformance::{self as conformance, CHECKS, TestSpec, ProductReport, Verdict};
+use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Verdict};
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_model::file::{listed, suggestion};

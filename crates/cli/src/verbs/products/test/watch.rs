@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weir_conformance::{Progress, ProductReport};
+use weir_conformance::{ProductReport, Progress};
 use weir_install::Installed;
 use weir_model::product::Product;
 
