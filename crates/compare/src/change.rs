@@ -1,16 +1,16 @@
-//! One number of one case, before and after: by how much it changed, and how sure that is. Knows two samples of blocks,
-//! nothing of where they come from.
+//! One number of one case, before and after: by how much it changed, and how sure that is. `lib` takes the samples of both runs and
+//! evaluates them once it knows how many claims there are.
 
 use serde::Serialize;
 use weir_model::record::CaseId;
 use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 
-use super::side::Blocks;
-use super::{Metric, Options, Side};
+use super::compared_run::Blocks;
+use super::{ComparedRun, Metric, Options};
 
 /// A number in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Seen {
+pub struct Median {
     /// Median over blocks, as measured: requests a second, microseconds, bytes, or a share.
     pub median: f64,
     /// Blocks that have one.
@@ -44,9 +44,9 @@ pub struct Change {
     /// `--fail-if` asks about it.
     pub asked: bool,
     /// In the run before.
-    pub before: Seen,
+    pub before: Median,
     /// In the run after.
-    pub after: Seen,
+    pub after: Median,
     /// Each block was divided by the direct path's own, which is why `ratio` need not be `after / before`.
     pub divided: bool,
     /// After over before, with an interval at the level asked for.
@@ -76,7 +76,7 @@ impl Change {
     }
 }
 
-/// A number of a case in both runs, not yet judged: how sure it must be depends on how many there are.
+/// A number of a case in both runs, by block. How sure a change must be depends on how many numbers are compared.
 pub(super) struct Samples {
     pub metric: Metric,
     pub asked: bool,
@@ -87,18 +87,18 @@ pub(super) struct Samples {
 
 impl Samples {
     /// `None` when one of the runs has no such number.
-    pub fn of(case: &CaseId, metric: Metric, sides: (&Side, &Side), how: &Options) -> Option<Samples> {
-        let values = |side: &Side| side.values(case, metric, how.busy);
-        let moods = |side: &Side| side.moods(case, metric, how.busy);
-        let (a, b) = (values(sides.0), values(sides.1));
+    pub fn of(case: &CaseId, metric: Metric, runs: (&ComparedRun, &ComparedRun), how: &Options) -> Option<Samples> {
+        let values = |run: &ComparedRun| run.values(case, metric, how.busy);
+        let direct_values = |run: &ComparedRun| run.direct_values(case, metric, how.busy);
+        let (a, b) = (values(runs.0), values(runs.1));
         if a.is_empty() || b.is_empty() {
             return None;
         }
-        let (quiet_a, quiet_b) = (over(&a, &moods(sides.0)), over(&b, &moods(sides.1)));
+        let (divided_a, divided_b) = (divided_by(&a, &direct_values(runs.0)), divided_by(&b, &direct_values(runs.1)));
         // Both or neither; and never for the price of not being able to say anything.
-        let divided = !how.absolute && enough(&quiet_a, &a) && enough(&quiet_b, &b);
+        let divided = !how.absolute && enough(&divided_a, &a) && enough(&divided_b, &b);
         let raw: (Vec<f64>, Vec<f64>) = (a.values().copied().collect(), b.values().copied().collect());
-        let used = if divided { (quiet_a, quiet_b) } else { raw.clone() };
+        let used = if divided { (divided_a, divided_b) } else { raw.clone() };
         Some(Samples { metric, asked: false, raw, used, divided })
     }
 
@@ -113,8 +113,8 @@ impl Samples {
     }
 
     /// The change, with intervals at `level`, and at `sure` where that is what surely needs.
-    pub fn judged(&self, level: f64, sure: f64, machine: bool) -> Option<Change> {
-        let seen = |blocks: &[f64]| Some(Seen { median: weir_stats::median(blocks)?, blocks: blocks.len() });
+    pub fn evaluate(&self, level: f64, sure: f64, machine: bool) -> Option<Change> {
+        let median = |blocks: &[f64]| Some(Median { median: weir_stats::median(blocks)?, blocks: blocks.len() });
         let (ratio, sure_ratio) = (self.ratio(&self.used, level)?, self.ratio(&self.used, sure)?);
         let detectable = detectable_change(&self.used.1, &self.used.0, sure) * self.widening();
         let verdict = match () {
@@ -128,8 +128,8 @@ impl Samples {
         Some(Change {
             metric: self.metric,
             asked: self.asked,
-            before: seen(&self.raw.0)?,
-            after: seen(&self.raw.1)?,
+            before: median(&self.raw.0)?,
+            after: median(&self.raw.1)?,
             divided: self.divided,
             ratio,
             sure_ratio,
@@ -137,9 +137,7 @@ impl Samples {
             verdict,
         })
     }
-}
 
-impl Samples {
     /// After over before.
     fn ratio(&self, (before, after): &(Vec<f64>, Vec<f64>), level: f64) -> Option<Estimate> {
         let ratio = unpaired_ratio(after, before, level)?;
@@ -154,9 +152,9 @@ impl Samples {
     /// Whether an interval leaves out that nothing changed. That of a time that was divided must do so as measured, too: where
     /// the direct path became faster by what weir itself saves, a product that kept its pace looks slower by that share.
     fn changed(&self, ratio: &Estimate, level: f64) -> bool {
-        let seen = direction(ratio);
+        let side = direction(ratio);
         let twice = self.divided && self.metric.is_time();
-        seen != 0 && (!twice || self.ratio(&self.raw, level).is_some_and(|raw| direction(&raw) == seen))
+        side != 0 && (!twice || self.ratio(&self.raw, level).is_some_and(|raw| direction(&raw) == side))
     }
 }
 
@@ -165,9 +163,9 @@ fn direction(ratio: &Estimate) -> i8 {
     i8::from(ratio.low > 1.0) - i8::from(ratio.high < 1.0)
 }
 
-/// Each block's number by the mood of the same block.
-fn over(values: &Blocks, moods: &Blocks) -> Vec<f64> {
-    values.iter().filter_map(|(block, value)| Some(value / moods.get(block)?)).collect()
+/// Each block's number divided by the direct path's of the same block.
+fn divided_by(values: &Blocks, direct_values: &Blocks) -> Vec<f64> {
+    values.iter().filter_map(|(block, value)| Some(value / direct_values.get(block)?)).collect()
 }
 
 /// Whether what is left after dividing carries an interval, if the whole did.

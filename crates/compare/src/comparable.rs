@@ -3,8 +3,8 @@
 use weir_model::record::CaseId;
 use weir_model::suite::{Load, Suite, Workload};
 
-use super::Side;
-use super::metric::Aim;
+use super::ComparedRun;
+use super::metric::LoadGoal;
 use weir_model::text::{percent, short};
 
 /// Offered rates that differ by more than this share are two questions: at half of what a product carries, its mean wait
@@ -15,20 +15,20 @@ const RATE_MAY_DIFFER: f64 = 0.05;
 const RATE_IS_SAID: f64 = 0.01;
 
 /// Why a case cannot be compared; else what should be said beside it.
-pub(super) fn check(before: &Side, after: &Side, case: &CaseId) -> Result<Vec<String>, String> {
+pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) -> Result<Vec<String>, String> {
     let mut remarks = Vec::new();
     if let (Some(old), Some(new)) = (&before.suite, &after.suite) {
         definitions(old, new, case)?;
     }
     let offered = (before.median_offered(case), after.median_offered(case));
-    if let ((Some(old), Some(new)), Aim::Given) = (offered, after.aim(case)) {
+    if let ((Some(old), Some(new)), LoadGoal::FixedRate) = (offered, after.goal(case)) {
         let differs = (new / old - 1.0).abs().max((old / new - 1.0).abs());
-        let words = format!("{} requests/s were offered before and {} after", short(old), short(new));
+        let offered = format!("{} requests/s were offered before and {} after", short(old), short(new));
         if differs > RATE_MAY_DIFFER {
-            return Err(format!("{words}: at other rates, other latencies; a load with a fixed rate compares"));
+            return Err(format!("{offered}: at other rates, other latencies; a load with a fixed rate compares"));
         }
         if differs > RATE_IS_SAID {
-            remarks.push(format!("{words}, {} apart", percent(differs)));
+            remarks.push(format!("{offered}, {} apart", percent(differs)));
         }
     }
     Ok(remarks)

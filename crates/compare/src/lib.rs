@@ -1,19 +1,18 @@
 //! What changed between two runs, by how much, and how sure that is. Pure: two loaded runs in, one [`Comparison`] out, which
 //! `weir compare` prints as a table, as markdown or as JSON. `docs/compare.md` describes the method and its sources.
 //!
-//! Knows nothing of folders beyond what [`Side::read`] reads, nor of exit statuses.
+//! Knows nothing of folders beyond what [`ComparedRun::read`] reads, nor of exit statuses.
 
 mod change;
 mod comparable;
-mod condition;
-mod crowd;
-mod differ;
-mod draw;
-mod judge;
+mod compared_run;
+mod differences;
+mod fail_if;
 mod metric;
-mod select;
-mod side;
-mod words;
+mod outcome;
+mod output;
+mod selection;
+mod sentences;
 
 use std::path::PathBuf;
 
@@ -21,14 +20,14 @@ use serde::Serialize;
 use weir_model::InputError;
 use weir_model::record::CaseId;
 
-pub use change::{Change, Seen, Verdict};
-pub use condition::FailIf;
-pub use differ::Difference;
-pub use draw::{markdown, text};
-pub use judge::{Alarm, Judged, Unjudged};
+pub use change::{Change, Median, Verdict};
+pub use compared_run::ComparedRun;
+pub use differences::Difference;
+pub use fail_if::FailIf;
 pub use metric::Metric;
-pub use select::Selection;
-pub use side::Side;
+pub use outcome::{Alarm, ConditionOutcome, NotJudged};
+pub use output::{markdown, text};
+pub use selection::Selection;
 
 use change::Samples;
 use weir_report::run::BASELINE;
@@ -82,7 +81,7 @@ pub enum CompareError {
     },
 }
 
-/// What two runs say beside each other. What `weir compare --json` prints.
+/// Two runs compared. `weir compare --json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
@@ -101,9 +100,9 @@ pub struct Comparison {
     pub absolute: bool,
     /// What changed, one sentence.
     pub answer: String,
-    /// What else belongs beside it, one sentence each.
+    /// What a reader must know beruns, one sentence each.
     pub remarks: Vec<String>,
-    /// What differs between the runs besides.
+    /// What else differs between the runs.
     pub differences: Vec<Difference>,
     /// Cases that both have.
     pub cases: Vec<CaseChange>,
@@ -113,8 +112,8 @@ pub struct Comparison {
     pub only_before: Vec<CaseId>,
     /// Cases that only the run after has.
     pub only_after: Vec<CaseId>,
-    /// What became of each `--fail-if`.
-    pub conditions: Vec<Judged>,
+    /// The outcome of each `--fail-if`.
+    pub conditions: Vec<ConditionOutcome>,
 }
 
 /// Claims that are judged together.
@@ -156,12 +155,13 @@ pub struct CaseChange {
     pub case: CaseId,
     /// Product and profile as a reader knows them.
     pub label: String,
-    /// It is the direct path, by which the others were divided: it makes no claim.
+    /// It is the direct path, by which the others were divided: nothing is claimed of it.
     pub machine: bool,
-    /// What belongs beside its numbers, one sentence each.
+    /// What a reader must know besides its numbers, one sentence each.
     pub remarks: Vec<String>,
-    /// Trials before and after that are left out (memory apart), because something else used the machine meanwhile.
-    pub crowded: (usize, usize),
+    /// Trials before and after that are skipped (except for memory) because something else used the machine meanwhile.
+    #[serde(rename = "crowded")]
+    pub busy_trials: (usize, usize),
     /// What changed in it.
     pub changes: Vec<Change>,
 }
@@ -182,22 +182,24 @@ pub struct Refused {
 ///
 /// # Errors
 /// A filter that names what there is not; no case in common.
-pub fn compare(before: &Side, after: &Side, options: &Options) -> Result<Comparison, CompareError> {
+pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> Result<Comparison, CompareError> {
     let cases = Cases::of(before, after, &options.selection)?;
-    let (mut refused, mut drafts) = (Vec::new(), Vec::new());
+    let (mut refused, mut samples) = (Vec::new(), Vec::new());
     for case in &cases.both {
-        match Draft::of(case, (before, after), options, cases.machine(case)) {
-            Ok(draft) => drafts.push(draft),
+        match CaseSamples::of(case, (before, after), options, cases.machine(case)) {
+            Ok(of_case) => samples.push(of_case),
             Err(why) => refused.push(Refused { case: case.clone(), machine: cases.machine(case), why }),
         }
     }
     let claims = |asked: bool| {
-        let of_products = drafts.iter().filter(|draft| !draft.machine).flat_map(|draft| &draft.samples);
+        let of_products = samples.iter().filter(|of_case| !of_case.machine).flat_map(|of_case| &of_case.samples);
         of_products.filter(|samples| samples.claimable() && (samples.asked || !asked)).count()
     };
     let (asked, all) = (Family::of(claims(true), options.level), Family::of(claims(false), options.level));
-    let changed: Vec<CaseChange> =
-        drafts.into_iter().map(|draft| draft.judged(options.level, asked.level_of_each, all.level_of_each)).collect();
+    let changed: Vec<CaseChange> = samples
+        .into_iter()
+        .map(|of_case| of_case.evaluate(options.level, asked.level_of_each, all.level_of_each))
+        .collect();
     let mut comparison = Comparison {
         schema: COMPARISON_SCHEMA,
         before: facts(before),
@@ -208,16 +210,17 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Result<Compari
         absolute: options.absolute,
         answer: String::new(),
         remarks: Vec::new(),
-        differences: differ::differences(before, after, &cases.both),
+        differences: differences::differences(before, after, &cases.both),
         cases: changed,
         refused,
         only_before: cases.only_before,
         only_after: cases.only_after,
         conditions: Vec::new(),
     };
-    comparison.conditions = options.fail_if.iter().map(|condition| judge::judge(*condition, &comparison)).collect();
-    comparison.answer = words::answer(&comparison);
-    comparison.remarks = words::remarks(&comparison);
+    comparison.conditions =
+        options.fail_if.iter().map(|condition| outcome::evaluate(*condition, &comparison)).collect();
+    comparison.answer = sentences::answer(&comparison);
+    comparison.remarks = sentences::remarks(&comparison);
     Ok(comparison)
 }
 
@@ -229,7 +232,7 @@ struct Cases {
 }
 
 impl Cases {
-    fn of(before: &Side, after: &Side, selection: &Selection) -> Result<Cases, CompareError> {
+    fn of(before: &ComparedRun, after: &ComparedRun, selection: &Selection) -> Result<Cases, CompareError> {
         let (old, new) = (before.cases(), after.cases());
         let every: Vec<CaseId> = old.iter().chain(&new).cloned().collect();
         selection.check(&every)?;
@@ -243,7 +246,7 @@ impl Cases {
         };
         if cases.both.is_empty() {
             let filtered = if *selection == Selection::default() { "" } else { " of those that the filters leave" };
-            let (has_before, has_after) = (words::cases(&old), words::cases(&new));
+            let (has_before, has_after) = (sentences::cases(&old), sentences::cases(&new));
             let (before, after) = (before.run.name.clone(), after.run.name.clone());
             return Err(CompareError::Nothing { before, after, has_before, has_after, filtered });
         }
@@ -256,56 +259,62 @@ impl Cases {
     }
 }
 
-/// A case whose numbers are read and not yet judged.
-struct Draft {
+/// A case whose numbers are read, and not yet evaluated.
+struct CaseSamples {
     case: CaseId,
     label: String,
     machine: bool,
     remarks: Vec<String>,
-    crowded: (usize, usize),
+    busy_trials: (usize, usize),
     samples: Vec<Samples>,
 }
 
-impl Draft {
-    fn of(case: &CaseId, sides: (&Side, &Side), options: &Options, machine: bool) -> Result<Draft, String> {
-        let remarks = comparable::check(sides.0, sides.1, case)?;
-        for (side, when) in [(sides.0, "before"), (sides.1, "after")] {
-            if let Some(why) = side.silent(case) {
+impl CaseSamples {
+    fn of(
+        case: &CaseId,
+        runs: (&ComparedRun, &ComparedRun),
+        options: &Options,
+        machine: bool,
+    ) -> Result<CaseSamples, String> {
+        let remarks = comparable::check(runs.0, runs.1, case)?;
+        for (run, when) in [(runs.0, "before"), (runs.1, "after")] {
+            if let Some(why) = run.why_no_number(case) {
                 return Err(format!("the run {when} has no number of it: {why}"));
             }
-            if !options.busy && side.always_crowded(case) {
-                return Err(words::always_crowded(when));
+            if !options.busy && run.always_busy(case) {
+                return Err(sentences::always_busy(when));
             }
         }
-        let aim = sides.1.aim(case);
-        let asked: Vec<Metric> = options.fail_if.iter().filter_map(|condition| condition.metric.of_load(aim)).collect();
-        let mut metrics: Vec<Metric> = Metric::usual(aim).iter().chain(&asked).copied().collect();
+        let goal = runs.1.goal(case);
+        let asked: Vec<Metric> =
+            options.fail_if.iter().filter_map(|condition| condition.metric.of_load(goal)).collect();
+        let mut metrics: Vec<Metric> = Metric::usual(goal).iter().chain(&asked).copied().collect();
         metrics.sort_unstable();
         metrics.dedup();
         let samples = metrics.into_iter().filter_map(|metric| {
-            let samples = Samples::of(case, metric, sides, options)?;
+            let samples = Samples::of(case, metric, runs, options)?;
             Some(samples.asked(asked.contains(&metric) && !machine))
         });
-        let label = words::label(&sides.1.run, case);
-        let crowded = |side: &Side| if options.busy { 0 } else { side.crowded(case).count() };
-        let crowded = (crowded(sides.0), crowded(sides.1));
-        Ok(Draft { case: case.clone(), label, machine, remarks, crowded, samples: samples.collect() })
+        let label = sentences::label(&runs.1.run, case);
+        let busy_trials = |run: &ComparedRun| if options.busy { 0 } else { run.busy_trials(case).count() };
+        let busy_trials = (busy_trials(runs.0), busy_trials(runs.1));
+        Ok(CaseSamples { case: case.clone(), label, machine, remarks, busy_trials, samples: samples.collect() })
     }
 
-    fn judged(self, level: f64, asked: f64, all: f64) -> CaseChange {
-        let judge = |samples: &Samples| samples.judged(level, if samples.asked { asked } else { all }, self.machine);
+    fn evaluate(self, level: f64, asked: f64, all: f64) -> CaseChange {
+        let judge = |samples: &Samples| samples.evaluate(level, if samples.asked { asked } else { all }, self.machine);
         let changes: Vec<Change> = self.samples.iter().filter_map(judge).collect();
-        let Draft { case, label, machine, remarks, crowded, .. } = self;
-        CaseChange { case, label, machine, remarks, crowded, changes }
+        let CaseSamples { case, label, machine, remarks, busy_trials, .. } = self;
+        CaseChange { case, label, machine, remarks, busy_trials, changes }
     }
 }
 
-fn facts(side: &Side) -> RunFacts {
+fn facts(compared: &ComparedRun) -> RunFacts {
     RunFacts {
-        run: side.run.name.clone(),
-        folder: side.run.folder.clone(),
-        suite: side.run.suite.name.clone(),
-        started: side.run.environment.as_ref().map(|environment| environment.started.clone()),
-        trials: side.run.trials.len(),
+        run: compared.run.name.clone(),
+        folder: compared.run.folder.clone(),
+        suite: compared.run.suite.name.clone(),
+        started: compared.run.environment.as_ref().map(|environment| environment.started.clone()),
+        trials: compared.run.trials.len(),
     }
 }

@@ -1,4 +1,4 @@
-//! What two runs are compared by, and how each number is read off a trial. Knows one trial at a time.
+//! The numbers by which two runs are compared, and how each is read from a trial.
 
 use serde::Serialize;
 use weir_model::record::{Measurement, Role};
@@ -6,17 +6,17 @@ use weir_model::record::{Measurement, Role};
 use weir_model::metric::Window;
 use weir_model::text::{Unit, short};
 
-/// What a load is after, which decides what of it compares.
+/// What a load measures, which decides which of its numbers compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aim {
-    /// The most that is carried: closed loads.
-    Most,
-    /// The same, under more than can be carried.
-    Flood,
+pub(super) enum LoadGoal {
+    /// The highest rate of a closed load.
+    Capacity,
+    /// The same of an open load beyond capacity.
+    Overload,
     /// The highest rate that meets an objective.
-    Objective,
-    /// How a rate that is given is borne.
-    Given,
+    Search,
+    /// Latency at a given rate.
+    FixedRate,
 }
 
 /// A number that may change from run to run.
@@ -59,24 +59,24 @@ impl Metric {
         Metric::ALL.iter().find(|(metric, _)| *metric == self).map_or("", |(_, name)| *name)
     }
 
-    /// Those that every comparison looks at, of a load with such an aim.
-    pub(super) fn usual(aim: Aim) -> &'static [Metric] {
-        match aim {
-            Aim::Most => &[Metric::Capacity, Metric::P50, Metric::P99, Metric::Cpu, Metric::Memory],
-            Aim::Flood => &[Metric::Capacity, Metric::Cpu, Metric::Memory],
-            Aim::Objective => &[Metric::Capacity, Metric::Memory],
-            Aim::Given => &[Metric::P50, Metric::P99, Metric::Cpu, Metric::Memory],
+    /// Those that every comparison of such a load looks at.
+    pub(super) fn usual(goal: LoadGoal) -> &'static [Metric] {
+        match goal {
+            LoadGoal::Capacity => &[Metric::Capacity, Metric::P50, Metric::P99, Metric::Cpu, Metric::Memory],
+            LoadGoal::Overload => &[Metric::Capacity, Metric::Cpu, Metric::Memory],
+            LoadGoal::Search => &[Metric::Capacity, Metric::Memory],
+            LoadGoal::FixedRate => &[Metric::P50, Metric::P99, Metric::Cpu, Metric::Memory],
         }
     }
 
-    /// This metric of such a load: a rate that is looked for is a capacity. `None` where there is none that compares: latency
-    /// of a flood is that of a queue which grows with the window, and what a search ends at is each time another rate.
-    pub(super) fn of_load(self, aim: Aim) -> Option<Metric> {
-        match (self, aim) {
-            (Metric::Capacity, Aim::Given) => None,
-            (Metric::Rate, Aim::Most | Aim::Flood | Aim::Objective) => Some(Metric::Capacity),
-            (Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999, Aim::Flood | Aim::Objective) => None,
-            (Metric::Cpu, Aim::Objective) => None,
+    /// This metric of such a load: a rate that a load looks for is a capacity. `None` where none compares: latency beyond capacity is
+    /// that of a queue that grows with the window, and a search ends at another rate each time.
+    pub(super) fn of_load(self, goal: LoadGoal) -> Option<Metric> {
+        match (self, goal) {
+            (Metric::Capacity, LoadGoal::FixedRate) => None,
+            (Metric::Rate, LoadGoal::Capacity | LoadGoal::Overload | LoadGoal::Search) => Some(Metric::Capacity),
+            (Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999, LoadGoal::Overload | LoadGoal::Search) => None,
+            (Metric::Cpu, LoadGoal::Search) => None,
             _ => Some(self),
         }
     }
@@ -102,9 +102,9 @@ impl Metric {
         }
     }
 
-    /// What stands for the machine's mood in a trial of the direct path. That of CPU time is what the origin needed for an
-    /// answer, because there is no proxy. Memory has no moods, and a share of what was offered has none to speak of.
-    pub(super) fn mood(self, direct: &Measurement) -> Option<f64> {
+    /// What this metric of a product is divided by, in a trial of the direct path; for CPU time what the origin needed for a
+    /// response, because there is no proxy. `None` for memory and for the share of what was offered: they do not follow the machine.
+    pub(super) fn direct_value(self, direct: &Measurement) -> Option<f64> {
         match self {
             Metric::Rate | Metric::Memory => None,
             Metric::Cpu => Window::of_trial(direct)?.all_cpu_us(Role::Origin),
@@ -143,8 +143,8 @@ impl Metric {
         }
     }
 
-    /// What more and less of it is called.
-    pub(super) fn words(self, more: bool) -> &'static str {
+    /// The word for more or less of it.
+    pub(super) fn comparative(self, more: bool) -> &'static str {
         match self {
             Metric::Capacity => ["slower", "faster"][usize::from(more)],
             Metric::Rate | Metric::Cpu | Metric::Memory => ["less", "more"][usize::from(more)],

@@ -69,7 +69,7 @@ fn comparison(context: &Context<'_>) -> Vec<Item> {
     let mut items = vec![Item::Paragraph(introduction(context, first))];
     items.extend(tables::agreement(context, &all).map(Item::Table));
     items.extend(metrics::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(Item::Table));
-    items.extend(tables::other_order(context, &all).map(Item::Table));
+    items.extend(tables::other_order(context, &all).into_iter().map(Item::Table));
     items.extend(tables::origin_connections(context).map(Item::Table));
     items
 }

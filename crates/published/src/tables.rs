@@ -6,7 +6,7 @@ use weir_model::text::short;
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
 
-use super::causes::{CAUSES, opens, published_errors, was_offered};
+use super::causes::{CAUSES, Cause, opens, published_errors, was_offered};
 use super::context::Context;
 use super::facts::{self, MeasuredFacts, Pair};
 use super::format::{interval, range};
@@ -30,10 +30,10 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
         Column::text("Profile"),
         Column::number("Published", &unit),
         Column::number("Measured", &unit).with_details(),
-        Column::number("Measured / published", "ratio").with_details(),
-        Column::number("Published / best", "ratio"),
-        Column::number("Measured / best", "ratio").with_details(),
-        Column::text("Of the published figure"),
+        Column::number("Measured / published", "").with_details(),
+        Column::number("Published / best", ""),
+        Column::number("Measured / best", "").with_details(),
+        Column::text("Remark"),
     ];
     let mut rows = Vec::new();
     for comparison in of_metric() {
@@ -188,7 +188,7 @@ fn tau_cell(tau: Option<f64>, (pairs, opposite, sure): (usize, usize, usize)) ->
 
 /// Each pair of products that stands in another order than published, with its ratios and what is recorded of why; those first
 /// that an interval is sure of.
-pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Option<Table> {
+pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Table> {
     let several = context.cases.profiles.len() > 1;
     let mut columns = vec![
         Column::text("Published ahead"),
@@ -196,8 +196,8 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Option<T
         Column::text("Metric"),
         Column::text("Case"),
         Column::text("Profile"),
-        Column::number("Published, ahead / behind", "ratio"),
-        Column::number("Measured, ahead / behind", "ratio").with_details(),
+        Column::number("Published ratio", ""),
+        Column::number("Measured ratio", "").with_details(),
         Column::text("Published order excluded"),
         Column::text("Causes"),
     ];
@@ -214,7 +214,7 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Option<T
         }
     }
     if rows.is_empty() {
-        return None;
+        return Vec::new();
     }
     rows.sort_by_key(|(sure, _)| !sure);
     let mut rows: Vec<TableRow> = rows.into_iter().map(|(_, row)| row).collect();
@@ -222,21 +222,29 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Option<T
         columns.remove(4);
         rows.iter_mut().for_each(|row| drop(row.cells.remove(4)));
     }
-    let mut notes = vec![
-        "The published order is excluded where the interval of the measured ratio does not include it. Causes are what the \
-         document or the records of this run show, with their evidence in brackets; they need not be the whole reason."
-            .to_string(),
-    ];
-    let meanings = CAUSES.iter().zip(used).filter(|(_, used)| *used);
-    notes.extend(meanings.map(|(cause, _)| format!("{}: {}.", cause.id, cause.meaning)));
-    notes.push(context.scaled.to_string());
-    Some(Table {
+    let causes = CAUSES.iter().zip(used).filter(|(_, used)| *used);
+    let meaning = |cause: &Cause| vec![Cell::text(cause.id), Cell::text(cause.meaning)];
+    let pairs = Table {
         id: "published-other-order".to_string(),
         title: "Pairs of products in another order than published".to_string(),
         columns,
         rows,
-        notes,
-    })
+        notes: vec![
+            "Ratios are of the product published ahead to the one behind. The published order is excluded where the interval of \
+             the measured ratio does not include it. Causes are what the document or the records of this run show, with the \
+             evidence in brackets; they need not be the whole reason."
+                .to_string(),
+            context.scaled.to_string(),
+        ],
+    };
+    let meanings = Table {
+        id: "published-causes".to_string(),
+        title: "What the causes mean".to_string(),
+        columns: vec![Column::text("Cause"), Column::text("Meaning")],
+        rows: causes.map(|(cause, _)| TableRow { kind: RowKind::Plain, cells: meaning(cause) }).collect(),
+        notes: Vec::new(),
+    };
+    if meanings.rows.is_empty() { vec![pairs] } else { vec![pairs, meanings] }
 }
 
 fn pair_row(pair: &Pair, comparison: &Comparison, profile: &str, used: &mut [bool; CAUSES.len()]) -> TableRow {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use weir_compare::{Comparison, FailIf, Options, Selection, Side, compare, markdown, text};
+use weir_compare::{ComparedRun, Comparison, FailIf, Options, Selection, compare, markdown, text};
 use weir_model::{Filter, InputError};
 
 use crate::exit::{Done, Exit, Failure};
@@ -73,8 +73,8 @@ pub struct Args {
 pub fn main(args: &Args) -> Done {
     // Flags first: they are wrong whatever the runs say.
     let options = options(args).map_err(Failure::input)?;
-    let before = Side::read(&args.before).map_err(Failure::input)?;
-    let after = Side::read(&args.after).map_err(Failure::input)?;
+    let before = ComparedRun::read(&args.before).map_err(Failure::input)?;
+    let after = ComparedRun::read(&args.after).map_err(Failure::input)?;
     let comparison = compare(&before, &after, &options).map_err(Failure::input)?;
     show(args, &comparison)?;
     Ok(judge(&comparison))

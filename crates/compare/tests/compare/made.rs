@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use weir_compare::Side;
+use weir_compare::ComparedRun;
 use weir_model::load::{Counts, LoadResult, Quantiles};
 use weir_model::record::{
     CaseId, Environment, MEASUREMENT_SCHEMA, Measurement, ProductFacts, Role, RoleUsage, Verdict,
@@ -60,7 +60,7 @@ impl Default for Made<'_> {
 
 impl Made<'_> {
     /// The run of one seed.
-    pub fn side(&self, seed: u64) -> Side {
+    pub fn side(&self, seed: u64) -> ComparedRun {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
         let between = self.noise.run * random.normal();
         let mut drift = self.noise.drift * random.normal();
@@ -82,7 +82,7 @@ impl Made<'_> {
                 trials.push(trial(trials.len() as u32 + 1, block, product, workload, mood, speed, &mut random));
             }
         }
-        Side { run: self.run(trials), suite: Some(self.suite()), taken: BTreeMap::new() }
+        ComparedRun { run: self.run(trials), suite: Some(self.suite()), cpu_of_others: BTreeMap::new() }
     }
 
     fn suite(&self) -> Suite {

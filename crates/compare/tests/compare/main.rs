@@ -8,7 +8,9 @@ mod random;
 
 use golden::golden;
 use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
-use weir_compare::{Change, Comparison, FailIf, Metric, Options, Selection, Side, Verdict, compare, markdown, text};
+use weir_compare::{
+    Change, ComparedRun, Comparison, FailIf, Metric, Options, Selection, Verdict, compare, markdown, text,
+};
 use weir_model::record::{TrialError, Verdict as TrialVerdict};
 
 fn asking(conditions: &[&str]) -> Options {
@@ -158,13 +160,13 @@ fn without_the_direct_path_numbers_are_as_measured_and_that_is_said() {
 fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
     let quiet = Made { noise: Noise { run: 0.0, drift: 0.0, own: 0.005, wild: 0.0 }, ..Made::default() };
     let (before, mut after) = (quiet.side(1), quiet.side(2));
-    let faster = |after: &mut Side, product: &str, times: f64| {
+    let faster = |after: &mut ComparedRun, product: &str, times: f64| {
         for trial in after.run.trials.iter_mut().filter(|trial| trial.measurement.case.product == product) {
             trial.measurement.load.as_mut().expect("it has one").latency.p50_us *= times;
         }
     };
     faster(&mut after, "direct", 0.6);
-    let p50 = |after: &Side| {
+    let p50 = |after: &ComparedRun| {
         let comparison = compare(&before, after, &asking(&["p50 +10%"])).expect("compared");
         (change(&comparison, "alder", Metric::P50).verdict, alarms(&comparison))
     };
@@ -178,16 +180,16 @@ fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
 fn trials_beside_something_else_are_skipped() {
     let quiet = Made { noise: QUIET, blocks: 6, ..Made::default() };
     let (before, mut after) = (quiet.side(1), quiet.side(2));
-    let spoil = |after: &mut Side, from: u32| {
+    let spoil = |after: &mut ComparedRun, from: u32| {
         for trial in after.run.trials.iter_mut().filter(|trial| trial.measurement.case.product == "alder") {
             if trial.measurement.block >= from {
                 trial.measurement.load.as_mut().expect("it has one").rate = 10_000.0;
-                after.taken.insert(trial.measurement.trial, 0.4);
+                after.cpu_of_others.insert(trial.measurement.trial, 0.4);
             }
         }
     };
     spoil(&mut after, 4);
-    let compared = |after: &Side, busy: bool| {
+    let compared = |after: &ComparedRun, busy: bool| {
         let options = Options { busy, ..asking(&["capacity -5%"]) };
         compare(&before, after, &options).expect("compared")
     };
@@ -200,7 +202,7 @@ fn trials_beside_something_else_are_skipped() {
         comparison
             .remarks
             .iter()
-            .any(|remark| remark.starts_with("Left out, memory apart: 0 trials of the run before and 3 trials of"))
+            .any(|remark| remark.starts_with("Skipped, except for memory: 0 trials of the run before and 3 trials of"))
     );
     spoil(&mut after, 2);
     assert_eq!(compared(&after, false).conditions[0].unjudged.len(), 1);
@@ -331,7 +333,7 @@ fn what_differs_is_said_first() {
     assert!(differs.is_some() && differs < table, "{shown}");
 }
 
-fn shown() -> (Side, Side) {
+fn shown() -> (ComparedRun, ComparedRun) {
     let noise = Noise { own: 0.01, drift: 0.02, ..VIRTUAL };
     let made = |name: &'static str, speed: f64| Made {
         name,

@@ -1,71 +1,58 @@
-//! A comparison as text for a terminal and as markdown for a pull request. Knows a comparison and a width.
+//! A comparison as text for a terminal and as markdown for a pull request. `weir compare` prints them.
 
 use std::fmt::Write as _;
 
-use super::{CaseChange, Change, Comparison, Difference, Judged, Metric, Verdict, words};
-use weir_model::text::{percent, significant, wrapped};
+use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Metric, Verdict, sentences};
+use weir_model::text::{counted, percent, significant, wrapped};
 use weir_report::tables::markdown::escape;
 use weir_report::tables::text::draw as draw_text;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, markdown as markdown_table, one_line};
 
-/// What could have been found is told up to this ratio.
-const LARGEST: f64 = 4.0;
+/// Larger detectable changes are shown as "over" this ratio.
+const LARGEST_SHOWN: f64 = 4.0;
 
 /// For the terminal, at most `width` characters wide (at least 20).
 pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
-    let mut out = String::new();
-    let mut paragraph = |words: &str, before: &str, after: &str| {
-        // Escapes go around whole lines, after whatever the runs may have put into them was taken out.
-        for line in wrapped(&one_line(words), width.max(20), 0).lines() {
-            let _ = writeln!(out, "{before}{line}{after}");
-        }
-    };
-    paragraph(&heading(comparison), "", "");
-    paragraph(preface(comparison), "", "");
-    for line in differences(comparison) {
-        paragraph(&format!("- {line}"), "", "");
+    let lines = |text: &str| wrapped(&one_line(text), width.max(20), 0);
+    let mut out = format!("{}\n{}\n", lines(&heading(comparison)), lines(preface(comparison)));
+    for difference in differences(comparison) {
+        let _ = writeln!(out, "{}", lines(&format!("- {difference}")));
     }
-    paragraph(&comparison.answer, bold, plain);
+    // Escapes go around whole lines, after those that a run may contain are removed.
+    for line in lines(&comparison.answer).lines() {
+        let _ = writeln!(out, "{bold}{line}{plain}");
+    }
     for remark in &comparison.remarks {
-        paragraph(&format!("- {remark}"), "", "");
+        let _ = writeln!(out, "{}", lines(&format!("- {remark}")));
     }
     let table = changes(comparison);
     if !table.rows.is_empty() {
         let _ = write!(out, "\n{}", draw_text(&table, width, colour));
     }
-    for words in ending(comparison) {
-        let _ = writeln!(out, "{}", wrapped(&one_line(&words), width.max(20), 0));
+    for line in ending(comparison) {
+        let _ = writeln!(out, "{}", lines(&line));
     }
     out
 }
 
 /// For a pull request: GitHub's markdown.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut out = format!("### {}\n\n", escape(&heading(comparison)));
-    let _ = writeln!(out, "**{}**\n", escape(&comparison.answer));
-    let _ = writeln!(out, "{}\n", escape(preface(comparison)));
-    let mut list = |lines: &[String]| {
-        for line in lines {
-            let _ = writeln!(out, "- {}", escape(line));
-        }
-        if !lines.is_empty() {
-            out.push('\n');
-        }
+    let list = |lines: &[String], end: &str| -> String {
+        let items: String = lines.iter().map(|line| format!("- {}\n", escape(line))).collect();
+        if items.is_empty() { items } else { items + end }
     };
-    list(&differences(comparison));
-    list(&comparison.remarks);
     let table = changes(comparison);
-    if !table.rows.is_empty() {
-        let _ = writeln!(out, "{}", markdown_table::draw(&table));
-    }
-    let mut list = |lines: &[String]| {
-        for line in lines {
-            let _ = writeln!(out, "- {}", escape(line));
-        }
-    };
-    list(&ending(comparison));
-    out
+    let table = if table.rows.is_empty() { String::new() } else { format!("{}\n", markdown_table::draw(&table)) };
+    format!(
+        "### {}\n\n**{}**\n\n{}\n\n{}{}{table}{}",
+        escape(&heading(comparison)),
+        escape(&comparison.answer),
+        escape(preface(comparison)),
+        list(&differences(comparison), "\n"),
+        list(&comparison.remarks, "\n"),
+        list(&ending(comparison), "")
+    )
 }
 
 fn heading(comparison: &Comparison) -> String {
@@ -76,11 +63,11 @@ fn heading(comparison: &Comparison) -> String {
     format!("{} compared with {} before it", started(&comparison.after), started(&comparison.before))
 }
 
-/// What is said before any number, and before what differs.
+/// The line before the differences.
 fn preface(comparison: &Comparison) -> &'static str {
     match comparison.differences.is_empty() {
         true => "Nothing differs between machine, weir, products and suite of the two runs.",
-        false => "What differs besides, and may be the cause (before -> after):",
+        false => "What else differs, and may be the cause (before -> after):",
     }
 }
 
@@ -89,7 +76,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
     comparison.differences.iter().map(line).collect()
 }
 
-/// What cannot be compared, what only one run has, and what became of the conditions.
+/// What cannot be compared, what only one run has, and the outcome of the conditions.
 fn ending(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for refused in &comparison.refused {
@@ -101,32 +88,31 @@ fn ending(comparison: &Comparison) -> Vec<String> {
     }
     for (cases, which) in [(&comparison.only_before, "before"), (&comparison.only_after, "after")] {
         if !cases.is_empty() {
-            lines.push(format!("Only in the run {which}: {}.", words::cases(cases)));
+            lines.push(format!("Only in the run {which}: {}.", sentences::cases(cases)));
         }
     }
-    lines.extend(comparison.conditions.iter().flat_map(told));
+    lines.extend(comparison.conditions.iter().flat_map(condition_lines));
     lines
 }
 
-fn told(judged: &Judged) -> Vec<String> {
-    let condition = &judged.condition;
+fn condition_lines(outcome: &ConditionOutcome) -> Vec<String> {
+    let condition = &outcome.condition;
     let mut lines: Vec<String> =
-        judged.alarms.iter().map(|alarm| format!("ALARM ({condition}): {}.", alarm.message)).collect();
-    for unjudged in &judged.unjudged {
-        let case = unjudged.case.as_ref().map_or(String::new(), |case| {
+        outcome.alarms.iter().map(|alarm| format!("ALARM ({condition}): {}.", alarm.message)).collect();
+    for not_judged in &outcome.unjudged {
+        let case = not_judged.case.as_ref().map_or(String::new(), |case| {
             format!("{} {}, {}, {}: ", case.product, case.profile, case.workload, case.load)
         });
-        lines.push(format!("Not judged ({condition}): {case}{}.", unjudged.why));
+        lines.push(format!("Not judged ({condition}): {case}{}.", not_judged.why));
     }
-    if judged.claims > 0 && judged.alarms.is_empty() {
-        let of = if judged.claims == 1 { "1 number".to_owned() } else { format!("{} numbers", judged.claims) };
-        lines.push(format!("No alarm ({condition}), of {of}."));
+    if outcome.claims > 0 && outcome.alarms.is_empty() {
+        lines.push(format!("No alarm ({condition}), of {}.", counted(outcome.claims as u64, "number")));
     }
-    lines.extend(judged.blind.iter().map(|blind| format!("Perhaps missed ({condition}): {blind}.")));
+    lines.extend(outcome.blind.iter().map(|why| format!("Perhaps missed ({condition}): {why}.")));
     lines
 }
 
-/// The changes: of each case what its load is about, and whatever else may have changed.
+/// The table of changes: of each case the number that its load measures, and all that may have changed.
 fn changes(comparison: &Comparison) -> Table {
     let columns = vec![
         Column::text("Product"),
@@ -146,9 +132,9 @@ fn changes(comparison: &Comparison) -> Table {
     for case in &comparison.cases {
         for (at, change) in case.changes.iter().enumerate() {
             // The first stands for the case: capacity, or median latency.
-            let dull = matches!(change.verdict, Verdict::None | Verdict::Unclaimable | Verdict::Machine);
+            let unchanged = matches!(change.verdict, Verdict::None | Verdict::Unclaimable | Verdict::Machine);
             let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Capacity);
-            if dull && !main && !change.asked {
+            if unchanged && !main && !change.asked {
                 hidden += usize::from(!case.machine);
                 continue;
             }
@@ -173,7 +159,7 @@ fn row(case: &CaseChange, change: &Change) -> TableRow {
             Cell::text(format!("{} to {}", signed(change.ratio.low).trim_end_matches(" %"), signed(change.ratio.high)))
         }
     };
-    let seen = |median: f64| Cell::number(change.metric.human(median), median);
+    let measured = |median: f64| Cell::number(change.metric.human(median), median);
     TableRow {
         kind: match change.verdict {
             Verdict::Machine => RowKind::Baseline,
@@ -185,13 +171,13 @@ fn row(case: &CaseChange, change: &Change) -> TableRow {
             Cell::text(&case.case.workload),
             Cell::text(&case.case.load),
             Cell::text(change.metric.as_str()),
-            seen(change.before.median),
-            seen(change.after.median),
+            measured(change.before.median),
+            measured(change.after.median),
             Cell::number(signed(change.ratio.value), change.share()),
             interval,
             Cell::text(verdict),
             match change.detectable_ratio.filter(|_| change.verdict != Verdict::Machine) {
-                Some(least) if least > LARGEST => Cell::text(format!("over {}", percent(LARGEST - 1.0))),
+                Some(least) if least > LARGEST_SHOWN => Cell::text(format!("over {}", percent(LARGEST_SHOWN - 1.0))),
                 Some(least) => Cell::text(percent(least - 1.0)),
                 None => Cell::none(),
             },
@@ -212,22 +198,22 @@ fn signed(ratio: f64) -> String {
 
 fn notes(comparison: &Comparison, hidden: usize) -> Vec<String> {
     let mut notes = vec![format!(
-        "Intervals are at {}. Likely: the interval leaves out no change. Sure: it does so even at the level that lets all claims \
-         be right together in {} of comparisons: {}.",
+        "Intervals are at {}. Likely: the interval excludes 0. Sure: it does so even at the level at which all claims \
+         together are right in {} of comparisons: {}.",
         percent(comparison.level),
         percent(comparison.level),
         family(comparison)
     )];
     if comparison.cases.iter().any(|case| case.changes.iter().any(|change| change.divided)) {
-        notes.push("Before and after are medians as measured; the change is of what was divided.".to_owned());
+        notes.push("Before and after are medians as measured; the change is that of the divided numbers.".to_owned());
     }
     if comparison.all.claims > 0 {
         notes.push(
-            "Could find: the least change that such blocks show for sure in four comparisons of five.".to_owned(),
+            "Could find: the least change that such blocks show for sure in four of five comparisons.".to_owned(),
         );
     }
     if hidden > 0 {
-        let what = if hidden == 1 { "1 further number".to_owned() } else { format!("{hidden} further numbers") };
+        let what = counted(hidden as u64, "further number");
         notes.push(format!("Not shown: {what} without a change that could be claimed; --json has all."));
     }
     notes
@@ -240,7 +226,7 @@ fn family(comparison: &Comparison) -> String {
     match comparison.asked.claims {
         0 => each(&comparison.all),
         _ => format!(
-            "{} that --fail-if asks about, {} altogether for the others",
+            "{} that --fail-if asks about, {} in all for the others",
             each(&comparison.asked),
             each(&comparison.all)
         ),

@@ -1,5 +1,5 @@
-//! What else differs between two runs than what is compared: machine, weir, products, suite. A difference there may be the
-//! cause of a change, so it is said before any number. Knows records, nothing of statistics.
+//! What else differs between two runs: machine, weir, products, suite. It may be the cause of a change, so it is shown before any
+//! number.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use weir_model::record::{CaseId, Environment, ProductFacts};
 use weir_model::suite::{Load, Suite};
 use weir_model::units::HumanDuration;
 
-use super::Side;
+use super::ComparedRun;
 use weir_report::files;
 use weir_report::run::Trial;
 
@@ -30,7 +30,7 @@ const LINE_SHOWN: usize = 60;
 const HASH_SHOWN: usize = 12;
 
 /// All that differs; of products those of `cases`.
-pub(super) fn differences(before: &Side, after: &Side, cases: &[CaseId]) -> Vec<Difference> {
+pub(super) fn differences(before: &ComparedRun, after: &ComparedRun, cases: &[CaseId]) -> Vec<Difference> {
     let mut all = Differences::default();
     match (&before.run.environment, &after.run.environment) {
         (Some(a), Some(b)) => {
@@ -38,34 +38,31 @@ pub(super) fn differences(before: &Side, after: &Side, cases: &[CaseId]) -> Vec<
             products(&mut all, a, b, cases);
             findings(&mut all, a, b);
         }
-        (a, b) => {
-            let known = |environment: &Option<Environment>| {
-                if environment.is_some() { "known" } else { "unknown: environment.json cannot be read" }
-            };
-            all.push("machine", known(a), known(b));
-        }
+        (a, b) => all.push("machine", &known(a, "environment.json"), &known(b, "environment.json")),
     }
     configurations(&mut all, before, after, cases);
     all.push("I/O of client", &drivers(before), &drivers(after));
     match (&before.suite, &after.suite) {
         (Some(a), Some(b)) => suites(&mut all, a, b, cases),
-        (a, b) => {
-            let known =
-                |suite: &Option<Suite>| if suite.is_some() { "known" } else { "unknown: run.toml cannot be read" };
-            // Both unknown is no difference, and yet what was asked may differ.
-            if a.is_none() || b.is_none() {
-                all.0.push(Difference { what: "suite".into(), before: known(a).into(), after: known(b).into() });
-            }
-        }
+        // Where both are unknown they may differ all the same.
+        (a, b) => all.0.push(Difference {
+            what: "suite".to_owned(),
+            before: known(a, "run.toml"),
+            after: known(b, "run.toml"),
+        }),
     }
     all.0
+}
+
+fn known<T>(record: &Option<T>, file: &str) -> String {
+    if record.is_some() { "known".to_owned() } else { format!("unknown: {file} cannot be read") }
 }
 
 #[derive(Default)]
 struct Differences(Vec<Difference>);
 
 impl Differences {
-    /// Keeps it when it is one.
+    /// Adds the two where they differ.
     fn push(&mut self, what: impl Into<String>, before: &str, after: &str) {
         if before != after {
             let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
@@ -127,14 +124,14 @@ fn products(all: &mut Differences, a: &Environment, b: &Environment, cases: &[Ca
         if old.version != new.version {
             all.push(format!("{name}'s version"), &old.version, &new.version);
         } else if old.sha256 != new.sha256 {
-            let told =
+            let binary =
                 |facts: &ProductFacts| format!("{} of {}, {}", short_hash(&facts.sha256), facts.from, facts.version);
-            all.push(format!("{name}'s binary"), &told(&old), &told(&new));
+            all.push(format!("{name}'s binary"), &binary(&old), &binary(&new));
         }
     }
 }
 
-/// What the doctor noticed in one run only.
+/// Findings of the doctor in one run only.
 fn findings(all: &mut Differences, a: &Environment, b: &Environment) {
     let names = |of: &Environment| of.doctor.iter().map(|finding| finding.check.clone()).collect::<BTreeSet<_>>();
     let (old, new) = (names(a), names(b));
@@ -144,33 +141,32 @@ fn findings(all: &mut Differences, a: &Environment, b: &Environment) {
     all.push("the doctor's findings", &only(&old, &new), &only(&new, &old));
 }
 
-/// What products were told, ports and folders apart: the lines that every trial of a case has. What a product wrote
-/// itself, such as a number drawn at its start, is not among them. Each entry is named once.
-fn configurations(all: &mut Differences, before: &Side, after: &Side, cases: &[CaseId]) {
-    let mut named: Vec<(&str, &str)> = Vec::new();
+/// Configurations without ports and folders: the lines that every trial of a case has, so without what a product wrote itself,
+/// such as a random number. Each entry is listed once.
+fn configurations(all: &mut Differences, before: &ComparedRun, after: &ComparedRun, cases: &[CaseId]) {
+    let mut listed: Vec<(&str, &str)> = Vec::new();
     for case in cases {
         let entry = (case.product.as_str(), case.profile.as_str());
         let (old, new) = (lines(before, case), lines(after, case));
-        // A folder that was cleared up, or trials that failed early, show nothing.
-        if named.contains(&entry) || old.is_empty() || new.is_empty() || old == new {
+        // A folder that was cleaned up, or trials that failed early, have none.
+        if listed.contains(&entry) || old.is_empty() || new.is_empty() || old == new {
             continue;
         }
-        named.push(entry);
+        listed.push(entry);
         let what = format!("configuration of {} {}", case.product, case.profile);
         all.0.push(Difference { what, before: only(&old, &new), after: only(&new, &old) });
     }
 }
 
-fn lines(side: &Side, case: &CaseId) -> BTreeSet<String> {
+fn lines(run: &ComparedRun, case: &CaseId) -> BTreeSet<String> {
     let of_trial = |trial: &Trial| -> BTreeSet<String> {
-        let files = files::of_trial(&side.run, trial);
+        let files = files::of_trial(&run.run, trial);
         files.iter().flat_map(|(_, text)| text.lines().map(|line| line.trim().to_owned())).collect()
     };
-    // One trial of each block would do, and is what there is.
-    side.trials(case).map(of_trial).reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+    run.trials(case).map(of_trial).reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
 }
 
-/// The lines that only one has, in few words.
+/// The lines that only one has, shortened.
 fn only(these: &BTreeSet<String>, others: &BTreeSet<String>) -> String {
     let own: Vec<&String> = these.difference(others).filter(|line| !line.is_empty()).collect();
     let shown = |line: &str| match line.char_indices().nth(LINE_SHOWN) {
@@ -185,8 +181,8 @@ fn only(these: &BTreeSet<String>, others: &BTreeSet<String>) -> String {
     }
 }
 
-fn drivers(side: &Side) -> String {
-    let loads = side.run.trials.iter().filter_map(|trial| trial.measurement.load.as_ref());
+fn drivers(run: &ComparedRun) -> String {
+    let loads = run.run.trials.iter().filter_map(|trial| trial.measurement.load.as_ref());
     loads.map(|load| load.driver.as_str()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ")
 }
 

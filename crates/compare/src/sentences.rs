@@ -1,9 +1,9 @@
-//! The sentences of a comparison. Knows its numbers, nothing of tables.
+//! The sentences of a comparison: its answer, remarks, and the changes that alarms and answer name.
 
 use weir_model::record::CaseId;
 
 use super::{CaseChange, Change, Comparison, Verdict};
-use weir_model::text::percent;
+use weir_model::text::{counted, percent};
 use weir_report::run::{BASELINE, Run};
 
 /// Sure changes that the answer names; the rest is counted.
@@ -20,10 +20,10 @@ pub(super) fn sentence(case: &CaseChange, change: &Change) -> String {
     let CaseId { workload, load, .. } = &case.case;
     let metric = change.metric.as_str();
     let metric = if load == metric { String::new() } else { format!(", {metric}") };
-    format!("{}, {workload}, {load}{metric}: {}", case.label, said(change))
+    format!("{}, {workload}, {load}{metric}: {}", case.label, finding(change))
 }
 
-fn said(change: &Change) -> String {
+fn finding(change: &Change) -> String {
     match change.verdict {
         Verdict::Sure => format!("{}: sure", by_how_much(change, &change.sure_ratio)),
         Verdict::Likely => format!("{}: likely", by_how_much(change, &change.ratio)),
@@ -33,22 +33,20 @@ fn said(change: &Change) -> String {
     }
 }
 
-/// `4.8 % slower [3.1 %, 6.6 %]`, of an interval that leaves out no change.
+/// `4.8 % slower [3.1 %, 6.6 %]`, of an interval that excludes no change.
 fn by_how_much(change: &Change, interval: &weir_stats::Estimate) -> String {
     let more = change.ratio.value > 1.0;
     let size = |ratio: f64| percent((ratio - 1.0) * if more { 1.0 } else { -1.0 });
     let (near, far) = if more { (interval.low, interval.high) } else { (interval.high, interval.low) };
-    format!("{} {} [{}, {}]", size(change.ratio.value), change.metric.words(more), size(near), size(far))
+    format!("{} {} [{}, {}]", size(change.ratio.value), change.metric.comparative(more), size(near), size(far))
 }
 
 /// Why nothing can be claimed of a number.
 pub(super) fn unclaimable(change: &Change) -> String {
-    let (a, b) = (change.before.blocks, change.after.blocks);
-    let blocks = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+    let blocks = |n: usize| counted(n as u64, "block");
+    let (before, after) = (blocks(change.before.blocks), blocks(change.after.blocks));
     format!(
-        "nothing can be claimed from {} before and {} after: 2 of each are the least, 5 are better",
-        blocks(a),
-        blocks(b)
+        "nothing can be claimed from {before} before and {after} after: at least 2 of each are needed, 5 are better"
     )
 }
 
@@ -70,29 +68,25 @@ pub(super) fn answer(comparison: &Comparison) -> String {
         [] if comparison.all.claims == 0 => "Nothing can be claimed: no case has two blocks in each run.".to_owned(),
         [] if likely > 0 => {
             let n = comparison.all.claims;
+            let by_chance = expected_by_chance(comparison);
             format!(
-                "No change is sure. Of {n} numbers {likely} may have changed; {} of {n} would look so by chance.",
-                chance(comparison)
+                "No change is sure. Of {n} numbers {likely} may have changed; {by_chance} of {n} would look so by chance."
             )
         }
-        [] => format!("No change found in {}.", numbers(comparison.all.claims)),
+        [] => format!("No change found in {}.", counted(comparison.all.claims as u64, "number")),
         sure => {
             let named: Vec<String> = sure.iter().take(NAMED).map(|(case, change)| sentence(case, change)).collect();
             let more = if sure.len() > NAMED { format!("; and {} more", sure.len() - NAMED) } else { String::new() };
-            let alarm = comparison.conditions.iter().any(|judged| !judged.alarms.is_empty());
+            let alarm = comparison.conditions.iter().any(|outcome| !outcome.alarms.is_empty());
             format!("{}{}{more}{also}.", if alarm { "Alarm. " } else { "" }, named.join("; "))
         }
     }
 }
 
-/// How many of all claims would be likely by chance, in words.
-fn chance(comparison: &Comparison) -> String {
+/// How many of all claims would be likely by chance, as text.
+fn expected_by_chance(comparison: &Comparison) -> String {
     let expected = comparison.all.claims as f64 * (1.0 - comparison.level);
     if expected < 0.75 { "up to 1".to_owned() } else { format!("about {expected:.0}") }
-}
-
-fn numbers(n: usize) -> String {
-    if n == 1 { "1 number".to_owned() } else { format!("{n} numbers") }
 }
 
 fn claims(comparison: &Comparison) -> impl Iterator<Item = (&CaseChange, &Change)> {
@@ -100,7 +94,7 @@ fn claims(comparison: &Comparison) -> impl Iterator<Item = (&CaseChange, &Change
     of_products.flat_map(|case| case.changes.iter().map(move |change| (case, change)))
 }
 
-/// What belongs beside the answer.
+/// What a reader must know besides the answer.
 pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
     if comparison.before.folder == comparison.after.folder {
@@ -111,7 +105,7 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
     if divided > 0 {
         remarks.push(
             "Each block's numbers were divided by those of the direct path in the same block, because machines drift between \
-             runs (CPU by what the origin needed for an answer, memory by nothing); --absolute compares them as measured."
+             runs (CPU by the origin's CPU per response, memory by nothing); --absolute compares them as measured."
                 .to_owned(),
         );
     }
@@ -119,57 +113,53 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
     if raw > 0 && !comparison.absolute {
         let some = if divided > 0 { "Some numbers" } else { "Numbers" };
         remarks.push(format!(
-            "{some} were compared as measured, because the direct path is not in two blocks of each run: what the machine \
-             did to one whole run and not to the other looks like a change of the product."
+            "{some} were compared as measured, because the direct path is not in two blocks of each run: what affected one \
+             whole run and not the other looks like a change of the product."
         ));
     } else if comparison.absolute {
         remarks.push(
-            "Numbers are compared as measured (--absolute): what the machine did to one whole run and not to the other looks \
-             like a change of the product."
+            "Numbers are compared as measured (--absolute): what affected one whole run and not the other looks like a change \
+             of the product."
                 .to_owned(),
         );
     }
-    remarks.extend(crowded(comparison));
+    remarks.extend(busy_trials(comparison));
     remarks.extend(of_cases(comparison));
     remarks
 }
 
-fn trials(n: usize) -> String {
-    if n == 1 { "1 trial".to_owned() } else { format!("{n} trials") }
-}
-
-/// Why a case is not compared of which no trial is left.
-pub(super) fn always_crowded(when: &str) -> String {
-    let most = percent(super::crowd::MOST);
+/// Why a case without a usable trial is not compared.
+pub(super) fn always_busy(when: &str) -> String {
+    let most = percent(super::compared_run::MOST);
     format!(
         "in every trial of the run {when} something else used more than {most} of the machine's CPU; --busy compares them"
     )
 }
 
-/// That trials are left out, because they had not the machine to themselves.
-fn crowded(comparison: &Comparison) -> Option<String> {
+/// That trials are skipped because something else used the machine.
+fn busy_trials(comparison: &Comparison) -> Option<String> {
     let sum = |of: fn(&CaseChange) -> usize| comparison.cases.iter().map(of).sum::<usize>();
-    let (before, after) = (sum(|case| case.crowded.0), sum(|case| case.crowded.1));
-    let most = percent(super::crowd::MOST);
+    let (before, after) = (sum(|case| case.busy_trials.0), sum(|case| case.busy_trials.1));
+    let most = percent(super::compared_run::MOST);
     (before + after > 0).then(|| {
         format!(
-            "Left out, memory apart: {} of the run before and {} of the run after, because something else used more than {most} \
+            "Skipped, except for memory: {} of the run before and {} of the run after, because something else used more than {most} \
              of the machine's CPU meanwhile; --busy uses them.",
-            trials(before),
-            trials(after)
+            counted(before as u64, "trial"),
+            counted(after as u64, "trial")
         )
     })
 }
 
-/// What was noted of cases; once, without names, where it holds for all of a section.
+/// The remarks on cases; without names where one holds for all cases of a workload and load.
 fn of_cases(comparison: &Comparison) -> Vec<String> {
-    let mut said: Vec<(String, Vec<&CaseChange>)> = Vec::new();
+    let mut noted: Vec<(String, Vec<&CaseChange>)> = Vec::new();
     for case in &comparison.cases {
         for remark in &case.remarks {
-            let words = format!("{}, {}: {remark}.", case.case.workload, case.case.load);
-            match said.iter_mut().find(|(known, _)| *known == words) {
+            let text = format!("{}, {}: {remark}.", case.case.workload, case.case.load);
+            match noted.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, cases)) => cases.push(case),
-                None => said.push((words, vec![case])),
+                None => noted.push((text, vec![case])),
             }
         }
     }
@@ -177,14 +167,14 @@ fn of_cases(comparison: &Comparison) -> Vec<String> {
         let same = |other: &&CaseChange| other.case.workload == case.workload && other.case.load == case.load;
         comparison.cases.iter().filter(same).count()
     };
-    let sentence = |(words, cases): (String, Vec<&CaseChange>)| {
+    let sentence = |(text, cases): (String, Vec<&CaseChange>)| {
         if cases.first().is_some_and(|case| of_section(&case.case) == cases.len()) {
-            return words;
+            return text;
         }
         let labels: Vec<&str> = cases.iter().map(|case| case.label.as_str()).collect();
-        format!("{}: {words}", labels.join(", "))
+        format!("{}: {text}", labels.join(", "))
     };
-    said.into_iter().map(sentence).collect()
+    noted.into_iter().map(sentence).collect()
 }
 
 /// `alder tuned: tiny capacity, tiny latency; direct tuned: tiny capacity`.
@@ -198,6 +188,6 @@ pub(super) fn cases(cases: &[CaseId]) -> String {
             None => entries.push((entry, vec![what])),
         }
     }
-    let words: Vec<String> = entries.into_iter().map(|(entry, all)| format!("{entry}: {}", all.join(", "))).collect();
-    if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
+    let text: Vec<String> = entries.into_iter().map(|(entry, all)| format!("{entry}: {}", all.join(", "))).collect();
+    if text.is_empty() { "nothing".to_owned() } else { text.join("; ") }
 }

@@ -1,0 +1,194 @@
+//! One of the two runs that are compared: its trials, its suite, its numbers by block, and the trials during which something else
+//! used the machine. `lib` reads two of them; `change` takes numbers from them.
+//!
+//! Dividing by the direct path does not remove the effect of another process: it takes CPU from whatever it meets. A proxy with one
+//! CPU loses half of it, while the direct path, which has no proxy, loses little. And it comes and goes over hours, so it affects one
+//! whole run and not the other, which no interval over blocks can show.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use weir_model::cpu_time::{CROWDED, CpuTime};
+use weir_model::record::{CaseId, Measurement};
+use weir_model::suite::{LoadKind, Series, Suite};
+use weir_model::text::counted;
+
+use super::Metric;
+use super::metric::LoadGoal;
+use weir_report::ReportError;
+use weir_report::run::{BASELINE, Run, Trial, load_run};
+use weir_report::series::resource_seconds;
+
+/// From this share of the machine's CPU on, a trial is skipped; the audit calls it suspect there, too.
+pub(super) const MOST: f64 = CROWDED;
+
+/// Ends of rows and windows are read from different clocks.
+const SLACK_MS: u64 = 500;
+
+/// A run with the suite that it carried out.
+#[derive(Debug, Clone)]
+pub struct ComparedRun {
+    /// What its folder holds.
+    pub run: Run,
+    /// What was asked; `None` when `run.toml` could not be read.
+    pub suite: Option<Suite>,
+    /// By trial number, the share of the machine's CPU time, 0 to 1, that went to neither client, product nor origin during the
+    /// window: to other processes, or to other machines of the hypervisor. Without the trials of which it was not recorded.
+    pub cpu_of_others: BTreeMap<u32, f64>,
+}
+
+/// Numbers by block.
+pub(super) type Blocks = BTreeMap<u32, f64>;
+
+impl ComparedRun {
+    /// Reads a run folder.
+    ///
+    /// # Errors
+    /// As [`load_run`].
+    pub fn read(folder: &Path) -> Result<ComparedRun, ReportError> {
+        let (run, suite) = (load_run(folder)?, Suite::read_run(&folder.join("run.toml")).ok());
+        Ok(ComparedRun { cpu_of_others: cpu_of_others(&run), run, suite })
+    }
+
+    /// The same, without the numbers of trials during which something else used the machine.
+    fn without_busy(&self, case: &CaseId, mut blocks: Blocks) -> Blocks {
+        for trial in self.busy_trials(case) {
+            blocks.remove(&trial.measurement.block);
+        }
+        blocks
+    }
+
+    /// Trials of a case that count, and during which something else used the machine.
+    pub(super) fn busy_trials<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
+        let share = |trial: &Trial| self.cpu_of_others.get(&trial.measurement.trial).copied();
+        self.counting(case).filter(move |trial| share(trial).is_some_and(|share| share > MOST))
+    }
+
+    /// Its cases in the suite's order, the direct path's first.
+    pub fn cases(&self) -> Vec<CaseId> {
+        let suite = &self.run.suite;
+        let mut cases: Vec<CaseId> = Vec::new();
+        for trial in &self.run.trials {
+            if !cases.contains(&trial.measurement.case) {
+                cases.push(trial.measurement.case.clone());
+            }
+        }
+        let at = |case: &CaseId| {
+            (
+                suite.workloads.iter().position(|workload| workload.name == case.workload),
+                suite.loads.iter().position(|load| load.name == case.load),
+                suite.entries.iter().position(|entry| entry.product == case.product && entry.profile == case.profile),
+            )
+        };
+        cases.sort_by_key(at);
+        cases
+    }
+
+    /// What a case's load measures.
+    pub(super) fn goal(&self, case: &CaseId) -> LoadGoal {
+        let Some(load) = self.suite.as_ref().and_then(|suite| suite.load(&case.load)) else {
+            return if self.median_offered(case).is_none() { LoadGoal::Capacity } else { LoadGoal::FixedRate };
+        };
+        match (&load.kind, &load.series) {
+            (LoadKind::Closed | LoadKind::Count { .. }, _) => LoadGoal::Capacity,
+            (LoadKind::Search { .. }, _) => LoadGoal::Search,
+            (LoadKind::Open { .. }, _) if load.saturating => LoadGoal::Overload,
+            // The last point is the one that is compared.
+            (LoadKind::Open { .. }, Series::Shares(shares)) if shares.last().is_some_and(|last| *last >= 1.0) => {
+                LoadGoal::Overload
+            }
+            (LoadKind::Open { .. }, _) => LoadGoal::FixedRate,
+        }
+    }
+
+    /// Requests a second that were offered, the median of the trials that count; `None` where none were.
+    pub(super) fn median_offered(&self, case: &CaseId) -> Option<f64> {
+        let rates: Vec<f64> =
+            self.counting(case).filter_map(|trial| trial.measurement.load.as_ref()?.offered_rate).collect();
+        weir_stats::median(&rates)
+    }
+
+    /// True when no trial of a case had the machine to itself.
+    pub(super) fn always_busy(&self, case: &CaseId) -> bool {
+        self.busy_trials(case).count() == self.counting(case).count()
+    }
+
+    /// A case's numbers by block, of the trials that count; with `busy`, also of those during which something else used the machine.
+    pub(super) fn values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
+        let all = self.by_block(case, |measurement| metric.value(measurement));
+        // Other processes take CPU from a product, and no memory.
+        if busy || metric == Metric::Memory { all } else { self.without_busy(case, all) }
+    }
+
+    /// The direct path's numbers by block under the same workload and load; empty where there is none.
+    pub(super) fn direct_values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
+        let Some(direct) = self.direct_beside(case) else { return Blocks::new() };
+        let all = self.by_block(&direct, |measurement| metric.direct_value(measurement));
+        if busy { all } else { self.without_busy(&direct, all) }
+    }
+
+    /// Why a case has no number: the outcome of its last trial. `None` when it has one.
+    pub(super) fn why_no_number(&self, case: &CaseId) -> Option<String> {
+        if self.counting(case).next().is_some() {
+            return None;
+        }
+        let trials: Vec<&Trial> = self.trials(case).collect();
+        let outcome = match &trials.last()?.measurement {
+            Measurement { error: Some(error), .. } => format!("failed at {}: {}", error.stage, error.message),
+            measurement => format!("were {}", measurement.verdict.as_str()),
+        };
+        let all = if trials.len() == 1 {
+            "its trial".to_owned()
+        } else {
+            format!("all {}", counted(trials.len() as u64, "trial"))
+        };
+        Some(format!("{all} {outcome}"))
+    }
+
+    /// All trials of a case.
+    pub(super) fn trials<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
+        self.run.trials.iter().filter(move |trial| trial.measurement.case == *case)
+    }
+
+    /// Trials of a case whose numbers may be used.
+    fn counting<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
+        self.trials(case).filter(|trial| trial.counts())
+    }
+
+    fn by_block(&self, case: &CaseId, value: impl Fn(&Measurement) -> Option<f64>) -> Blocks {
+        let number = |trial: &Trial| {
+            let value = value(&trial.measurement).filter(|value| value.is_finite() && *value > 0.0)?;
+            Some((trial.measurement.block, value))
+        };
+        self.counting(case).filter_map(number).collect()
+    }
+
+    /// The direct path's case of the same section; of the same profile where there are several.
+    fn direct_beside(&self, case: &CaseId) -> Option<CaseId> {
+        let beside = |profile: Option<&str>| {
+            let cases = self.run.trials.iter().map(|trial| &trial.measurement.case);
+            let mut direct = cases.filter(|direct| {
+                direct.product == BASELINE && direct.workload == case.workload && direct.load == case.load
+            });
+            direct.find(|direct| profile.is_none_or(|profile| direct.profile == profile)).cloned()
+        };
+        if case.product == BASELINE { None } else { beside(Some(&case.profile)).or_else(|| beside(None)) }
+    }
+}
+
+/// See [`ComparedRun::cpu_of_others`]. Whether the kernel charges interrupts to processes shows in some trials of a run, and then
+/// holds for all.
+fn cpu_of_others(run: &Run) -> BTreeMap<u32, f64> {
+    let used: BTreeMap<u32, CpuTime> =
+        run.trials.iter().filter_map(|trial| Some((trial.measurement.trial, cpu_time(run, trial)?))).collect();
+    let charged = used.values().any(CpuTime::charges_interrupts);
+    used.into_iter().map(|(trial, used)| (trial, used.taken(charged))).collect()
+}
+
+fn cpu_time(run: &Run, trial: &Trial) -> Option<CpuTime> {
+    let load = trial.measurement.load.as_ref()?;
+    let begin = load.window_start_ms;
+    let end = begin + (load.window_s * 1e3) as u64 + SLACK_MS;
+    let rows = resource_seconds(run, trial).ok()?;
+    CpuTime::of(rows.iter().filter(|row| row.time_ms > begin && row.time_ms <= end))
+}
