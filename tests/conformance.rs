@@ -187,7 +187,7 @@ fn what_cannot_be_asked_is_said_before_anything_starts() {
     for (args, words) in [
         (&["nginx", "--only", "gett"][..], "there is no check \"gett\""),
         (&["ngin"][..], "ngin"),
-        (&["direct"][..], "direct is no proxy"),
+        (&["direct"][..], "direct is not a proxy"),
         (&["nginx", "--profile", "tunde"][..], "none of these products has a profile \"tunde\""),
     ] {
         let ended = run_within(&mut weir(&[&["products", "test"], args].concat()), LONG);

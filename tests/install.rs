@@ -43,7 +43,7 @@ fn what_will_be_done_is_said_and_asked_before_it_is_done() {
     let ended = shop.run(&["products", "install", "thing"]);
     let said = ended.expect(3);
     let step = format!("  - download {url}, check its SHA-256, put it into {}", folder.display());
-    says(said, &["Not installed yet: Thing. weir will:", &step, "nobody is there to be asked", "--yes"]);
+    says(said, &["Not installed yet: Thing. weir will:", &step, "there is no terminal to ask on", "--yes"]);
     assert!(!folder.exists(), "nothing was done");
     assert_eq!(shop.row()["installed"], serde_json::Value::Null);
 

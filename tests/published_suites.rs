@@ -266,7 +266,7 @@ fn what_a_machine_lacks_of_a_suite_is_skipped_and_said() {
     assert!(alone.expect(3).contains("there is no product to measure"), "{}", alone.stderr);
     let shown = run(&["suites", "show", "small", "--library", library]);
     shown.expect(0);
-    assert!(shown.stdout.contains("left out here\n  lacking is not installed"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("skipped here\n  lacking is not installed"), "{}", shown.stdout);
 }
 
 /// A budget shortens a run, says by what, and is refused before anything starts where it cannot be kept.
@@ -288,7 +288,7 @@ fn a_budget_is_kept_or_refused() {
     assert!(told.stdout.contains("s instead of 15s"), "{}", told.stdout);
     let refused = dry(&["--budget", "1s"]);
     let said = refused.expect(2);
-    assert!(said.contains("--budget: loggly cannot be carried out in 1s") && said.contains("--only"), "{said}");
+    assert!(said.contains("--budget: loggly cannot run in 1s") && said.contains("--only"), "{said}");
     assert!(dry(&["--budget", "20m", "--scale", "full"]).expect(2).contains("--budget: --scale full"));
 }
 

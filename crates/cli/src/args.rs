@@ -1,4 +1,4 @@
-//! Flags that several verbs share, and the table of verbs.
+//! The table of verbs, and flags that several of them share. Called by `main`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use weir_model::load::DriverChoice;
 
 use crate::verbs;
 
-/// Benchmarks proxies, API gateways and load balancers, and proves that its numbers are true.
+/// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
 #[derive(Debug, Parser)]
 #[command(
     name = "weir",
@@ -17,17 +17,17 @@ use crate::verbs;
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  weir run quick                  measure six products, write a report
-  weir run quick --scale smoke    in seconds: does everything work here?
+  weir run quick                  measure six products and write a report
+  weir run quick --scale smoke    check in seconds that everything works
   weir load http://127.0.0.1:8080/ -c 64 -d 10s
-  weir doctor                     what here would spoil a measurement
+  weir doctor                     find what would spoil a measurement here
 
 Exit status:
-  0    all went well
-  1    done, and something in it failed
+  0    success
+  1    done, but something in it failed
   2    bad input; nothing was started
-  3    something is missing: a product, a permission, room on the disk
-  130  interrupted; what was measured is kept"
+  3    something is missing: a product, a permission, disk space
+  130  interrupted; finished measurements are kept"
 )]
 pub struct Cli {
     /// What to do.
@@ -55,32 +55,32 @@ impl Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Carry out a suite: measure products, audit the numbers, write the report
+    /// Run a suite: measure products, audit the numbers, write the report
     Run(Box<verbs::run::Args>),
-    /// Make load only, against any HTTP server (instead of wrk, wrk2 and hey)
+    /// Generate load against any HTTP server (instead of wrk, wrk2 and hey)
     Load(Box<verbs::load::Args>),
-    /// Serve only: answers of any size and delay, and counts of what came
+    /// Run only the origin: a server with answers of any size and delay, and counters
     Origin(verbs::origin::Args),
-    /// List, show, install and find products
+    /// List, show, install and test products
     Products(verbs::products::Args),
     /// List and show suites
     Suites(verbs::suites::Args),
-    /// Say what of this machine would spoil a measurement, and what mends it
+    /// Check this machine for what would spoil a measurement, and say how to fix it
     Doctor(verbs::doctor::Args),
-    /// Make the report of a run again, from its files alone
+    /// Make the report of a run again from its files
     Report(verbs::report::Args),
-    /// Say what changed between two runs, by how much, and how sure that is
+    /// Compare two runs: what changed, by how much, and how sure that is
     Compare(verbs::compare::Args),
-    /// Long help of a verb, or of a topic: weir help load tls
+    /// Print the help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),
-    /// Print what a shell needs to complete verbs and flags
+    /// Print a completion script for a shell
     Completions(verbs::completions::Args),
     /// Print or write man pages
     Man(verbs::man::Args),
-    /// The client's process of a trial
+    /// The client process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),
-    /// The supervisor's process of a product
+    /// The supervisor process of a product
     #[command(hide = true)]
     Supervise,
 }
@@ -88,10 +88,10 @@ pub enum Verb {
 /// I/O drivers by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum DriverArg {
-    /// io_uring where the kernel has what is needed, else epoll
+    /// io_uring where the kernel supports it, else epoll
     #[default]
     Auto,
-    /// io_uring or fail
+    /// io_uring, or fail
     #[value(name = "io_uring", alias = "uring")]
     Uring,
     /// epoll
@@ -118,10 +118,9 @@ pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
     let allowed = weir_host::placement::allowed_cpus();
     let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(format!(
-            "there is no CPU {cpu} here that weir may use; there are {}",
-            weir_model::units::CpuList::text(&allowed)
-        )),
+        Some(cpu) => {
+            Err(format!("weir may not use CPU {cpu}; it may use {}", weir_model::units::CpuList::text(&allowed)))
+        }
         None => Ok(CpuList(cpus)),
     }
 }

@@ -1,19 +1,19 @@
-//! Exit statuses that scripts can use, and how a failure is told.
+//! Exit statuses that scripts can use, and how failures are reported. Used by every verb.
 
 use std::process::ExitCode;
 
 /// How weir ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// All went well.
+    /// Success.
     Ok = 0,
-    /// It was done, and something in it failed: error rows, failed requests, a machine unfit to measure.
+    /// Done, but something in it failed: error rows, failed requests, a machine unfit to measure.
     Failed = 1,
     /// Bad input: nothing was started.
     Input = 2,
     /// Something weir needs is missing: a product that is not installed, a file that cannot be written.
     Missing = 3,
-    /// Ctrl-C; what was measured is kept.
+    /// Ctrl-C; finished measurements are kept.
     Interrupted = 130,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Display for Failure {
 }
 
 /// What every verb returns.
-pub type Done = Result<Exit, Failure>;
+pub type VerbResult = Result<Exit, Failure>;
 
 impl Failure {
     /// Bad input.
@@ -55,8 +55,8 @@ impl Failure {
         Failure { exit: Exit::Interrupted, message: message.to_string() }
     }
 
-    /// Tells it on standard error and returns the status.
-    pub fn tell(self) -> Exit {
+    /// Prints it on standard error and returns the status.
+    pub fn report(self) -> Exit {
         remark!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
         self.exit
     }
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn each_failure_has_the_status_that_the_help_promises() {
-        assert_eq!(Failure::input("x").tell() as u8, 2);
-        assert_eq!(Failure::missing("x").tell() as u8, 3);
-        assert_eq!(Failure::interrupted("x").tell() as u8, 130);
+        assert_eq!(Failure::input("x").report() as u8, 2);
+        assert_eq!(Failure::missing("x").report() as u8, 3);
+        assert_eq!(Failure::interrupted("x").report() as u8, 130);
         assert_eq!([Exit::Ok as u8, Exit::Failed as u8], [0, 1]);
     }
 }

@@ -21,7 +21,7 @@ pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
     for dir in overlays {
         if !dir.is_dir() {
             return Err(Failure::input(format!(
-                "--library: there is no folder {}\n  would be right: a folder with products/<name>/product.toml or suites/<name>.toml in it",
+                "--library: there is no folder {}\n  would be right: a folder that contains products/<name>/product.toml or suites/<name>.toml",
                 dir.display()
             )));
         }

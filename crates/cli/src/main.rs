@@ -27,6 +27,6 @@ fn main() -> std::process::ExitCode {
         args::Verb::Client(args) => verbs::client::main(&args),
         args::Verb::Supervise => verbs::supervise::main(),
     }
-    .unwrap_or_else(|failure| failure.tell())
+    .unwrap_or_else(|failure| failure.report())
     .into()
 }

@@ -1,7 +1,6 @@
-//! Where output goes: results to standard output, everything else to standard error. Knows nothing of what it writes.
+//! Results go to standard output, everything else to standard error. Used by every verb.
 //!
-//! A reader that went away (`weir products list | head -1`) is no error: what it did not want is dropped. A full disk
-//! under `weir ... > file` is one.
+//! A closed pipe (`weir products list | head -1`) is not an error. A full disk under `weir ... > file` is.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
@@ -11,13 +10,13 @@ use crate::exit::Failure;
 /// Writes a line of the result.
 ///
 /// # Errors
-/// When standard output cannot be written, other than because nobody reads it.
+/// When standard output cannot be written, unless its reader has closed it.
 pub fn result(line: Arguments<'_>) -> Result<(), Failure> {
     write_line(&mut std::io::stdout().lock(), line)
-        .map_err(|e| Failure::missing(format!("the result cannot be written to standard output: {e}")))
+        .map_err(|e| Failure::missing(format!("cannot write the result to standard output: {e}")))
 }
 
-/// Writes a line for the person watching. There is nobody to tell when that fails.
+/// Writes a line for the person watching. Errors are ignored: there is nowhere to report them.
 pub fn remark(line: Arguments<'_>) {
     let _ = write_line(&mut std::io::stderr().lock(), line);
 }
@@ -30,8 +29,8 @@ fn write_line(to: &mut impl Write, line: Arguments<'_>) -> std::io::Result<()> {
 }
 
 /// `println!` for results: returns early with a [`Failure`] when standard output cannot be written.
-macro_rules! say {
-    () => { say!("") };
+macro_rules! output {
+    () => { output!("") };
     ($($words:tt)*) => { $crate::out::result(format_args!($($words)*))? };
 }
 

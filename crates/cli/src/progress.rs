@@ -1,6 +1,5 @@
-//! How a run is shown while it goes: one line that names what is running and the time left on a terminal, one line
-//! a finished trial everywhere, nothing on standard output (that is for results). On a terminal no line is wider
-//! than it.
+//! Progress of `weir run` on standard error: a line for each finished trial, and on a terminal a status line with what is
+//! running and the time left. No line is wider than the terminal.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,12 +11,14 @@ use weir_lab::run::{Happening, Observer};
 use weir_lab::trial::Part;
 use weir_model::record::{CaseId, Measurement, Severity, Verdict};
 use weir_model::suite::Suite;
-use weir_model::text::{counted, fixed_us, human_rate};
+use weir_model::text::human_rate;
 
-/// From this width on a finished trial is shown with its median.
+use weir_model::text::{counted, fixed_us};
+
+/// From this width on, a finished trial is shown with its median.
 const ROOM_FOR_MEDIAN: usize = 100;
 
-/// When the run is expected to end; the line counts down to it.
+/// When the run is expected to end.
 type Until = Arc<Mutex<Option<Instant>>>;
 
 /// Shows a run on standard error.
@@ -27,7 +28,7 @@ pub struct RunProgress {
     live: bool,
     quiet: bool,
     trials: usize,
-    names: Names,
+    names: CaseNames,
     now: String,
     /// Which part of the trial, with a separator before it.
     part: String,
@@ -59,7 +60,7 @@ impl RunProgress {
             live,
             quiet,
             trials: 0,
-            names: Names::of(suite),
+            names: CaseNames::of(suite),
             now: String::new(),
             part: String::new(),
             until,
@@ -94,13 +95,13 @@ impl Observer for RunProgress {
                 self.bar.set_length(trials as u64);
                 self.bar.set_position(finished as u64);
                 let resumed =
-                    if finished > 0 { format!(", {finished} of them finished before") } else { String::new() };
-                self.line(&format!("{}{resumed}, into {}", counted(trials as u64, "trial"), folder.display()));
+                    if finished > 0 { format!(", {finished} of them already finished") } else { String::new() };
+                self.line(&format!("{}{resumed}; files go to {}", counted(trials as u64, "trial"), folder.display()));
             }
             Happening::Rate(chosen) => {
                 let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
                 self.line(&format!(
-                    "{} {}: {} offered{entry}, from the {} of {}",
+                    "{} {}: offering {}{entry}, based on the {} of {}",
                     chosen.load,
                     chosen.workload,
                     human_rate(chosen.rate),
@@ -112,12 +113,12 @@ impl Observer for RunProgress {
                 if let Ok(mut until) = self.until.lock() {
                     *until = Instant::now().checked_add(left);
                 }
-                self.now = self.names.words(&planned.case);
+                self.now = self.names.describe(&planned.case);
                 self.part.clear();
                 self.bar.set_message(self.now.clone());
             }
             Happening::Part(part) => {
-                self.part = format!(" · {}", part_words(part));
+                self.part = format!(" · {}", describe_part(part));
                 self.bar.set_message(format!("{}{}", self.now, self.part));
             }
             Happening::Stage(stage) => self.bar.set_message(format!("{}{} · {stage}", self.now, self.part)),
@@ -142,17 +143,17 @@ impl Drop for RunProgress {
     }
 }
 
-/// How cases are named in a line: without the profile where the suite has but one.
+/// Names cases; without the profile where the suite has only one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Names {
+struct CaseNames {
     profile: bool,
     widest: usize,
 }
 
-impl Names {
-    fn of(suite: &Suite) -> Names {
+impl CaseNames {
+    fn of(suite: &Suite) -> CaseNames {
         let profiles: BTreeSet<&str> = suite.entries.iter().map(|e| e.profile.as_str()).collect();
-        let mut names = Names { profile: profiles.len() > 1, widest: 0 };
+        let mut names = CaseNames { profile: profiles.len() > 1, widest: 0 };
         let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         let entry = widest(&mut suite.entries.iter().map(|e| {
             let profile = if names.profile { e.profile.chars().count() + 1 } else { 0 };
@@ -164,14 +165,14 @@ impl Names {
         names
     }
 
-    fn words(&self, case: &CaseId) -> String {
+    fn describe(&self, case: &CaseId) -> String {
         let profile = if self.profile { format!(" {}", case.profile) } else { String::new() };
         format!("{}{profile} · {} · {}", case.product, case.workload, case.load)
     }
 }
 
 /// `round 3 of 9`, `20 % of the rate, 1 of 7`, `64 connections, 3 of 5`, `coarse trial 4 at 1.2k/s`.
-fn part_words(part: Part) -> String {
+fn describe_part(part: Part) -> String {
     match part {
         Part::Round { round, of } => format!("round {round} of {of}"),
         Part::Share { share, point, of } => format!("{:.0} % of the rate, {point} of {of}", share * 100.0),
@@ -194,9 +195,9 @@ pub fn minutes(time: Duration) -> String {
     }
 }
 
-fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {
+fn finished(m: &Measurement, of: usize, names: &CaseNames, width: usize) -> String {
     let number = format!("[{:>w$}/{of}]", m.trial, w = of.to_string().len());
-    let head = format!("{number} {:<w$}", names.words(&m.case), w = names.widest);
+    let head = format!("{number} {:<w$}", names.describe(&m.case), w = names.widest);
     let Some(load) = &m.load else {
         let why = m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).unwrap_or_default();
         return format!("{head}  {} {why}", style("error").red().for_stderr());
@@ -208,7 +209,7 @@ fn finished(m: &Measurement, of: usize, names: &Names, width: usize) -> String {
     };
     let median =
         if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", fixed_us(load.latency.p50_us)) } else { String::new() };
-    // Those that make the verdict; notes are for the report.
+    // Notes do not change the verdict; they are in the report.
     let grave = m.findings.iter().filter(|f| f.severity > Severity::Note);
     let findings: Vec<&str> = grave.map(|f| f.check.as_str()).collect();
     let line = format!(
@@ -242,12 +243,12 @@ mod tests {
     #[test]
     fn parts_of_a_trial_are_named() {
         use weir_model::load::ProbeKind::{Coarse, Guess};
-        assert_eq!(part_words(Part::Round { round: 3, of: 9 }), "round 3 of 9");
-        assert_eq!(part_words(Part::Share { share: 0.2, point: 1, of: 7 }), "20 % of the rate, 1 of 7");
-        assert_eq!(part_words(Part::Connections { connections: 1, point: 1, of: 5 }), "1 connection, 1 of 5");
-        assert_eq!(part_words(Part::Probe { number: 0, kind: Guess, rate: None }), "guess trial 1");
+        assert_eq!(describe_part(Part::Round { round: 3, of: 9 }), "round 3 of 9");
+        assert_eq!(describe_part(Part::Share { share: 0.2, point: 1, of: 7 }), "20 % of the rate, 1 of 7");
+        assert_eq!(describe_part(Part::Connections { connections: 1, point: 1, of: 5 }), "1 connection, 1 of 5");
+        assert_eq!(describe_part(Part::Probe { number: 0, kind: Guess, rate: None }), "guess trial 1");
         assert_eq!(
-            part_words(Part::Probe { number: 3, kind: Coarse, rate: Some(1_200.0) }),
+            describe_part(Part::Probe { number: 3, kind: Coarse, rate: Some(1_200.0) }),
             "coarse trial 4 at 1.2k/s"
         );
     }
@@ -264,10 +265,10 @@ mod tests {
     #[test]
     fn a_profile_is_named_where_there_are_two() {
         let mut suite = quick();
-        let names = Names::of(&suite);
-        assert_eq!(names.words(&case("haproxy")), "haproxy · medium · capacity");
+        let names = CaseNames::of(&suite);
+        assert_eq!(names.describe(&case("haproxy")), "haproxy · medium · capacity");
         assert_eq!(names.widest, "haproxy · medium · capacity".chars().count());
         suite.entries[0].profile = "stock".into();
-        assert_eq!(Names::of(&suite).words(&case("haproxy")), "haproxy tuned · medium · capacity");
+        assert_eq!(CaseNames::of(&suite).describe(&case("haproxy")), "haproxy tuned · medium · capacity");
     }
 }

@@ -1,4 +1,4 @@
-//! The flags that say which part of a suite, or of a run, is meant. The same words for every verb that has them.
+//! The flags that select a part of a suite. Shared by `weir run` and `weir suites show`.
 
 use weir_model::filter::FilterKey;
 use weir_model::{Filter, InputError};
@@ -6,14 +6,14 @@ use weir_model::{Filter, InputError};
 /// `--products`, `--profile` and `--only`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Select {
-    /// Only these products, in this order: name or name:profile; all: every product that is here or can be installed.
+    /// Only these products, in this order: name, name:profile, or all (every product that is or can be installed).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub products: Option<Vec<String>>,
     /// Profiles (configurations) to run every product under, such as stock,tuned.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub profile: Option<Vec<String>>,
-    /// Only cases that match: product=, profile=, workload= (or payload=) or load=, with a comma between values and * for anything.
-    /// May be repeated.
+    /// Only cases that match: product=, profile=, workload= (or payload=) or load=, with values separated by commas; * matches
+    /// anything. May be repeated.
     #[arg(long, value_name = "KEY=VALUES")]
     only: Vec<String>,
 }

@@ -23,7 +23,7 @@ fn main() {
     let run = weir_report::load_run(&folder);
     match made.and_then(|made| Ok((made, run?))) {
         Ok((made, run)) => {
-            println!("{}", weir_report::text_tables(&weir_report::summary(&run), 150, false));
+            println!("{}", weir_report::full_answer(&weir_report::summary(&run), 150, false));
             println!("{} after {:.1?}", made.html.display(), began.elapsed());
         }
         Err(error) => {

@@ -34,4 +34,4 @@ pub use make::{Made, Options, make, make_of};
 pub use run::{Run, load_run};
 pub use shown::Shown;
 pub use summary::{Summary, summary};
-pub use terminal::text_tables;
+pub use terminal::{full_answer, short_answer};

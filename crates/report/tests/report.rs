@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use common::golden;
 use weir_model::metric::Metric;
-use weir_report::{Options, ReportError, Run, load_run, make, summary, tables, text_tables};
+use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
 static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -38,8 +38,8 @@ fn the_fixture_survives_its_own_file() {
 fn texts_are_the_reviewed_ones() {
     let run = run();
     let summary = summary(&run);
-    golden("terminal-120.txt", &text_tables(&summary, 120, false));
-    golden("terminal-80.txt", &text_tables(&summary, 80, false));
+    golden("terminal-120.txt", &full_answer(&summary, 120, false));
+    golden("terminal-80.txt", &full_answer(&summary, 80, false));
     golden("ranking.html", &tables::html::draw(&tables::ranking(&summary.sections[0])).unwrap());
     golden("overall.html", &tables::html::draw(&tables::overall(&summary).unwrap()).unwrap());
     golden("matrix.html", &tables::html::draw(&tables::matrix(&summary)).unwrap());
@@ -72,6 +72,41 @@ fn every_metric_of_the_table_is_shown_where_its_entry_says() {
         assert!(!entry.shown.points || has(&tables::points(section), entry.title), "{key}");
         assert!(entry.shown.csv.is_none_or(|column| csv.contains(&column)), "{key}");
     }
+}
+
+/// The short answer at 80 columns without colour, which must fit 24 lines with a remark of the verb's and the prompt.
+fn on_a_screen(run: &Run) -> String {
+    let text = short_answer(&summary(run), Path::new("runs/20260102-030405-trees/report/report.html"), 80, false);
+    assert!(text.lines().count() <= 22, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+#[test]
+fn the_short_answer_fits_a_screen() {
+    golden("short.txt", &on_a_screen(&run()));
+    golden("short-curves.txt", &on_a_screen(&load_run(&CURVES).unwrap()));
+    let shown = weir_report::Shown { products: vec!["alder".to_string()], ..weir_report::Shown::default() };
+    golden("short-one-product.txt", &on_a_screen(&shown.of(run()).unwrap()));
+}
+
+#[test]
+fn the_short_answer_names_the_first_of_many_products() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_large(folder.path(), common::Size { products: 40, workloads: 1, blocks: 2 });
+    golden("short-40-products.txt", &on_a_screen(&load_run(folder.path()).unwrap()));
+}
+
+#[test]
+fn the_short_answer_of_a_run_without_numbers_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 12);
+    common::fail_all(folder.path());
+    golden("short-all-failed.txt", &on_a_screen(&load_run(folder.path()).unwrap()));
+    let folder = tempfile::tempdir().unwrap();
+    common::write_hostile(folder.path());
+    let hostile = short_answer(&summary(&load_run(folder.path()).unwrap()), Path::new("a\u{1b}[31m"), 80, false);
+    assert!(!hostile.chars().any(|c| c.is_control() && c != '\n'));
 }
 
 #[test]
@@ -112,7 +147,7 @@ fn series_and_searches_read_as_reviewed() {
     let run = load_run(&CURVES).unwrap();
     assert_eq!(run.broken, []);
     let summary = summary(&run);
-    golden("curves-120.txt", &text_tables(&summary, 120, false));
+    golden("curves-120.txt", &full_answer(&summary, 120, false));
     let section = |load: &str| summary.sections.iter().find(|section| section.load == load).unwrap();
     let mut text = String::new();
     for load in ["rates", "connections", "rounds"] {
@@ -360,7 +395,7 @@ fn nothing_in_a_run_becomes_markup() {
         roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", svg.display()));
         assert!(!text.contains("<script>"), "{}", svg.display());
     }
-    let terminal = text_tables(&summary(&load_run(&folder).unwrap()), 100, false);
+    let terminal = full_answer(&summary(&load_run(&folder).unwrap()), 100, false);
     assert!(!terminal.chars().any(|c| c.is_control() && c != '\n'));
 }
 

@@ -1,4 +1,5 @@
-//! `weir client` (hidden): carries out the load or the search ordered in a trial's folder, and says as JSON lines how it goes.
+//! `weir client` (hidden): the client process of a trial, started by the lab. Runs the load or search that a file in the
+//! trial's folder describes, and reports progress as JSON lines.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use weir_host::role::{ClientOrder, ClientWord, GO_ON, ORDER_FILE, SearchOrder};
 use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
 use weir_model::load::SearchResult;
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Flags of `weir client`.
 #[derive(Debug, clap::Args)]
@@ -18,33 +19,33 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let order = std::fs::read(args.folder.join(ORDER_FILE)).map_err(Failure::missing)?;
     let order: ClientOrder = serde_json::from_slice(&order).map_err(Failure::input)?;
     let stop = StopFlag::new();
-    let goes_on = listen(stop.clone());
+    let goes_on = read_commands(stop.clone());
     let outputs = outputs(&args.folder);
     let done = match &order.search {
-        None => weir_load::run(&order.spec, &outputs, &stop, &mut |progress| say(&word(progress)))
+        None => weir_load::run(&order.spec, &outputs, &stop, &mut |progress| send(&event(progress)))
             .map(|result| ClientWord::Done(Box::new(result))),
         Some(search) => {
-            seek(&order, search, &outputs, &stop, &goes_on).map(|result| ClientWord::Found(Box::new(result)))
+            run_search(&order, search, &outputs, &stop, &goes_on).map(|result| ClientWord::Found(Box::new(result)))
         }
     };
     match done {
         Ok(word) => {
-            say(&Some(word));
+            send(&Some(word));
             Ok(Exit::Ok)
         }
         Err(error) => {
-            say(&Some(ClientWord::Failed(error.to_string())));
+            send(&Some(ClientWord::Failed(error.to_string())));
             Ok(Exit::Failed)
         }
     }
 }
 
-/// Searches; before each trial the lab has to say that it is ready.
-fn seek(
+/// Searches. Waits before each trial until the lab says that it is ready.
+fn run_search(
     order: &ClientOrder,
     search: &SearchOrder,
     outputs: &Outputs,
@@ -53,12 +54,12 @@ fn seek(
 ) -> Result<SearchResult, LoadError> {
     let mut progress = |news| match news {
         SearchProgress::Begins { number, kind, rate, .. } => {
-            say(&Some(ClientWord::Trial { number, kind, rate }));
-            // Fails when nobody can say so any more; then this process ends, too.
+            send(&Some(ClientWord::Trial { number, kind, rate }));
+            // Fails when the lab is gone; then this process exits, too.
             let _ = goes_on.recv();
         }
-        SearchProgress::Load(progress) => say(&word(progress)),
-        SearchProgress::Ends(probe) => say(&Some(ClientWord::Tried(probe))),
+        SearchProgress::Load(progress) => send(&event(progress)),
+        SearchProgress::Ends(probe) => send(&Some(ClientWord::Tried(probe))),
         _ => {}
     };
     weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, stop, &mut progress)
@@ -68,9 +69,9 @@ fn outputs(folder: &Path) -> Outputs {
     Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) }
 }
 
-/// Hears what the lab says on standard input: [`GO_ON`] to a search that waits; any other line asks to end early. The end
-/// of standard input means that the lab is gone, however it went.
-fn listen(stop: StopFlag) -> Receiver<()> {
+/// Reads commands of the lab from standard input: [`GO_ON`] lets a waiting search continue, any other line stops the load
+/// early. At the end of input the lab is gone, and this process exits.
+fn read_commands(stop: StopFlag) -> Receiver<()> {
     let (sender, goes_on) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
@@ -79,7 +80,7 @@ fn listen(stop: StopFlag) -> Receiver<()> {
                 Ok(_) => stop.set(),
                 Err(_) => break,
             }
-            // Who does not wait does not listen; one that waits when it is to end is not to wait any longer.
+            // Ignored unless a search is waiting; wakes it, also so that it can stop.
             let _ = sender.send(());
         }
         std::process::exit(1);
@@ -87,7 +88,7 @@ fn listen(stop: StopFlag) -> Receiver<()> {
     goes_on
 }
 
-fn word(progress: Progress) -> Option<ClientWord> {
+fn event(progress: Progress) -> Option<ClientWord> {
     Some(match progress {
         Progress::Connecting { open, of } => ClientWord::Connecting { open, of },
         Progress::Warmup { row, .. } => ClientWord::Warmup(row),
@@ -98,10 +99,10 @@ fn word(progress: Progress) -> Option<ClientWord> {
     })
 }
 
-fn say(word: &Option<ClientWord>) {
+fn send(word: &Option<ClientWord>) {
     let Some(word) = word else { return };
     if let Ok(line) = serde_json::to_string(word) {
-        // Nobody listening means the lab is gone; the end of standard input says the same.
+        // Fails when the lab is gone, which the end of standard input reports too.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = std::io::stdout().flush();
     }

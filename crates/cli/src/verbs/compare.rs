@@ -1,11 +1,11 @@
-//! `weir compare`: what changed between two runs, by how much, and how sure that is.
+//! `weir compare`: compares two runs.
 
 use std::path::PathBuf;
 
 use weir_compare::{ComparedRun, Comparison, FailIf, Options, Selection, compare, markdown, text};
 use weir_model::{Filter, InputError};
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Flags of `weir compare`.
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ use crate::exit::{Done, Exit, Failure};
 Examples:
   What changed from the first to the second:
     weir compare runs/20260102-101500-quick runs/20260103-101500-quick
-  In CI, an alarm when a product surely lost 5 % of its capacity or more:
+  In CI, fail when a product surely lost 5 % of its capacity or more:
     weir compare before after --fail-if 'capacity -5%' --only load=capacity
   Several conditions; any of them is an alarm:
     weir compare before after --fail-if 'p99 +10%' --fail-if 'cpu +5%'
@@ -23,21 +23,21 @@ Examples:
 Exit status:
   0    no alarm
   1    an alarm: a --fail-if surely holds
-  2    bad input: no run, no case in common, a wrong flag
-  3    no alarm, and a --fail-if could not be judged: too few blocks, a busy
-       machine, failed trials, a case that is another one in each run
+  2    bad input: not a run, no case in common, a wrong flag
+  3    no alarm, but a --fail-if could not be judged: too few blocks, a busy
+       machine, failed trials, or a case that differs between the runs
 
-Runs of 5 blocks or more can show changes that matter; of 1 block, none. The
-method is in docs/compare.md.")]
+Runs of 5 blocks or more can show changes that matter; runs of 1 block, none.
+docs/compare.md explains the method.")]
 pub struct Args {
     /// The folder of the run before.
     before: PathBuf,
     /// The folder of the run after.
     after: PathBuf,
-    /// Exit status 1 when a number surely became so much worse, such as 'capacity -5%' or 'p99 +10%'.
+    /// Exit with 1 when a number surely became this much worse, such as 'capacity -5%' or 'p99 +10%'.
     ///
-    /// Numbers: capacity, rate, p50, p90, p99, p999, cpu, memory. An alarm is a change that is sure, all those asked about taken
-    /// together, and estimated to be at least so bad. May be repeated.
+    /// Numbers: capacity, rate, p50, p90, p99, p999, cpu, memory. An alarm is a change that is significant at --level, corrected for
+    /// the number of claims, and estimated to be at least this large. May be repeated.
     #[arg(long, value_name = "CHANGE", value_delimiter = ',')]
     fail_if: Vec<String>,
     /// Only these products: name or name:profile.
@@ -46,16 +46,16 @@ pub struct Args {
     /// Only these profiles, such as tuned.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     profile: Option<Vec<String>>,
-    /// Only cases that match: product=, profile=, workload= or load=, with a comma between values. May be repeated.
+    /// Only cases that match: product=, profile=, workload= or load=, with values separated by commas. May be repeated.
     #[arg(long, value_name = "KEY=VALUES")]
     only: Vec<String>,
-    /// How sure all claims together are to be, between 0.5 and 0.9999.
+    /// Confidence level of all claims together, between 0.5 and 0.9999.
     #[arg(long, value_name = "SHARE", default_value = "0.95")]
     level: String,
-    /// Compare numbers as measured, not divided by the direct path's of the same block.
+    /// Compare numbers as measured, instead of dividing them by those of the direct path in the same block.
     #[arg(long)]
     absolute: bool,
-    /// Use trials as well during which something else used more than 5 % of the machine's CPU.
+    /// Include trials during which other processes used more than 5 % of the machine's CPU.
     #[arg(long)]
     busy: bool,
     /// Print JSON on standard output.
@@ -70,14 +70,14 @@ pub struct Args {
 ///
 /// # Errors
 /// Bad input: a wrong flag, a folder that is no run, two runs with nothing in common.
-pub fn main(args: &Args) -> Done {
-    // Flags first: they are wrong whatever the runs say.
+pub fn main(args: &Args) -> VerbResult {
+    // Flags first: they are wrong whatever is in the runs.
     let options = options(args).map_err(Failure::input)?;
     let before = ComparedRun::read(&args.before).map_err(Failure::input)?;
     let after = ComparedRun::read(&args.after).map_err(Failure::input)?;
     let comparison = compare(&before, &after, &options).map_err(Failure::input)?;
     show(args, &comparison)?;
-    Ok(judge(&comparison))
+    Ok(exit_status(&comparison))
 }
 
 fn options(args: &Args) -> Result<Options, InputError> {
@@ -104,7 +104,7 @@ fn level(text: &str) -> Result<f64, InputError> {
         source: "--level".to_owned(),
         line: None,
         key: None,
-        found: format!("{text:?} is no level"),
+        found: format!("{text:?} is not a level"),
         wanted: "a share between 0.5 and 0.9999, such as 0.95 or 99%".to_owned(),
     })
 }
@@ -114,17 +114,17 @@ fn show(args: &Args, comparison: &Comparison) -> Result<(), Failure> {
         return super::print_json(comparison);
     }
     if args.markdown {
-        say!("{}", markdown(comparison).trim_end());
+        output!("{}", markdown(comparison).trim_end());
         return Ok(());
     }
     let terminal = console::Term::stdout();
     let width = if terminal.is_term() { usize::from(terminal.size().1) } else { 120 };
-    say!("{}", text(comparison, width, console::colors_enabled()).trim_end());
+    output!("{}", text(comparison, width, console::colors_enabled()).trim_end());
     Ok(())
 }
 
 /// The status, with the reasons on standard error where the output itself is for a program or a page.
-fn judge(comparison: &Comparison) -> Exit {
+fn exit_status(comparison: &Comparison) -> Exit {
     let (mut alarm, mut unjudged) = (false, false);
     for judged in &comparison.conditions {
         let condition = &judged.condition;
@@ -141,7 +141,7 @@ fn judge(comparison: &Comparison) -> Exit {
     match (alarm, unjudged) {
         (true, _) => Exit::Failed,
         (false, true) => {
-            remark!("weir: a --fail-if could not be judged; what was printed says why");
+            remark!("weir: a --fail-if could not be judged; the output says why");
             Exit::Missing
         }
         (false, false) => Exit::Ok,

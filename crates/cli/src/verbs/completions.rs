@@ -1,23 +1,23 @@
-//! `weir completions`: what a shell needs to complete weir's verbs and flags.
+//! `weir completions`: completion scripts for shells.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::exit::{Done, Exit};
+use crate::exit::{Exit, VerbResult};
 
 /// Flags of `weir completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  For bash, from the next shell on:
+  For bash, in new shells:
     weir completions bash > ~/.local/share/bash-completion/completions/weir
   For zsh, in a folder of $fpath:
     weir completions zsh > ~/.zfunc/_weir
   For fish:
     weir completions fish > ~/.config/fish/completions/weir.fish")]
 pub struct Args {
-    /// Which shell.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -26,9 +26,9 @@ pub struct Args {
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "weir", &mut script);
-    say!("{}", String::from_utf8_lossy(&script).trim_end());
+    output!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(Exit::Ok)
 }

@@ -1,11 +1,11 @@
-//! `weir doctor`: what of this machine would spoil a measurement, and the command that mends it.
+//! `weir doctor`: checks this machine for what would spoil a measurement, and prints the command that fixes it.
 
 use std::path::PathBuf;
 
 use console::style;
 use weir_vitals::doctor::{Check, Status};
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Flags of `weir doctor`.
 #[derive(Debug, clap::Args)]
@@ -14,10 +14,10 @@ Examples:
   weir doctor
   weir doctor --json | jq '.[] | select(.status != \"ok\")'
 
-Exit status 1 when something is bad: a measurement here would not be worth
-much. Warnings alone are 0.")]
+Exit status 1 when something is bad, so that measurements here would be worth
+little; 0 otherwise, even with warnings.")]
 pub struct Args {
-    /// The folder whose disk the runs go to.
+    /// The folder that runs will be written to.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     runs: PathBuf,
     /// Print JSON.
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     if !args.runs.is_dir() {
         return Err(Failure::input(format!(
             "--runs: there is no folder {}\n  would be right: the folder that runs will be written to",
@@ -38,11 +38,11 @@ pub fn main(args: &Args) -> Done {
         super::print_json(&checks)?;
     } else {
         for check in &checks {
-            tell(check)?;
+            print(check)?;
         }
         let count = |status| checks.iter().filter(|c| c.status == status).count();
-        say!(
-            "\n{} good, {} to know of, {} bad, {} unknown",
+        output!(
+            "\n{} ok, {} warnings, {} bad, {} unknown",
             count(Status::Ok),
             count(Status::Warn),
             count(Status::Bad),
@@ -52,7 +52,7 @@ pub fn main(args: &Args) -> Done {
     Ok(if checks.iter().any(|c| c.status == Status::Bad) { Exit::Failed } else { Exit::Ok })
 }
 
-/// What the kernel says, and what weir's own driver says when it really tries.
+/// The kernel's settings, and whether the io_uring driver works here.
 pub fn examine(runs: &std::path::Path) -> Vec<Check> {
     let mut checks = weir_vitals::doctor::examine(runs);
     checks.push(driver_check());
@@ -60,34 +60,34 @@ pub fn examine(runs: &std::path::Path) -> Vec<Check> {
 }
 
 fn driver_check() -> Check {
-    let why = "the io_uring driver costs client and origin about a third less CPU a request than epoll".to_owned();
+    let why = "io_uring costs client and origin about a third less CPU per request than epoll".to_owned();
     let name = "io-driver".to_owned();
     match weir_net::probe(weir_net::DriverPreference::Uring) {
         Ok(_) => {
-            Check { name, status: Status::Ok, seen: "io_uring with everything weir needs".into(), why, mend: None }
+            Check { name, status: Status::Ok, seen: "io_uring with everything that weir needs".into(), why, mend: None }
         }
         Err(error) => Check {
             name,
             status: Status::Warn,
             seen: format!("epoll: {error}"),
             why,
-            mend: Some("sysctl -w kernel.io_uring_disabled=0, or a kernel from 6.0 on".into()),
+            mend: Some("sysctl -w kernel.io_uring_disabled=0, or a kernel of version 6.0 or later".into()),
         },
     }
 }
 
-fn tell(check: &Check) -> Result<(), Failure> {
+fn print(check: &Check) -> Result<(), Failure> {
     let mark = match check.status {
         Status::Ok => style("ok     ").green(),
         Status::Warn => style("warn   ").yellow(),
         Status::Bad => style("bad    ").red(),
         Status::Unknown => style("unknown").dim(),
     };
-    say!("{mark} {:<22} {}", check.name, check.seen);
+    output!("{mark} {:<22} {}", check.name, check.seen);
     if check.status != Status::Ok {
-        say!("{:31}{}", "", style(&check.why).dim());
+        output!("{:31}{}", "", style(&check.why).dim());
         if let Some(mend) = &check.mend {
-            say!("{:31}to mend it: {mend}", "");
+            output!("{:31}to fix it: {mend}", "");
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use clap::{Command, CommandFactory};
 
 use super::load::topics::{Flags, TOPICS, Topic};
 use crate::args::Cli;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Columns of help that goes to no terminal.
 const WIDTH: usize = 100;
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// No such verb or topic.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let mut command = Cli::command();
     // Fills in what subcommands inherit, such as their full names.
     command.build();
@@ -35,7 +35,7 @@ pub fn main(args: &Args) -> Done {
     for (index, word) in args.words.iter().enumerate() {
         let topic = TOPICS.iter().find(|topic| said == "weir load" && topic.name == *word);
         if let (Some(topic), true) = (topic, index + 1 == args.words.len()) {
-            say!("{}", page(topic, &command).trim_end());
+            output!("{}", page(topic, &command).trim_end());
             return Ok(Exit::Ok);
         }
         let Some(next) = command.find_subcommand(word).filter(|c| !c.is_hide_set()).cloned() else {
@@ -44,7 +44,7 @@ pub fn main(args: &Args) -> Done {
         said = format!("{said} {word}");
         command = next;
     }
-    say!("{}", command.render_long_help().to_string().trim_end());
+    output!("{}", command.render_long_help().to_string().trim_end());
     Ok(Exit::Ok)
 }
 

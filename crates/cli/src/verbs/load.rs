@@ -1,16 +1,16 @@
-//! `weir load`: the load generator alone.
+//! `weir load`: the load generator by itself.
 
 mod describe;
-mod find;
+mod fail_if;
+mod find_max;
+mod flag_values;
 mod flags;
 mod format;
-mod judge;
 mod live;
-mod order;
-mod parse;
 mod request;
 #[cfg(test)]
 mod sample;
+mod spec;
 mod summary;
 mod target;
 mod tls;
@@ -29,19 +29,19 @@ use weir_model::load::{LoadResult, LoadSpec};
 pub use self::flags::Args;
 use self::format::Told;
 use crate::args::stop_on_signal;
-use crate::exit::{Done, Failure};
+use crate::exit::{Failure, VerbResult};
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     live::colors(args.output.color);
-    let spec = order::order(args)?;
-    let title = order::title(args);
-    // Opened before anything is sent: who waits an hour for a load should not learn then that it cannot be written.
+    let spec = spec::load_spec(args)?;
+    let title = spec::title(args);
+    // Opened before anything is sent, so that a file that cannot be written does not cost the whole load.
     let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
     let stop = StopFlag::new();
     watch_signals(&stop).map_err(Failure::missing)?;
     if let Some(conditions) = &args.load.find_max {
-        return find::main(args, conditions, &spec, &title, &stop);
+        return find_max::main(args, conditions, &spec, &title, &stop);
     }
     let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
     let told = Told { title: &title, spec: &spec, result: &result, distributions: &distributions };
@@ -50,10 +50,10 @@ pub fn main(args: &Args) -> Done {
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
     }
     show(args, told)?;
-    judge::judge(&args.answers.fail_if, &result)
+    fail_if::exit_status(&args.answers.fail_if, &result)
 }
 
-/// Runs the load and shows how it goes.
+/// Runs the load and shows its progress.
 fn carry_out(
     args: &Args,
     spec: &LoadSpec,
@@ -64,28 +64,29 @@ fn carry_out(
     let mut live = live::Live::new(args.output.quiet, spec, title);
     let mut distributions = None;
     let result = weir_load::run(spec, &outputs, stop, &mut |progress| {
-        live.see(&progress);
+        live.update(&progress);
         if let Progress::Distributions(all) = progress {
             distributions = Some(*all);
         }
     });
     live.end();
     let result = result.map_err(|error| failure(&error))?;
-    let distributions = distributions.ok_or_else(|| Failure::missing("the load ended without its distributions"))?;
+    let distributions =
+        distributions.ok_or_else(|| Failure::missing("the load ended without latency distributions"))?;
     Ok((result, distributions))
 }
 
-/// The result on standard output, as asked for.
+/// Prints the result in the format asked for.
 fn show(args: &Args, told: Told<'_>) -> Result<(), Failure> {
     if args.output.json {
         return super::print_json(told.result);
     }
     if let Some(format) = args.output.format {
-        say!("{}", format::text(format, told).trim_end_matches('\n'));
+        output!("{}", format::text(format, told).trim_end_matches('\n'));
         return Ok(());
     }
     let blank = if args.output.quiet { "" } else { "\n" };
-    say!("{blank}{}", summary::summary(told).trim_end());
+    output!("{blank}{}", summary::summary(told).trim_end());
     Ok(())
 }
 
@@ -95,13 +96,13 @@ fn create<'a>(flag: &str, path: &'a Path) -> Result<(File, &'a Path), Failure> {
     Ok((file, path))
 }
 
-/// Which status a load that did not come about has, and what to do where the error alone does not say.
+/// The exit status of a load that could not run, and what to do where the error does not say.
 fn failure(error: &LoadError) -> Failure {
     match error {
         LoadError::Order(what) => Failure::input(what),
         LoadError::Stopped => Failure::interrupted(error),
         LoadError::NoConnection { .. } => Failure::missing(format!(
-            "{error}\n  to mend it: start what should listen there, or correct the address; --timeout bounds the wait"
+            "{error}\n  to fix it: start the server, or correct the address; --timeout limits the wait"
         )),
         _ => Failure::missing(error),
     }

@@ -9,7 +9,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::load::topics::{TOPICS, Topic};
 use crate::args::Cli;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Flags of `weir man`.
 #[derive(Debug, clap::Args)]
@@ -29,12 +29,12 @@ pub struct Args {
 ///
 /// # Errors
 /// A page cannot be written.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let mut weir = Cli::command();
     weir.build();
     let Some(folder) = &args.folder else {
         let page = page(&weir, "weir").map_err(Failure::missing)?;
-        say!("{}", String::from_utf8_lossy(&page).trim_end());
+        output!("{}", String::from_utf8_lossy(&page).trim_end());
         return Ok(Exit::Ok);
     };
     if !folder.is_dir() {
@@ -47,7 +47,7 @@ pub fn main(args: &Args) -> Done {
 }
 
 /// This page, and those of the verbs below.
-fn write_all(command: &Command, name: &str, folder: &Path) -> Done {
+fn write_all(command: &Command, name: &str, folder: &Path) -> VerbResult {
     let path = folder.join(format!("{name}.1"));
     let written = page(command, name).and_then(|page| std::fs::write(&path, page));
     written.map_err(|e| Failure::missing(format!("{}: {e}", path.display())))?;

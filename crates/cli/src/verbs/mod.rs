@@ -1,4 +1,4 @@
-//! One file per verb: flags in, a call, what came out.
+//! One file per verb: it reads flags, calls the crate that does the work, and prints the result.
 
 pub mod client;
 pub mod compare;
@@ -17,6 +17,6 @@ pub mod supervise;
 /// Prints a value as indented JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
     let text = serde_json::to_string_pretty(value).map_err(crate::exit::Failure::missing)?;
-    say!("{text}");
+    output!("{text}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `weir origin`: the server behind the proxy, alone.
+//! `weir origin`: the origin by itself. The lab starts it as a process of each trial.
 
 use std::io::BufRead;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -12,7 +12,7 @@ use weir_model::load::RandomDuration;
 use weir_origin::{Faults, Manner, Options, Origin, tls};
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use weir_model::text::{count, counted};
 
 /// Flags of `weir origin`.
@@ -26,51 +26,51 @@ Examples:
   curl -s http://127.0.0.1:9000/_weir/counters
 
 Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
-Any of them with ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1, ?close=1
-GET / explains them. Ctrl-C ends it.
+Each takes ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1 and ?close=1.
+GET / explains them. Ctrl-C stops the origin.
 
-Delays: 10ms, 5ms..15ms (anything between), exp:10ms (exponential, the mean)
+Delays: 10ms, 5ms..15ms (uniform), exp:10ms (exponential with this mean)
   weir origin --delay exp:10ms
   curl 'http://127.0.0.1:9000/bytes/128?delay=5ms..15ms'
 
 Faults: reset, close, stall, length, status=<code>, drip=<bytes>/s
   weir origin --fault reset=1%,stall=0.1%,status=503:2%,drip=1kB/s:5%
   curl 'http://127.0.0.1:9000/bytes/128?fault=close'
-What a request asks for wins over the flags; ?fault=none asks for no fault.
+A request takes precedence over the flags; ?fault=none disables faults.
 
-TLS, and HTTP/2 (by ALPN with TLS, by prior knowledge without):
+TLS, and HTTP/2 (by ALPN with TLS, otherwise by prior knowledge):
   weir origin --tls
   weir origin --tls --cert chain.pem --key key.pem --tls-version 1.3
   weir origin --tls --key-type rsa --resume off
   curl -sk --http2 https://127.0.0.1:9000/bytes/128
   curl -s --http2-prior-knowledge http://127.0.0.1:9000/bytes/128
 
-Other places, and many connections:
+Unix sockets, and many connections:
   weir origin --unix /tmp/origin.sock
   weir origin --connections 200000")]
 pub struct Args {
-    /// Address and port to listen on; port 0 takes a free one. [default: 127.0.0.1:9000, with --unix a free port]
+    /// Address and port to listen on; port 0 means a free one. [default: 127.0.0.1:9000, with --unix a free port]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
-    /// Listen on this path too: a Unix socket.
+    /// Listen on a Unix socket as well.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
     /// Worker threads. [default: 1, or as many as --connections needs]
     #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
-    /// Connections to be ready for.
+    /// Number of connections to prepare for.
     #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<CpuList>,
-    /// How to talk to the kernel.
+    /// I/O driver.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
-    /// Wait before each answer whose target does not say: 10ms, 5ms..15ms, exp:10ms.
+    /// Delay of answers, unless the request says: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
     delay: Option<RandomDuration>,
-    /// Spoil answers whose target does not say, such as reset=1%,status=503:2%.
+    /// Faults of answers, unless the request says, such as reset=1%,status=503:2%.
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
     /// Seed of delays and faults.
@@ -78,10 +78,10 @@ pub struct Args {
     seed: u64,
     #[command(flatten)]
     tls: TlsFlags,
-    /// Print JSON: a line with where it listens, and its counts at the end.
+    /// Print JSON: a line with the address, and the counters at the end.
     #[arg(long)]
     json: bool,
-    /// Say where it listens as JSON, and end with standard input.
+    /// Print the address as JSON, and exit at the end of standard input.
     #[arg(long, hide = true)]
     with_parent: bool,
 }
@@ -89,25 +89,25 @@ pub struct Args {
 /// Flags of TLS.
 #[derive(Debug, clap::Args)]
 struct TlsFlags {
-    /// Speak TLS, and nothing without it; HTTP/2 and HTTP/1.1 by ALPN.
+    /// Accept only TLS; HTTP/2 and HTTP/1.1 are negotiated by ALPN.
     #[arg(long)]
     tls: bool,
-    /// The certificate chain (PEM), instead of one made for localhost.
+    /// Certificate chain (PEM), instead of a generated one for localhost.
     #[arg(long, value_name = "FILE", requires = "tls", requires = "key")]
     cert: Option<PathBuf>,
-    /// The certificate's key (PEM).
+    /// Key of the certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// The key of the certificate that is made. [default: p256]
+    /// Key type of the generated certificate. [default: p256]
     #[arg(long, value_enum, value_name = "KIND", requires = "tls", conflicts_with = "cert")]
     key_type: Option<KeyType>,
-    /// Version, or oldest and newest: 1.2, 1.3, 1.2..1.3.
+    /// TLS version, or oldest and newest: 1.2, 1.3 or 1.2..1.3.
     #[arg(long, value_enum, value_name = "VERSION", requires = "tls", hide_possible_values = true)]
     tls_version: Option<Versions>,
     /// Whether sessions can be resumed. [default: on]
     #[arg(long, value_enum, value_name = "ON|OFF", requires = "tls")]
     resume: Option<Switch>,
-    /// Clients must have a certificate from these authorities (PEM).
+    /// Require client certificates from these authorities (PEM).
     #[arg(long, value_name = "FILE", requires = "tls")]
     client_ca: Option<PathBuf>,
 }
@@ -148,7 +148,7 @@ enum Switch {
 pub type CpuList = crate::args::CpuList;
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let listen = match (args.listen, &args.unix) {
         (Some(listen), _) => listen,
         (None, None) => SocketAddr::from(([127, 0, 0, 1], 9000)),
@@ -159,7 +159,7 @@ pub fn main(args: &Args) -> Done {
         unix: args.unix.clone(),
         tls: tls_options(&args.tls)?,
         connections: args.connections,
-        // 0: as --cpus and --connections want it.
+        // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
@@ -167,22 +167,22 @@ pub fn main(args: &Args) -> Done {
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
-        tell_parent(&OriginWord::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
+        send_to_parent(&OriginWord::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
         serve_parent(&origin)?;
         origin.stop();
         return Ok(Exit::Ok);
     }
     if args.json {
-        say!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
+        output!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
     } else {
-        say!(
-            "listening on {} ({}, {}); Ctrl-C ends it",
-            places(&origin, args.tls.tls),
+        output!(
+            "listening on {} ({}, {}); Ctrl-C stops it",
+            addresses(&origin, args.tls.tls),
             origin.driver(),
             counted(origin.workers() as u64, "thread")
         );
         if let Some(short) = origin.shortage() {
-            say!("{short}");
+            output!("{short}");
         }
     }
     wait(&origin).map_err(Failure::missing)?;
@@ -190,7 +190,7 @@ pub fn main(args: &Args) -> Done {
     if args.json {
         super::print_json(&counters)?;
     } else {
-        say!(
+        output!(
             "\n{} over {}: {} answered, {} malformed",
             counted(counters.requests, "request"),
             counted(counters.connections_accepted, "connection"),
@@ -202,13 +202,13 @@ pub fn main(args: &Args) -> Done {
 }
 
 /// Where it can be reached.
-fn places(origin: &Origin, tls: bool) -> String {
+fn addresses(origin: &Origin, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
     let unix = origin.unix().map(|path| format!(" and unix:{}", path.display()));
     format!("{scheme}://{}{}", origin.addr(), unix.unwrap_or_default())
 }
 
-/// TLS as ordered; files are read here, where the flags' names are known.
+/// TLS options; files are read here, where the flags' names are known.
 fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> {
     if !flags.tls {
         return Ok(None);
@@ -251,35 +251,35 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let right = "would be right: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
     let mut found = text.to_socket_addrs().map_err(|e| format!("{e}; {right}"))?;
-    found.next().ok_or_else(|| format!("no address goes with this name; {right}"))
+    found.next().ok_or_else(|| format!("this name has no address; {right}"))
 }
 
-/// Waits for Ctrl-C, and says once that no more connections fit.
+/// Waits for Ctrl-C, and reports once when no more connections fit.
 fn wait(origin: &Origin) -> std::io::Result<()> {
     let flag = Arc::new(AtomicBool::new(false));
     stop_on_signal(&flag)?;
-    let mut told = false;
+    let mut reported = false;
     while !flag.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
-        if !told && let Some(full) = origin.full() {
+        if !reported && let Some(full) = origin.full() {
             remark!("weir origin: {full}");
-            told = true;
+            reported = true;
         }
     }
     Ok(())
 }
 
-/// Answers what the lab asks on standard input, which ends when the lab ends, however it ended.
+/// Answers questions of the lab on standard input until that ends, which it does when the lab exits or is killed.
 fn serve_parent(origin: &Origin) -> Result<(), Failure> {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if line == HOW_MANY {
-            tell_parent(&OriginWord::Open { connections_open: origin.connections_open() })?;
+            send_to_parent(&OriginWord::Open { connections_open: origin.connections_open() })?;
         }
     }
     Ok(())
 }
 
-fn tell_parent(word: &OriginWord) -> Result<(), Failure> {
-    say!("{}", serde_json::to_string(word).map_err(Failure::missing)?);
+fn send_to_parent(word: &OriginWord) -> Result<(), Failure> {
+    output!("{}", serde_json::to_string(word).map_err(Failure::missing)?);
     Ok(())
 }

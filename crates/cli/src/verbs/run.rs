@@ -1,15 +1,15 @@
-//! `weir run`: carry a suite out.
+//! `weir run`: runs a suite.
 
-mod all;
+mod available;
 pub mod budget;
-pub mod chosen;
-mod dry;
+mod dry_run;
+pub mod resolve;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use chosen::{Chosen, Wish};
 use clap::ValueEnum;
+use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::{Placement, allowed_cpus};
 use weir_host::stop::Stop;
 use weir_install::home::Home;
@@ -24,7 +24,7 @@ use weir_model::units::CpuList;
 use weir_product::tls::RunTls;
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use crate::library::catalogue;
 use crate::progress::{RunProgress, minutes};
 use crate::select::Select;
@@ -33,92 +33,97 @@ use crate::select::Select;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  Everything, in about five minutes:
+  The whole suite, in about five minutes:
     weir run quick
-  In seconds: does everything work here?
+  Check in seconds that everything works:
     weir run quick --products direct,nginx --scale smoke
-  What would be done, and how long it takes:
+  List the trials and the time they take, and start nothing:
     weir run quick --dry-run
-  A part of it, in two configurations, repeated five times:
+  One workload, in two configurations, repeated five times:
     weir run quick --profile stock,tuned --only workload=tiny --blocks 5
-  Every product that is here or can be installed:
+  Every product that is or can be installed:
     weir run quick --products all --yes
   A published benchmark, shortened to half an hour:
     weir run monolake --budget 30m
-  The highest rate at which every product keeps a promise:
+  The highest rate at which each product keeps a promise:
     weir run quick --objective 'p99<5ms, errors<0.1%' --only payload=tiny
   With nginx as the origin, as in many published benchmarks:
     weir run quick --origin nginx
-  Go on where it was cut off:
+  Continue an interrupted run:
     weir run --resume runs/20260102-101500-quick
   The same run again:
     weir run runs/20260102-101500-quick/run.toml
 
-Ctrl-C keeps every finished trial and writes the report of what there is; a
-second Ctrl-C ends at once.")]
+At the end the answer is printed on one screen; --full prints every table.
+Ctrl-C keeps every finished trial and writes the report of those; a second
+Ctrl-C ends at once.")]
 pub struct Args {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
     suite: Option<String>,
     #[command(flatten)]
     select: Select,
-    /// Find the highest rate at which this holds, such as 'p99<5ms, errors<0.1%'; without --only load=, instead of the suite's loads.
+    /// Find the highest rate at which these hold, such as 'p99<5ms, errors<0.1%'. Replaces the suite's loads unless --only load=
+    /// names some.
     #[arg(long, value_name = "CONDITIONS", value_parser = parse_objective)]
     objective: Option<Objective>,
-    /// How often each case is repeated [default: the suite's].
+    /// Number of times that each case is repeated [default: the suite's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
     /// How much of the suite to run.
     #[arg(long, value_enum, default_value_t = ScaleArg::Fit)]
     scale: ScaleArg,
-    /// Time that the run may take: windows, requests and blocks are made to fit [default: 20m at --scale fit].
+    /// Time that the run may take; windows, requests and blocks are reduced to fit [default: 20m at --scale fit].
     #[arg(long, value_name = "TIME", value_parser = budget::parse)]
     budget: Option<Duration>,
-    /// Fail when a product of the suite is not here and cannot be got, instead of leaving it out.
+    /// Fail when a product of the suite cannot be installed, instead of skipping it.
     #[arg(long)]
     strict: bool,
     /// The run's folder [default: runs/<time>-<suite>].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Go on with the run in this folder.
+    /// Continue the run in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
-    /// A product that is the origin instead of weir's own, such as a benchmark was published with. It has no counters.
+    /// Use this product as the origin instead of weir's own. It has no counters.
     #[arg(long, value_name = "PRODUCT")]
     origin: Option<String>,
-    /// CPUs of a role: client=0, proxy=2-3 or origin=1; may be repeated [default: chosen, disjoint where possible].
+    /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
-    /// How client and origin talk to the kernel.
+    /// I/O driver of client and origin.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
-    /// Seed of the order within blocks and of arrivals [default: drawn and recorded].
+    /// Seed of the order within blocks and of arrivals [default: random, and recorded].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
-    /// A folder whose products/ and suites/ are laid over those built in. May be repeated.
+    /// A folder whose products/ and suites/ extend or replace the built-in ones. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
     /// Install what is missing without asking.
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Print the trials in order with the time they take, and start nothing.
+    /// List the trials in order with the time they take, and start nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print every table and finding at the end, not only the answer.
+    #[arg(long)]
+    full: bool,
     /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
-    /// Show nothing while it runs.
+    /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ScaleArg {
-    /// Seconds: shows that everything works, says nothing of performance
+    /// Seconds: checks that everything works; the numbers mean nothing
     Smoke,
     /// Fitted to this machine
     Fit,
-    /// As long as the suite asks
+    /// As long as the suite says
     Full,
 }
 
@@ -152,27 +157,28 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 }
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
     let placement = placement(args);
-    let chosen = match &args.resume {
-        Some(folder) => Chosen::recorded(folder, &catalogue)?,
-        None => Chosen::of(&wish(args, &placement), &catalogue)?,
+    let resolved = match &args.resume {
+        Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
+        None => ResolvedSuite::resolve(&request(args, &placement), &catalogue)?,
     };
     if args.dry_run {
-        return dry::show(&chosen, args.resume.as_deref(), args.json);
+        return dry_run::show(&resolved, args.resume.as_deref(), args.json);
     }
-    preflight::descriptors(&chosen.suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
-    let folder = args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&chosen.suite.name));
+    preflight::descriptors(&resolved.suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
+    let folder =
+        args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let expected = chosen.takes();
-    let setup = setup(args, chosen, placement, &folder)?;
+    let expected = resolved.takes();
+    let setup = setup(args, resolved, placement, &folder)?;
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
         setup.scaled.iter().for_each(|line| remark!("  {line}"));
         Skipped::sentences(&setup.skipped).iter().for_each(|line| remark!("  {line}"));
-        tell_machine(&setup);
+        print_machine(&setup);
     }
     let stop = Stop::new();
     stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
@@ -185,15 +191,15 @@ pub fn main(args: &Args) -> Done {
         _ => Failure::missing(error),
     })?;
     if args.resume.is_some() && run.complete() {
-        remark!("all {} trials of this run are finished; its report is made again", run.planned());
+        remark!("all {} trials of this run are finished; making its report again", run.planned());
     }
     let folder = run.folder().to_owned();
     let outcome = {
         let mut progress = RunProgress::new(args.quiet, &suite);
         run.carry_out(&stop, &mut progress)
     };
-    let outcome = outcome
-        .map_err(|error| Failure::missing(format!("{error}\n  what was measured is in {}", folder.display())))?;
+    let outcome =
+        outcome.map_err(|error| Failure::missing(format!("{error}\n  finished trials are in {}", folder.display())))?;
     conclude(args, &outcome)
 }
 
@@ -202,17 +208,17 @@ fn default_folder(suite: &str) -> PathBuf {
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
 
-fn setup(args: &Args, chosen: Chosen, placement: Placement, folder: &Path) -> Result<Setup, Failure> {
+fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Path) -> Result<Setup, Failure> {
     weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
-    let (chosen, installed) = match chosen.lenient {
-        true => all::install(chosen, &home, args.yes)?,
+    let (resolved, installed) = match resolved.lenient {
+        true => available::install(resolved, &home, args.yes)?,
         false => {
-            let installed = super::products::ensure(&chosen.products.values().collect::<Vec<_>>(), &home, args.yes)?;
-            (chosen, installed)
+            let installed = super::products::ensure(&resolved.products.values().collect::<Vec<_>>(), &home, args.yes)?;
+            (resolved, installed)
         }
     };
-    let Chosen { suite, scaled, skipped, products, .. } = chosen;
+    let ResolvedSuite { suite, scaled, skipped, products, .. } = resolved;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
     preflight::disk(parent).map_err(Failure::missing)?;
     Ok(Setup {
@@ -250,8 +256,8 @@ fn placement(args: &Args) -> Placement {
     placement
 }
 
-fn wish<'a>(args: &'a Args, placement: &Placement) -> Wish<'a> {
-    Wish {
+fn request<'a>(args: &'a Args, placement: &Placement) -> SuiteRequest<'a> {
+    SuiteRequest {
         suite: args.suite.as_deref().unwrap_or_default(),
         select: &args.select,
         scale: args.scale.into(),
@@ -265,8 +271,8 @@ fn wish<'a>(args: &'a Args, placement: &Placement) -> Wish<'a> {
     }
 }
 
-/// Where the roles run, and what the doctor found, before the first trial.
-fn tell_machine(setup: &Setup) {
+/// Prints where the roles run and what the doctor found, before the first trial.
+fn print_machine(setup: &Setup) {
     let p = &setup.placement;
     remark!(
         "CPUs: client {}, proxy {}, origin {}",
@@ -275,7 +281,7 @@ fn tell_machine(setup: &Setup) {
         CpuList::text(&p.origin)
     );
     for role in p.sharing_with_proxy() {
-        remark!("  the {} shares CPUs with the proxy: every number contains both", role.as_str());
+        remark!("  the {} shares CPUs with the proxy, so every number includes both", role.as_str());
     }
     if !setup.doctor.is_empty() {
         let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.trim_start_matches("doctor-")).collect();
@@ -284,8 +290,8 @@ fn tell_machine(setup: &Setup) {
 }
 
 /// The report, the table, and how it ended.
-fn conclude(args: &Args, outcome: &Outcome) -> Done {
-    // Stopped before a trial had ended, there is nothing to report.
+fn conclude(args: &Args, outcome: &Outcome) -> VerbResult {
+    // A run that is stopped before its first trial ends has no report.
     if outcome.finished > 0 {
         let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
         let summary = weir_report::summary(&run);
@@ -293,12 +299,12 @@ fn conclude(args: &Args, outcome: &Outcome) -> Done {
         if args.json {
             super::print_json(&summary)?;
         } else {
-            super::report::show(&summary, &made)?;
+            super::report::show(&summary, &made, args.full)?;
         }
     }
     if outcome.stopped {
         remark!(
-            "stopped after {} of {} trials; go on with: weir run --resume {}",
+            "stopped after {} of {} trials; continue with: weir run --resume {}",
             outcome.finished,
             outcome.planned,
             outcome.folder.display()

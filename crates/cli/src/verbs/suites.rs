@@ -1,7 +1,7 @@
-//! `weir suites`: what can be run.
+//! `weir suites`: lists and shows suites.
 
+mod describe_load;
 mod list;
-mod load_words;
 mod matrix;
 mod show;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Subcommand;
 
 use super::run::budget;
-use crate::exit::Done;
+use crate::exit::VerbResult;
 use crate::library::catalogue;
 use crate::select::Select;
 
@@ -25,7 +25,7 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     what: What,
-    /// A folder whose suites/ and products/ are laid over those built in.
+    /// A folder whose suites/ and products/ extend or replace the built-in ones.
     #[arg(long, value_name = "FOLDER", global = true)]
     library: Vec<PathBuf>,
     /// Print JSON on standard output.
@@ -35,16 +35,16 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// All of them: title, and trials and time of --scale fit
+    /// List all suites with the trials and time of --scale fit
     #[command(after_help = "Examples:\n  weir suites list\n  weir suites list --json")]
     List,
-    /// What one measures, how long that takes, and what of it this machine cannot
+    /// Show what a suite measures, how long that takes, and what cannot run here
     #[command(after_help = "\
 Examples:
   weir suites show quick
-  What is left of it, and how long that takes:
+  A part of it, and how long that takes:
     weir suites show monolake --profile tuned --only 'workload=https-*'
-  How it would be shortened to ten minutes:
+  How it is shortened to ten minutes:
     weir suites show loggly --budget 10m
   weir suites show my-suite.toml --json")]
     Show {
@@ -52,14 +52,14 @@ Examples:
         suite: String,
         #[command(flatten)]
         select: Select,
-        /// Time that --scale fit is made to fit into [default: 20m]
+        /// Budget for --scale fit [default: 20m]
         #[arg(long, value_name = "TIME", value_parser = budget::parse)]
         budget: Option<Duration>,
     },
 }
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
     match &args.what {
         What::List => list::list(&catalogue, args.json),

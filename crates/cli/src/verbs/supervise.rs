@@ -1,9 +1,9 @@
-//! `weir supervise` (hidden): the supervisor of a product's process. See `weir_host::supervisor`.
+//! `weir supervise` (hidden): the supervisor process of a product, started by the lab. See `weir_host::supervisor`.
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Runs it.
-pub fn main() -> Done {
+pub fn main() -> VerbResult {
     match weir_host::supervisor::supervise().map_err(Failure::missing)? {
         0 => Ok(Exit::Ok),
         _ => Ok(Exit::Failed),

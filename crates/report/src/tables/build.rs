@@ -224,7 +224,7 @@ pub(crate) fn rank_words((low, high): (usize, usize)) -> String {
     if low == high { low.to_string() } else { format!("{low}\u{2013}{high}") }
 }
 
-pub(super) fn estimate_cell(estimate: Option<Estimate>, unit: Unit) -> Cell {
+pub(crate) fn estimate_cell(estimate: Option<Estimate>, unit: Unit) -> Cell {
     let Some(estimate) = estimate else { return Cell::none() };
     let mut cell = Cell::number(short(estimate.value / unit.size), estimate.value);
     // An interval without length is the best compared with itself.

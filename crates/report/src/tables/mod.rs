@@ -12,6 +12,7 @@ mod ranking;
 pub mod text;
 
 pub use build::{broken_files, environment, errors, findings, trials};
+pub(crate) use build::{estimate_cell, rank_words};
 pub use cost::cost;
 pub use matrix::matrix;
 pub use overall::overall;

@@ -54,7 +54,10 @@ fn finish(table: &Table, mut grid: Grid, kept: &[usize], width: usize, colour: b
     grid.set_content_arrangement(ContentArrangement::Dynamic);
     grid.set_width(u16::try_from(width).unwrap_or(u16::MAX).max(20));
     let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
-    let mut text = format!("{bold}{}{plain}\n", one_line(&table.title));
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text = format!("{bold}{}{plain}\n", one_line(&table.title));
+    }
     text.push_str(&grid.trim_fmt());
     text.push('\n');
     let skipped: Vec<String> =

@@ -73,6 +73,29 @@ pub fn write_blocks(run: &Path, blocks: u32, trials: usize) {
     }
 }
 
+/// Makes every trial of a run fail.
+pub fn fail_all(run: &Path) {
+    for folder in fs::read_dir(run.join("trials")).unwrap() {
+        let file = folder.unwrap().path().join("measurement.json");
+        let mut measurement: Measurement = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        fail(&mut measurement);
+        write_json(&file, &measurement);
+    }
+}
+
+fn fail(measurement: &mut Measurement) {
+    measurement.verdict = Verdict::Error;
+    measurement.load = None;
+    measurement.origin = None;
+    measurement.usage.clear();
+    measurement.error = Some(TrialError {
+        stage: "ready".to_string(),
+        message: "did not answer within 10 s".to_string(),
+        evidence: "product/output.log:\n  bind: address already in use".to_string(),
+        remedy: "see what else listens on that port".to_string(),
+    });
+}
+
 /// The trials that did not go well.
 fn spoil(measurement: &mut Measurement) {
     let case = &measurement.case;
@@ -96,18 +119,7 @@ fn spoil(measurement: &mut Measurement) {
                 remedy: "switch off the product's cache, or compare it where caches are compared".to_string(),
             });
         }
-        ("dogwood", "json", "max", 3) => {
-            measurement.verdict = Verdict::Error;
-            measurement.load = None;
-            measurement.origin = None;
-            measurement.usage.clear();
-            measurement.error = Some(TrialError {
-                stage: "ready".to_string(),
-                message: "did not answer within 10 s".to_string(),
-                evidence: "product/output.log:\n  bind: address already in use".to_string(),
-                remedy: "see what else listens on that port".to_string(),
-            });
-        }
+        ("dogwood", "json", "max", 3) => fail(measurement),
         _ => {}
     }
 }

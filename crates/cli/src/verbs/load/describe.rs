@@ -1,10 +1,11 @@
-//! What was ordered, in a line or two: the head of the live view and of the summary.
+//! A load specification in a line or two, for the live view and the summary.
 
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;
-use weir_model::text::{counted, full_rate, human_us};
+use weir_model::text::human_us;
 
 use super::format::pipelined;
+use weir_model::text::{counted, full_rate};
 
 /// How requests arrive, over what, and for how long.
 pub fn describe(spec: &LoadSpec) -> String {
@@ -36,18 +37,18 @@ pub fn describe(spec: &LoadSpec) -> String {
     format!("{kind}, {connections}, {}{length}", counted(threads(spec), "thread"))
 }
 
-/// Threads that will run: as ordered, or one for each CPU. (Where so many connections need more, the result has more.)
+/// Threads that will run: as given, or one for each CPU. (The result has more where the connections need them.)
 pub fn threads(spec: &LoadSpec) -> u64 {
-    let wished = if spec.threads == 0 { spec.cpus.len().max(1) as u64 } else { spec.threads.into() };
-    wished.min(spec.connections.into())
+    let wanted = if spec.threads == 0 { spec.cpus.len().max(1) as u64 } else { spec.threads.into() };
+    wanted.min(spec.connections.into())
 }
 
-/// What else is out of the ordinary: protocol, TLS, several targets; nothing for plain HTTP/1.1.
+/// What else is unusual: protocol, TLS, several targets; `None` for plain HTTP/1.1.
 pub fn protocol(spec: &LoadSpec) -> Option<String> {
     let mut words = Vec::new();
     match spec.protocol {
         LoadProtocol::Http2 { streams } => {
-            words.push(format!("HTTP/2, {} a connection", counted(streams.into(), "stream")))
+            words.push(format!("HTTP/2, {} per connection", counted(streams.into(), "stream")))
         }
         LoadProtocol::Http1 { .. } => words.extend(pipelined(spec)),
     }
@@ -67,7 +68,7 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
         words.push("a connection for every request".to_owned());
     }
     if let Some(n) = spec.requests_per_connection {
-        words.push(format!("{} a connection", counted(n, "request")));
+        words.push(format!("{} per connection", counted(n, "request")));
     }
     if let Some(think) = spec.think {
         words.push(format!("think time {think}"));
@@ -97,6 +98,6 @@ mod tests {
         spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
         assert_eq!(protocol(&spec).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
         let spec = sample::everything().spec;
-        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams a connection, TLS"));
+        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams per connection, TLS"));
     }
 }

@@ -1,4 +1,4 @@
-//! The flags of `weir load`, group by group. What they come to is [`super::order`]'s business.
+//! The flags of `weir load`, by group. [`super::spec`] makes a load specification from them.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,45 +8,45 @@ use weir_model::condition::Condition;
 use weir_model::load::RandomDuration;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
-use super::parse::{self, ConditionList, RateSpan, StepList, Versions};
+use super::flag_values::{self as parse, ConditionList, RateSpan, StepList, Versions};
 use crate::args::{CpuList, DriverArg, parse_cpus};
 
 const AFTER: &str = "\
-All flags: weir load --help. By topic, with examples: weir help load TOPIC, of
-which there are load, find-max, request, answers, connections, tls and output.";
+All flags: weir load --help. By topic, with examples: weir help load TOPIC:
+load, find-max, request, answers, connections, tls or output.";
 
 const AFTER_LONG: &str = "\
 Examples:
-  As fast as answers come, like wrk:
+  As fast as the target answers, like wrk:
     weir load http://127.0.0.1:8080/ -c 64 -d 10s
-  5,000 due a second, whatever the answers do, like wrk2:
+  5,000 requests a second, however fast the target answers, like wrk2:
     weir load http://127.0.0.1:8080/ --rate 5000 --arrivals poisson
-  So many requests, like hey and ab:
+  A number of requests, like hey and ab:
     weir load http://127.0.0.1:8080/ -n 100000 -c 250
-  HTTP/2 over TLS, 32 streams a connection, like h2load:
+  HTTP/2 over TLS, 32 streams on each connection, like h2load:
     weir load https://127.0.0.1:8443/ --http 2 --streams 32 -c 8
-  The highest rate that still answers in time:
+  The highest rate at which the target still answers in time:
     weir load http://127.0.0.1:8080/ --find-max 'p99<5ms, errors<0.1%'
-  In a pipeline of a project: fail when it became slow:
+  In CI, fail when the target became slow:
     weir load http://127.0.0.1:8080/ -R 2000 -q --fail-if 'p99>10ms'
-  With a body, and a field that differs each time:
+  With a body that differs in each request:
     weir load http://127.0.0.1:8080/echo -b 'id={{seq}}' --template \\
       -H 'content-type: text/plain'
   For a script (docs/records.md, \"The client's account\"):
     weir load http://127.0.0.1:8080/ --json -q > result.json
 
-By topic, with more examples: weir help load TOPIC, of which there are load,
-find-max, request, answers, connections, tls and output.
+By topic, with more examples: weir help load TOPIC:
+load, find-max, request, answers, connections, tls or output.
 
 Latency counts from when a request was due. Answers with a status of 200 to
 399 are right, unless --expect-… says otherwise. Exit status 1 when a --fail-if
-holds; without one, when any request got no right answer.";
+holds, or without --fail-if when any request got no right answer.";
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, after_long_help = AFTER_LONG, override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
 pub struct Args {
-    /// http[s]://host[:port][/path][?query]; several are asked in turn.
+    /// http[s]://host[:port][/path][?query]; several are requested in turn.
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
@@ -67,47 +67,45 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadFlags {
-    /// Connections, open before the start.
+    /// Connections.
     ///
-    /// All are up before the clock starts, and before the warm-up.
+    /// All are opened before the warm-up and the measurement begin.
     #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
     /// How long to measure [default: 10s].
     ///
-    /// With --steps and --replay the default is what they take.
+    /// With --steps and --replay the default is their length.
     #[arg(long, short = 'd', value_name = "TIME")]
     pub duration: Option<HumanDuration>,
-    /// Send so many requests, instead of for so long.
+    /// Number of requests, instead of a duration.
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "warmup"], group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// Open load: so many requests due a second.
-    ///
-    /// Such as 5000 or 20k/s.
+    /// Open load: requests due a second, such as 5000 or 20k/s.
     #[arg(long, short = 'R', value_name = "RATE", group = "shape", group = "spaced")]
     pub rate: Option<Rate>,
-    /// Open load whose rate changes in a straight line, such as 100..20k.
+    /// Open load whose rate changes linearly, such as 100..20k.
     #[arg(long, value_name = "FROM..TO", group = "shape", group = "spaced", value_parser = parse::ramp, hide_short_help = true)]
     pub ramp: Option<RateSpan>,
-    /// Open load of one rate after another, such as 1000x10s,2000x10s; a rate of 0 is a pause.
+    /// Open load in steps of rate and time, such as 1000x10s,2000x10s; a rate of 0 is a pause.
     #[arg(long, value_name = "RATExTIME,…", group = "shape", group = "spaced", value_parser = parse::steps, hide_short_help = true)]
     pub steps: Option<StepList>,
-    /// Open load due at the times in a file: seconds since the start, one a line, ascending.
+    /// Open load due at the times in a file: seconds since the start, one a line, in ascending order.
     #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], hide_short_help = true)]
     pub replay: Option<PathBuf>,
-    /// Search the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
+    /// Find the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
     #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format"], value_parser = parse::conditions, hide_short_help = true)]
     pub find_max: Option<ConditionList>,
-    /// How long the search of --find-max may take in all.
+    /// Time that --find-max may take in all.
     #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]
     pub budget: HumanDuration,
-    /// How the requests of an open load are spaced.
+    /// Spacing of the requests of an open load.
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Constant, requires = "spaced", hide_short_help = true)]
     pub arrivals: ArrivalsArg,
-    /// Pause between an answer and its connection's next request: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
-    /// Closed and counted loads only.
+    /// Pause between an answer and the next request on its connection: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
+    /// Only for closed and counted loads.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["spaced", "replay"], hide_short_help = true)]
     pub think: Option<RandomDuration>,
-    /// Load before the clock starts, not measured.
+    /// Load before the measurement, not measured itself.
     #[arg(long, value_name = "TIME", default_value = "1s", hide_short_help = true)]
     pub warmup: HumanDuration,
     /// Seed of Poisson arrivals, think times, weights and random fields.
@@ -131,16 +129,16 @@ pub struct RequestFlags {
     /// Body of every request, from a file.
     #[arg(long, value_name = "FILE", group = "a_body", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
-    /// A body of so many bytes, made up, such as 11268 or 16KiB.
+    /// Generate a body of this size, such as 11268 or 16KiB.
     #[arg(long, value_name = "BYTES", group = "a_body", hide_short_help = true)]
     pub body_size: Option<ByteCount>,
-    /// URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment.
+    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment.
     #[arg(long, value_name = "FILE", conflicts_with = "url", hide_short_help = true)]
     pub urls: Option<PathBuf>,
-    /// How often each URL is asked beside the others of its server, such as 9,1.
+    /// Relative frequency of each URL among those of its server, such as 9,1.
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "url", conflicts_with = "urls", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub weight: Vec<u32>,
-    /// Fill fields such as {{seq}} in path, header values and body in anew for each request.
+    /// Fill in fields such as {{seq}} in the path, header values and body, anew for each request.
     #[arg(long, hide_short_help = true)]
     pub template: bool,
 }
@@ -149,28 +147,28 @@ pub struct RequestFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Answers")]
 pub struct AnswerFlags {
-    /// The only status that is right [default: 200 to 399].
+    /// The only right status [default: 200 to 399].
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=999), hide_short_help = true)]
     pub expect_status: Option<u16>,
-    /// The only size of an answer's body that is right, in bytes.
+    /// The only right size of the body, in bytes.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub expect_size: Option<ByteCount>,
-    /// A header that a right answer has, with this value, or with any where only a name is given. May be repeated.
+    /// A header that a right answer has, with this value, or with any value if only a name is given. May be repeated.
     #[arg(long, value_name = "NAME[: VALUE]", hide_short_help = true)]
     pub expect_header: Vec<String>,
-    /// XXH3-64 of a right answer's whole body, 16 hexadecimal digits.
+    /// XXH3-64 hash of the right body, 16 hexadecimal digits.
     #[arg(long, value_name = "HEX", value_parser = parse::hash, conflicts_with = "expect_hash_of", hide_short_help = true)]
     pub expect_hash: Option<u64>,
-    /// A file with the body that is right.
+    /// A file with the right body.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub expect_hash_of: Option<PathBuf>,
-    /// How long an answer, or a connection, may take.
+    /// Timeout of an answer, and of a connection.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
-    /// Exit status 1 when it holds, such as 'p99>10ms'.
+    /// Exit with 1 when this holds, such as 'p99>10ms'.
     ///
-    /// May be repeated. Any one that holds fails the load, and is said. Other conditions: 'errors>0.1%', 'rate<20k', 'service.p99.9>5ms'
-    /// (weir help load find-max).
+    /// May be repeated; any condition that holds fails the load. Other conditions: 'errors>0.1%', 'rate<20k', 'service.p99.9>5ms' (see
+    /// weir help load find-max).
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub fail_if: Vec<Condition>,
 }
@@ -181,40 +179,40 @@ pub struct AnswerFlags {
 pub struct ConnectionFlags {
     /// HTTP version: 1.1 or 2.
     ///
-    /// 2 is agreed on by ALPN with https, and taken as known with http.
+    /// HTTP/2 is negotiated by ALPN with https, and used by prior knowledge with http.
     #[arg(long, value_name = "VERSION", value_enum, hide_possible_values = true, default_value_t = HttpArg::One)]
     pub http: HttpArg,
-    /// Requests that an HTTP/2 connection has in flight at a time.
+    /// Concurrent requests on an HTTP/2 connection.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
     pub streams: Option<u32>,
-    /// HTTP/1.1 requests sent ahead of their answers on a connection; results say that they were pipelined.
+    /// HTTP/1.1 requests that are pipelined on a connection; results say so.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000), hide_short_help = true)]
     pub pipeline: Option<u32>,
-    /// A new connection for every request.
+    /// Open a new connection for every request.
     #[arg(long, hide_short_help = true)]
     pub close: bool,
-    /// A new connection after so many answers.
+    /// Open a new connection after this many answers.
     #[arg(long, value_name = "N", conflicts_with = "close", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub requests_per_connection: Option<u64>,
-    /// Let an open load make more connections, up to so many, when something is due and none is free.
+    /// Let an open load open up to this many connections when a request is due and none is free.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub max_connections: Option<u32>,
-    /// Open the first connections at this rate [default: as fast as it goes].
+    /// Open the first connections at this rate [default: as fast as possible].
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub connect_rate: Option<Rate>,
-    /// Connect to a unix socket; the URL says only what is asked.
+    /// Connect to a Unix socket; the URL gives only the path and host.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix: Option<PathBuf>,
     /// Addresses to connect from, in turn.
     #[arg(long, value_name = "IP,…", value_delimiter = ',', conflicts_with = "unix", hide_short_help = true)]
     pub source: Vec<IpAddr>,
-    /// Worker threads [default: one for each of --cpus, else one; more where one cannot hold so many connections].
+    /// Worker threads [default: one for each of --cpus, else one; more if the connections need it].
     #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024), hide_short_help = true)]
     pub threads: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus, hide_short_help = true)]
     pub cpus: Option<CpuList>,
-    /// How to talk to the kernel.
+    /// I/O driver.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto, hide_short_help = true)]
     pub driver: DriverArg,
 }
@@ -232,19 +230,19 @@ pub struct TlsFlags {
     /// Key exchange groups, best first, such as X25519 or secp256r1 [default: all that weir has].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', hide_short_help = true)]
     pub tls_group: Vec<String>,
-    /// Name to ask for, instead of the URL's host.
+    /// Server name to send (SNI), instead of the URL's host.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub tls_name: Option<String>,
-    /// PEM file of authorities that the certificate must come from [default: certificates are not checked].
+    /// PEM file of certificate authorities to check against [default: certificates are not checked].
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// PEM file of the client's own certificate and its chain.
+    /// PEM file of the client's certificate chain.
     #[arg(long, value_name = "FILE", requires = "key", hide_short_help = true)]
     pub cert: Option<PathBuf>,
-    /// PEM file of the key of --cert.
+    /// PEM file of the key for --cert.
     #[arg(long, value_name = "FILE", requires = "cert", hide_short_help = true)]
     pub key: Option<PathBuf>,
-    /// Let connections resume the sessions of earlier ones.
+    /// Resume TLS sessions of earlier connections.
     #[arg(long, hide_short_help = true)]
     pub resume: bool,
 }
@@ -256,7 +254,7 @@ pub struct OutputFlags {
     /// Print the result as JSON on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Print the result as another tool does, for scripts that read it.
+    /// Print the result in the format of another tool.
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with = "json", hide_short_help = true)]
     pub format: Option<FormatArg>,
     /// Write a CSV file with one row a second.
@@ -265,13 +263,13 @@ pub struct OutputFlags {
     /// Write the latencies as an HdrHistogram log, second by second, in nanoseconds.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub hlog: Option<PathBuf>,
-    /// Write the latencies as HdrHistogram's text of percentiles, in milliseconds, as its plotter reads it.
+    /// Write the latencies as HdrHistogram percentiles, in milliseconds, for its plotter.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub hgrm: Option<PathBuf>,
-    /// Colours: where the terminal has them, always, or never. NO_COLOR in the environment means never.
+    /// When to use colours. NO_COLOR in the environment means never.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorArg::Auto, hide_short_help = true)]
     pub color: ColorArg,
-    /// Show nothing while it runs.
+    /// Show no progress.
     #[arg(long, short = 'q')]
     pub quiet: bool,
 }
@@ -281,7 +279,7 @@ pub struct OutputFlags {
 pub enum ArrivalsArg {
     /// Equal gaps
     Constant,
-    /// Exponential gaps: independent users
+    /// Exponential gaps, as from independent users
     Poisson,
 }
 
@@ -296,7 +294,7 @@ pub enum HttpArg {
     Two,
 }
 
-/// Tools whose output can be had.
+/// Tools whose output format is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     /// wrk --latency
@@ -312,7 +310,7 @@ pub enum FormatArg {
 /// When there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorArg {
-    /// Where the terminal has them
+    /// When the terminal supports them
     Auto,
     /// Always
     Always,

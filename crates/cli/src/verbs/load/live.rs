@@ -1,21 +1,19 @@
-//! How a load is shown while it runs, on standard error: a view redrawn in place on a terminal, a line a second
-//! elsewhere, nothing when quiet.
-//!
-//! Nothing about the terminal is changed (no other screen, no raw mode, no hidden cursor), so nothing has to be put back
-//! however weir ends.
+//! Progress of `weir load` on standard error: a view redrawn in place on a terminal, otherwise one line a second, nothing
+//! when quiet. The terminal's modes are not changed, so nothing has to be restored.
 
-mod paint;
+mod redraw;
 mod view;
 
 use console::Term;
 use weir_load::Progress;
 use weir_model::load::{LoadSecond, LoadSpec};
-use weir_model::text::{count, fixed_us, human_rate, human_us};
+use weir_model::text::{human_rate, human_us};
 
-pub use self::paint::Painter;
+pub use self::redraw::Redraw;
 use self::view::View;
 use super::describe::{describe, protocol};
 use super::flags::ColorArg;
+use weir_model::text::{count, fixed_us};
 
 /// Shows a load.
 pub enum Live {
@@ -24,11 +22,11 @@ pub enum Live {
     /// A line a second.
     Lines,
     /// In place, on a terminal.
-    Screen(Box<View>, Painter<Term>),
+    Screen(Box<View>, Redraw<Term>),
 }
 
 impl Live {
-    /// Says what is going to happen.
+    /// Prints what is going to happen.
     pub fn new(quiet: bool, spec: &LoadSpec, title: &str) -> Live {
         if quiet {
             return Live::Quiet;
@@ -36,7 +34,7 @@ impl Live {
         let term = Term::buffered_stderr();
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if term.is_term() && !dumb {
-            return Live::Screen(Box::new(View::new(spec, title)), Painter::new(term));
+            return Live::Screen(Box::new(View::new(spec, title)), Redraw::new(term));
         }
         remark!("{title}\n{}", describe(spec));
         if let Some(protocol) = protocol(spec) {
@@ -46,7 +44,7 @@ impl Live {
     }
 
     /// Shows one step.
-    pub fn see(&mut self, progress: &Progress) {
+    pub fn update(&mut self, progress: &Progress) {
         match self {
             Live::Quiet => {}
             Live::Lines => match progress {
@@ -57,12 +55,12 @@ impl Live {
                 }
                 _ => {}
             },
-            Live::Screen(view, painter) => {
-                view.see(progress);
-                // What follows a second's row completes it: drawing once is enough.
+            Live::Screen(view, redraw) => {
+                view.update(progress);
+                // These two are followed by a `Detail`, which is drawn.
                 if !matches!(progress, Progress::Second(_) | Progress::Distributions(_)) {
                     let (height, width) = Term::stderr().size();
-                    painter.draw(&view.frame(width.into(), height.into()), width.into());
+                    redraw.draw(&view.frame(width.into(), height.into()), width.into());
                 }
             }
         }
@@ -70,13 +68,13 @@ impl Live {
 
     /// Clears what is transient.
     pub fn end(&mut self) {
-        if let Live::Screen(_, painter) = self {
-            painter.clear(Term::stderr().size().1.into());
+        if let Live::Screen(_, redraw) = self {
+            redraw.clear(Term::stderr().size().1.into());
         }
     }
 }
 
-/// Colours as asked for; `NO_COLOR` (see no-color.org) counts where nothing was.
+/// Sets colours as asked for; otherwise `NO_COLOR` (see no-color.org) decides.
 pub fn colors(when: ColorArg) {
     let wanted = match when {
         ColorArg::Always => true,
@@ -92,7 +90,7 @@ pub fn colors(when: ColorArg) {
 fn second(row: &LoadSecond) -> String {
     let errors = if row.errors > 0 { format!("  errors {}", count(row.errors)) } else { String::new() };
     let right = if row.length_s > 0.0 { human_rate(row.right as f64 / row.length_s) } else { "-".to_owned() };
-    // Nothing that was due in the window ended in this second: what came was due in the warm-up.
+    // All answers of this second were to requests of the warm-up.
     let latency = |us: f64| if row.max_us > 0.0 { fixed_us(us) } else { "-".to_owned() };
     format!(
         "{right:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",

@@ -6,7 +6,7 @@ use weir_model::suite::{Expect, Request};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::flags::{AnswerFlags, Args, RequestFlags};
-use super::urls::Line;
+use super::urls::UrlLine;
 use super::{target, wrong};
 use crate::exit::Failure;
 
@@ -21,7 +21,7 @@ pub struct Mix {
 ///
 /// # Errors
 /// What is wrong in a flag, and names that cannot be resolved.
-pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
+pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
     let headers = args.request.header.iter().map(|text| header(text)).collect::<Result<Vec<_>, _>>()?;
     let body = body(&args.request)?;
     let expect = expect(&args.answers)?;
@@ -30,7 +30,7 @@ pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
     let mut mix = Mix { targets: Vec::new(), requests: Vec::new() };
     for line in lines {
         let target = mix.target(line, args)?;
-        // A mix of reading and writing has one --body: it goes with the lines that write.
+        // GET and HEAD have no body, also in a mix.
         let without = matches!(line.method.as_deref(), Some("GET" | "HEAD"));
         let request = Request {
             method: line.method.clone().unwrap_or_else(|| default.clone()),
@@ -50,7 +50,7 @@ pub fn mix(args: &Args, lines: &[Line]) -> Result<Mix, Failure> {
 
 impl Mix {
     /// The number of the line's server; a new one is looked up.
-    fn target(&mut self, line: &Line, args: &Args) -> Result<u32, Failure> {
+    fn target(&mut self, line: &UrlLine, args: &Args) -> Result<u32, Failure> {
         let known = self.targets.iter().position(|target| target.authority == line.url.authority);
         if let Some(known) = known {
             return Ok(known as u32);
@@ -63,8 +63,8 @@ impl Mix {
         Ok((self.targets.len() - 1) as u32)
     }
 
-    /// A weight says how often a URL is asked beside others of its server: where there is no other, it would say nothing.
-    fn check_weights(&self, lines: &[Line]) -> Result<(), Failure> {
+    /// Refuses a weight for the only URL of its server, which has nothing to be weighed against.
+    fn check_weights(&self, lines: &[UrlLine]) -> Result<(), Failure> {
         for (request, line) in self.requests.iter().zip(lines) {
             let alone = self.requests.iter().filter(|other| other.target == request.target).count() == 1;
             if request.weight != 1 && alone && self.targets.len() > 1 {
@@ -83,7 +83,7 @@ impl Mix {
     }
 }
 
-/// Fields are parsed again when the load begins; here it is known what the user wrote, and whether there are any.
+/// Checks the fields here, where the flag can be named, and that there are any.
 fn check_fields(request: &Request) -> Result<(), Failure> {
     let values = request.headers.iter().map(|(_, value)| value.as_bytes());
     let texts = std::iter::once(request.path.as_bytes()).chain(values).chain(std::iter::once(request.body.as_slice()));
@@ -110,10 +110,10 @@ fn header(text: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// What made-up bodies consist of: text, so that any server may log it, and lines, so that any may read it.
+/// Content of generated bodies: lines of text, which servers can log.
 const FILLING: &[u8] = b"weir weir weir weir weir weir weir weir weir weir weir weir weir\n";
 
-/// A made-up body can have so many bytes.
+/// Largest generated body, in bytes.
 const LARGEST_BODY: u64 = 1 << 30;
 
 fn body(flags: &RequestFlags) -> Result<Vec<u8>, Failure> {

@@ -1,13 +1,13 @@
-//! What a load comes to, on one screen of 80 columns and 24 rows: what was ordered, what came of it, how long it took, and
-//! where the limit was.
+//! The summary of a load on one screen of 80 x 24: what was requested, counts, times, and what limited the rate.
 
 mod limit;
 
 use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
-use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us};
+use weir_model::text::{human_bytes, human_us};
 
 use super::describe::{describe, protocol};
 use super::format::Told;
+use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Rows of a terminal, less the one that the prompt needs.
 const ROWS: usize = 23;
@@ -41,7 +41,7 @@ pub fn summary(told: Told<'_>) -> String {
     finished(lines)
 }
 
-/// One screen: empty lines go where there are too many, and a title that is too long is cut.
+/// Removes empty lines where there are too many lines, and cuts long titles.
 fn finished(mut lines: Vec<String>) -> String {
     while lines.len() > ROWS
         && let Some(empty) = lines.iter().position(String::is_empty)
@@ -64,7 +64,7 @@ fn counts(result: &LoadResult) -> Vec<String> {
         format!("right answers in {}{cut}", human_us(result.window_s * 1e6)),
     ));
     if let Some(offered) = result.offered_rate {
-        let share = format!("{:.1} % of it answered rightly in time", limit::carried(result) * 100.0);
+        let share = format!("{:.1} % of it got right answers in time", limit::carried(result) * 100.0);
         lines.push(line("offered", full_rate(offered), share));
     }
     lines.push(line("requests", count(window.due), requests(window)));
@@ -93,7 +93,7 @@ fn requests(window: &Counts) -> String {
     format!("due: {} right, {} failed{unsent}", count(window.right), count(window.error_count()))
 }
 
-/// The first two kinds of request; who wants all has them in the JSON.
+/// The first two kinds of request; the JSON has all.
 fn kinds(first: &RequestResult, second: &RequestResult, more: usize) -> String {
     let one = |kind: &RequestResult| {
         let failed = if kind.errors > 0 { format!(" ({} failed)", count(kind.errors)) } else { String::new() };
@@ -118,7 +118,7 @@ fn connections(result: &LoadResult) -> String {
     format!("opened, {} closed by the target{failed}{idle}", count(total.closed_by_peer))
 }
 
-/// What was agreed on; where there was more than one, how many. And how many handshakes were short, or failed.
+/// What was negotiated, or how many where there was more than one; and how many handshakes were resumed or failed.
 fn handshakes(tls: &TlsResult) -> String {
     let names = |names: &std::collections::BTreeMap<String, u64>, what: &str| match names.len() {
         0 => String::new(),
@@ -135,7 +135,7 @@ fn handshakes(tls: &TlsResult) -> String {
     format!("{}{resumed}{failed}", agreed.join(" "))
 }
 
-/// The commonest first, as many as fit; the rest is counted.
+/// Most frequent first, as many as fit; the rest is counted.
 fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
     let mut items: Vec<(String, u64)> = items.collect();
     items.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -153,7 +153,7 @@ fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
 
 const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
 
-/// A closed load has no lag but where a connection is lost, and its service time is its latency.
+/// A closed load has lag only when a connection is lost, and its service time is its latency.
 fn times(result: &LoadResult, open: bool) -> Vec<String> {
     let mut lines = vec![format!("{:LABEL$}{HEADINGS}", "")];
     let mut row = |name: &str, q: &Quantiles| lines.push(format!("{name:<LABEL$}{}", quantiles(q)));

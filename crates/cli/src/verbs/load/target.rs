@@ -1,4 +1,4 @@
-//! A target's URL taken apart and its name resolved.
+//! Parses the URL of a target and resolves its name.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use weir_model::InputError;
 use weir_model::protocol::Protocol;
 
-/// How long each address of a name may take to accept a connection.
+/// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
 
 /// The host part of a URL that is only a path, as it may be with a unix socket.
 const LOCAL: &str = "localhost";
 
-/// A URL taken apart.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// It is https.
@@ -92,7 +92,7 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Looks a URL's host up; of several addresses the first that takes a connection counts.
+/// Resolves a URL's host; of several addresses the first that accepts a connection is used.
 ///
 /// # Errors
 /// What the resolver said.
@@ -105,8 +105,8 @@ pub fn resolve(url: &Url, source: &str, line: Option<usize>) -> Result<SocketAdd
     choose(&addrs).ok_or_else(|| wrong(format!("{} has no address", url.host), "a host that has one"))
 }
 
-/// The first address that takes a connection, where a name has several (`localhost`, of which a server may serve only
-/// one); the first of all where none does, so that the load itself says why.
+/// The first address that accepts a connection where there are several (a server may listen on only one of `localhost`'s);
+/// the first of all where none does, so that the load reports why.
 fn choose(addrs: &[SocketAddr]) -> Option<SocketAddr> {
     let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, TRIED).is_ok();
     let taken = if addrs.len() > 1 { addrs.iter().find(answers) } else { None };

@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_model::load::TlsSpec;
 
 use super::flags::{Args, TlsFlags};
-use super::urls::Line;
+use super::urls::UrlLine;
 use super::{request, wrong};
 use crate::exit::Failure;
 
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 ///
 /// # Errors
 /// Flags of TLS without https, URLs of both kinds, files that cannot be read.
-pub fn tls(args: &Args, lines: &[Line]) -> Result<Option<TlsSpec>, Failure> {
+pub fn tls(args: &Args, lines: &[UrlLine]) -> Result<Option<TlsSpec>, Failure> {
     let https = lines.iter().filter(|line| line.url.tls).count();
     if https > 0 && https < lines.len() {
         return Err(wrong("URL", "some URLs are https, and some http".to_owned(), "one kind for all of a load"));

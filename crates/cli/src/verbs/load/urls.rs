@@ -1,4 +1,4 @@
-//! What is asked: the URLs on the command line or in a file, each with a method of its own and a weight.
+//! The URLs on the command line or in a file, each with a method and a weight.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::target::{self, Url};
 
 /// One kind of request, as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct UrlLine {
     /// Its own method, upper case, where one is written.
     pub method: Option<String>,
     pub url: Url,
@@ -24,7 +24,7 @@ pub struct Line {
 ///
 /// # Errors
 /// What is wrong with a URL, or that there are not as many weights as URLs.
-pub fn of_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Vec<Line>, InputError> {
+pub fn from_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Vec<UrlLine>, InputError> {
     if !weights.is_empty() && weights.len() != urls.len() {
         return Err(InputError {
             source: "--weight".to_owned(),
@@ -39,7 +39,7 @@ pub fn of_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Vec<
         .zip(weights)
         .map(|(text, weight)| {
             let url = target::parse(text, "URL", None, unix)?;
-            Ok(Line { method: None, url, weight, source: "URL".to_owned(), line: None })
+            Ok(UrlLine { method: None, url, weight, source: "URL".to_owned(), line: None })
         })
         .collect()
 }
@@ -53,7 +53,7 @@ fn counted(n: usize, one: &str) -> String {
 ///
 /// # Errors
 /// File and line, what was found and what would be right.
-pub fn of_file(path: &Path, unix: bool) -> Result<Vec<Line>, InputError> {
+pub fn from_file(path: &Path, unix: bool) -> Result<Vec<UrlLine>, InputError> {
     let source = path.display().to_string();
     let wrong = |line: Option<usize>, found: String, wanted: &str| InputError {
         source: source.clone(),
@@ -86,7 +86,7 @@ fn without_comment(text: &str) -> &str {
     text[..end].trim()
 }
 
-fn line(text: &str, source: &str, number: usize, unix: bool) -> Result<Line, InputError> {
+fn line(text: &str, source: &str, number: usize, unix: bool) -> Result<UrlLine, InputError> {
     let wrong = |found: String| InputError {
         source: source.to_owned(),
         line: Some(number),
@@ -115,7 +115,7 @@ fn line(text: &str, source: &str, number: usize, unix: bool) -> Result<Line, Inp
         return Err(wrong(format!("\"{url}\" is no URL")));
     }
     let url = target::parse(url, source, Some(number), unix)?;
-    Ok(Line { method, url, weight, source: source.to_owned(), line: Some(number) })
+    Ok(UrlLine { method, url, weight, source: source.to_owned(), line: Some(number) })
 }
 
 fn is_method(word: &str) -> bool {
@@ -131,10 +131,10 @@ fn is_url(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Line>, String> {
+    fn read(text: &str) -> Result<Vec<UrlLine>, String> {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), text).expect("written");
-        of_file(file.path(), false).map_err(|e| e.to_string().replace(&file.path().display().to_string(), "urls.txt"))
+        from_file(file.path(), false).map_err(|e| e.to_string().replace(&file.path().display().to_string(), "urls.txt"))
     }
 
     #[test]
@@ -165,15 +165,15 @@ mod tests {
             let said = read(text).expect_err(text);
             assert!(said.contains(found) && said.contains("would be right"), "{text:?}: {said}");
         }
-        assert!(of_file(Path::new("/no/such/file"), false).is_err());
+        assert!(from_file(Path::new("/no/such/file"), false).is_err());
     }
 
     #[test]
     fn weights_go_with_urls() {
         let urls = ["http://h/a".to_owned(), "http://h/b".to_owned()];
-        let lines = of_arguments(&urls, &[3, 1], false).expect("right");
+        let lines = from_arguments(&urls, &[3, 1], false).expect("right");
         assert_eq!(lines.iter().map(|l| l.weight).collect::<Vec<_>>(), [3, 1]);
-        let said = of_arguments(&urls, &[3], false).expect_err("one is missing").to_string();
+        let said = from_arguments(&urls, &[3], false).expect_err("one is missing").to_string();
         assert!(said.contains("1 weight for 2 URLs"), "{said}");
     }
 }

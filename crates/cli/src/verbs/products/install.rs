@@ -9,16 +9,17 @@ use weir_install::{self as install, Found, InstallError, Installed, Step, Worksh
 use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
-use super::progress::Shown;
+use super::progress::InstallProgress;
 use crate::args::stop_on_signal;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 pub const HELP: &str = "\
-Versions are pinned in the products' files, and downloads are checked against the
-hashes there. Packages come by apt (as root, or by `sudo -n`); everything else goes
-to weir's own folder ($WEIR_HOME, else ~/.local/share/weir), besides what package
-managers keep for themselves. Proxies, registries and mirrors are those that pip,
-cargo, go, Maven and npm are set up for. Ctrl-C leaves nothing half-done.
+Versions are pinned in the products' files, and downloads are verified against the
+hashes there. Packages are installed with apt (as root, or by `sudo -n`);
+everything else goes to weir's own folder ($WEIR_HOME, else ~/.local/share/weir),
+except for the caches of package managers. Proxies, registries and mirrors are
+those that pip, cargo, go, Maven and npm are configured for. Ctrl-C stops and
+cleans up.
 
 Examples:
   weir products install nginx haproxy
@@ -28,18 +29,18 @@ Examples:
 /// Flags of `weir products install`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The products' names; when none is given, all that can be got here
+    /// The products' names; without names, all that can be installed here
     #[arg(required_if_eq("latest", "true"))]
     products: Vec<String>,
     /// Do not ask
     #[arg(long, short = 'y')]
     yes: bool,
-    /// The newest version instead of the pinned one, without a hash to check it against; runs say so.
+    /// The newest version instead of the pinned one; there is no hash to verify it, and records say so.
     #[arg(long)]
     latest: bool,
 }
 
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     if args.products.is_empty() {
         return all(catalogue, home, args.yes, json);
     }
@@ -55,8 +56,8 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
     super::list::show(&wanted, home, json)
 }
 
-/// All that can be got here; the others are named at the end, and are why it ends with another status.
-fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> Done {
+/// Installs all that can be installed here; names the others, and then ends with status 1.
+fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
     let failed = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?.failed;
     super::list::main(catalogue, home, json)?;
     for (name, why) in &failed {
@@ -76,8 +77,8 @@ fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Sees to it that products are installed: says what is missing and what will be done, asks, does it. What was got, by
-/// product name; each product is looked for once, and once more when it had to be installed.
+/// Makes sure that products are installed: prints what is missing and what will be done, asks, installs. Returns what is
+/// installed, by product name.
 ///
 /// # Errors
 /// When something cannot be installed, is not found afterwards, or the user says no.
@@ -104,16 +105,16 @@ pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<
     Ok(here)
 }
 
-/// What came of trying to install products that a run can do without.
+/// Result of installing products that a run can do without.
 #[derive(Debug, Default)]
 pub struct Attempt {
-    /// What is here now, by product name.
+    /// What is installed now, by product name.
     pub here: BTreeMap<String, Installed>,
-    /// Products that could not be got, by name, each with the reason in one line.
+    /// Products that could not be installed, by name, each with the reason in one line.
     pub failed: BTreeMap<String, String>,
 }
 
-/// The same as [`ensure`], but one at a time, and what cannot be got is no error.
+/// Like [`ensure`], but one at a time, and a product that cannot be installed is not an error.
 ///
 /// # Errors
 /// When the user says no, or stops it.
@@ -124,23 +125,23 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
     for &product in &proxies {
         match install::plan(&[product], home) {
             Ok(more) => steps.extend(more),
-            Err(error) => drop(attempt.failed.insert(product.name.clone(), in_a_line(&error))),
+            Err(error) => drop(attempt.failed.insert(product.name.clone(), one_line(&error))),
         }
     }
     if !steps.is_empty() {
         remark!("Not all of them are installed yet. weir will:");
         show(&steps, yes)?;
     }
-    let hands = Hands::new()?;
+    let context = Context::new()?;
     for product in proxies {
         if attempt.failed.contains_key(&product.name) {
             continue;
         }
-        match got(product, home, &hands) {
+        match find_or_install(product, home, &context) {
             Ok(installed) => drop(attempt.here.insert(product.name.clone(), installed)),
             Err(error @ InstallError::Interrupted) => return Err(failure(error)),
             Err(error) => {
-                let why = in_a_line(&error);
+                let why = one_line(&error);
                 remark!("  {}: {why}", product.title);
                 attempt.failed.insert(product.name.clone(), why);
             }
@@ -150,10 +151,10 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
 }
 
 /// One product, installed if it is not.
-fn got(product: &Product, home: &Home, hands: &Hands) -> Result<Installed, InstallError> {
+fn find_or_install(product: &Product, home: &Home, context: &Context) -> Result<Installed, InstallError> {
     let steps = install::plan(&[product], home)?;
     if !steps.is_empty() {
-        work(&steps, home, hands)?;
+        work(&steps, home, context)?;
     }
     match install::find(product, home)? {
         Found::Yes(installed) => Ok(installed),
@@ -161,7 +162,7 @@ fn got(product: &Product, home: &Home, hands: &Hands) -> Result<Installed, Insta
     }
 }
 
-fn in_a_line(error: &InstallError) -> String {
+fn one_line(error: &InstallError) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -178,7 +179,7 @@ fn usable<T>(product: &Product, found: Found<T>) -> Result<T, Failure> {
 /// Shows the steps, asks, and does them.
 fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
     show(steps, yes)?;
-    work(steps, home, &Hands::new()?).map_err(failure)
+    work(steps, home, &Context::new()?).map_err(failure)
 }
 
 /// Shows the steps and asks.
@@ -186,32 +187,32 @@ fn show(steps: &[Step], yes: bool) -> Result<(), Failure> {
     for step in steps {
         remark!("  - {step}");
     }
-    if !yes && !negotiated()? {
+    if !yes && !confirmed()? {
         return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
     }
     Ok(())
 }
 
-/// What installing takes beside a folder: weir's own program, and an ear for Ctrl-C.
-struct Hands {
+/// What installing needs besides a folder: weir's own program, and the flag that Ctrl-C sets.
+struct Context {
     weir: PathBuf,
     stop: Stop,
 }
 
-impl Hands {
-    fn new() -> Result<Hands, Failure> {
+impl Context {
+    fn new() -> Result<Context, Failure> {
         let stop = Stop::new();
         stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
-        Ok(Hands { weir: std::env::current_exe().map_err(Failure::missing)?, stop })
+        Ok(Context { weir: std::env::current_exe().map_err(Failure::missing)?, stop })
     }
 }
 
 /// Does the steps.
-fn work(steps: &[Step], home: &Home, hands: &Hands) -> Result<(), InstallError> {
-    let shop = Workshop { home, weir: &hands.weir, stop: &hands.stop };
+fn work(steps: &[Step], home: &Home, context: &Context) -> Result<(), InstallError> {
+    let shop = Workshop { home, weir: &context.weir, stop: &context.stop };
     for step in steps {
-        let mut shown = Shown::new();
-        install::carry_out(step, shop, &mut |progress| shown.see(progress))?;
+        let mut shown = InstallProgress::new();
+        install::carry_out(step, shop, &mut |progress| shown.update(progress))?;
     }
     Ok(())
 }
@@ -223,11 +224,11 @@ fn failure(error: InstallError) -> Failure {
     }
 }
 
-fn negotiated() -> Result<bool, Failure> {
+fn confirmed() -> Result<bool, Failure> {
     use std::io::Write;
     if !console::user_attended() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         return Err(Failure::missing(
-            "something has to be installed, and nobody is there to be asked\n  to go on without asking: --yes",
+            "something has to be installed, and there is no terminal to ask on\n  to go on without asking: --yes",
         ));
     }
     eprint!("Go on? [y/N] ");

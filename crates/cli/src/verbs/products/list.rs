@@ -8,20 +8,20 @@ use weir_install::{self as install, Found, Seen};
 use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Done, Exit};
+use crate::exit::{Exit, VerbResult};
 use weir_model::text::columns;
 
 pub const HELP: &str = "\
 With --json, a list of objects with the keys name, title, about, speaks (protocols),
 profiles (names), installed (the version, or null), from (such as \"apt nginx-light
-1.22.1-9\", or null), binary (its path, or null) and missing (why it is not
-installed, way by way; empty when it is).
+1.22.1-9\", or null), binary (its path, or null) and missing (why each method
+fails; empty when it is installed).
 
 Examples:
   weir products list
   weir products list --json | jq -r '.[] | select(.installed == null) | .name'";
 
-/// One product as it is on this machine.
+/// A product on this machine.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub name: String,
@@ -55,12 +55,12 @@ impl Row {
     }
 }
 
-pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     show(&catalogue.products().values().collect::<Vec<_>>(), home, json)
 }
 
 /// Shows these.
-pub fn show(products: &[&Product], home: &Home, json: bool) -> Done {
+pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
     let rows = rows(products, home);
     if json {
         crate::verbs::print_json(&rows)?;
@@ -76,12 +76,12 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> Done {
         cells.push(vec![row.name, state, row.about]);
     }
     for line in columns(&cells) {
-        say!("{line}");
+        output!("{line}");
     }
     Ok(Exit::Ok)
 }
 
-/// Their binaries are asked several at once. What is wrong with one product is said of that one.
+/// Asks several binaries at once for their versions. An error of one product stays with that product.
 fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
     let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
     let mut found = install::glance_all(&proxies, home).into_iter();

@@ -1,12 +1,12 @@
-//! `weir products`: what can be measured, whether it is here, and how it gets here. One file a subcommand.
+//! `weir products`: lists, installs and tests products. One file for each subcommand.
 
-mod choose;
 mod install;
 mod list;
 mod path;
 mod progress;
 mod show;
 mod test;
+mod use_binary;
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use clap::Subcommand;
 use weir_install::home::Home;
 use weir_model::product::{Install, Product, ProductKind};
 
-use crate::exit::{Done, Failure};
+use crate::exit::{Failure, VerbResult};
 use crate::library::catalogue;
 
 pub use install::{Attempt, attempt, ensure};
@@ -32,7 +32,7 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     what: What,
-    /// A folder whose products/ and suites/ are laid over those built in.
+    /// A folder whose products/ and suites/ extend or replace the built-in ones.
     #[arg(long, value_name = "FOLDER", global = true)]
     library: Vec<PathBuf>,
     /// Print JSON on standard output.
@@ -42,24 +42,24 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// All of them: what each is, and whether it is installed
+    /// List all products, and whether they are installed
     #[command(after_help = list::HELP)]
     List,
-    /// Everything weir knows of one: how to get it, its profiles and their reasons
+    /// Show how to install a product, its profiles and the reasons for their settings
     #[command(after_help = show::HELP)]
     Show {
         /// The product's name (see `weir products list`)
         product: String,
     },
-    /// Install products; says what it will do, and asks
+    /// Install products, after showing what will be done
     #[command(after_help = install::HELP)]
     Install(install::Args),
-    /// Measure a binary of your own instead, or the pinned version again
-    #[command(after_help = choose::HELP)]
-    Use(choose::Args),
-    /// What they do with what HTTP asks of a proxy, as a matrix
+    /// Measure a binary of your own, or the pinned version again
+    #[command(after_help = use_binary::HELP)]
+    Use(use_binary::Args),
+    /// Test how products handle HTTP, and print a matrix
     Test(test::Args),
-    /// Print the path of one's binary
+    /// Print the path of a product's binary
     #[command(after_help = path::HELP)]
     Path {
         /// The product's name (see `weir products list`)
@@ -68,20 +68,20 @@ enum What {
 }
 
 /// Runs it.
-pub fn main(args: &Args) -> Done {
+pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
     let home = Home::from_env().map_err(Failure::missing)?;
     match &args.what {
         What::List => list::main(&catalogue, &home, args.json),
         What::Show { product } => show::main(&catalogue, &home, product, args.json),
         What::Install(install) => install::main(install, &catalogue, &home, args.json),
-        What::Use(choose) => choose::main(choose, &catalogue, &home, args.json),
+        What::Use(choice) => use_binary::main(choice, &catalogue, &home, args.json),
         What::Test(test) => test::main(test, &catalogue, &home, args.json),
         What::Path { product } => path::main(&catalogue, &home, product),
     }
 }
 
-/// One that has a program.
+/// A product that has a binary.
 fn with_program<'c>(
     catalogue: &'c weir_product::catalogue::Catalogue,
     name: &str,
@@ -91,13 +91,13 @@ fn with_program<'c>(
     match product.kind {
         ProductKind::Proxy(_) => Ok(product),
         ProductKind::Direct => Err(Failure::input(format!(
-            "{} is no proxy and has no binary\n  would be right: one of those in `weir products list` with a version",
+            "{} is not a proxy and has no binary\n  would be right: a product with a version in `weir products list`",
             product.name
         ))),
     }
 }
 
-/// Where its makers' release is, when weir cannot get it for the user.
+/// Where the vendor's release is, when weir cannot install it.
 fn release_elsewhere(product: &Product) -> Option<String> {
     let ProductKind::Proxy(program) = &product.kind else { return None };
     program.installs.iter().find_map(|install| match install {

@@ -4,14 +4,14 @@ use weir_install::home::Home;
 use weir_install::{self as install, Found};
 use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 pub const HELP: &str = "Examples:\n  weir products path haproxy\n  $(weir products path haproxy) -vv";
 
-pub fn main(catalogue: &Catalogue, home: &Home, name: &str) -> Done {
+pub fn main(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
     let product = super::with_program(catalogue, name, "weir products path")?;
     match install::glance(product, home).map_err(Failure::missing)? {
-        Found::Yes(seen) => say!("{}", seen.binary.display()),
+        Found::Yes(seen) => output!("{}", seen.binary.display()),
         Found::No { tried } => {
             let mend = match super::release_elsewhere(product) {
                 Some(release) => format!("weir products install {name}, or {release}"),

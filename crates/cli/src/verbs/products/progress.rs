@@ -1,5 +1,5 @@
-//! How an install is shown while it goes: on a terminal one line with the time it has taken and what is done just now,
-//! elsewhere a line every half minute, so that nobody takes a long build for a hang.
+//! Progress of an installation on standard error: a status line on a terminal, otherwise a line every half minute, so that
+//! a long build does not look like a hang.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use weir_install::Progress;
 
 use crate::progress::minutes;
 
-/// Between two lines where it is no terminal.
+/// Time between two lines without a terminal.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Shows one step on standard error.
 #[derive(Debug)]
-pub struct Shown {
+pub struct InstallProgress {
     bar: ProgressBar,
     live: bool,
     began: Instant,
-    said: Instant,
+    last_line: Instant,
     now: String,
 }
 
-impl Shown {
-    pub fn new() -> Shown {
+impl InstallProgress {
+    pub fn new() -> InstallProgress {
         let live = console::user_attended_stderr();
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -33,14 +33,14 @@ impl Shown {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
         let now = Instant::now();
-        Shown { bar, live, began: now, said: now, now: String::new() }
+        InstallProgress { bar, live, began: now, last_line: now, now: String::new() }
     }
 
-    pub fn see(&mut self, progress: Progress<'_>) {
+    pub fn update(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Doing(line) => {
                 self.now = line.to_owned();
-                self.say(&format!("    {line}"));
+                self.line(&format!("    {line}"));
             }
             Progress::Line(line) => line.trim().clone_into(&mut self.now),
             Progress::Bytes { done, of } => self.now = bytes(done, of),
@@ -48,22 +48,22 @@ impl Shown {
         }
         if self.live {
             self.bar.set_message(plain(&self.now));
-        } else if self.said.elapsed() >= PAUSE {
+        } else if self.last_line.elapsed() >= PAUSE {
             let took = minutes(self.began.elapsed());
-            self.say(&format!("    {took}: {}", plain(&self.now)));
+            self.line(&format!("    {took}: {}", plain(&self.now)));
         }
     }
 
-    fn say(&mut self, line: &str) {
+    fn line(&mut self, line: &str) {
         match self.live {
             true => self.bar.println(line),
             false => remark!("{line}"),
         }
-        self.said = Instant::now();
+        self.last_line = Instant::now();
     }
 }
 
-impl Drop for Shown {
+impl Drop for InstallProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -77,7 +77,7 @@ fn bytes(done: u64, of: Option<u64>) -> String {
     }
 }
 
-/// Programs colour their lines; in a line that is drawn over, that would spill.
+/// Without the colours that programs print, which would spill over the status line.
 fn plain(line: &str) -> String {
     console::strip_ansi_codes(line).chars().filter(|c| !c.is_control()).collect()
 }

@@ -7,19 +7,19 @@ use weir_model::product::{Install, Product, ProductKind, Source};
 use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use weir_model::text::wrapped;
 
 pub const HELP: &str = "\
-With --json, the object of `weir products list` and besides home, ways (how it can be
-installed, in the order they are tried), caches and notes.
+With --json, the object of `weir products list` with home, ways (how it can be
+installed, in order of preference), caches and notes.
 
 Examples:
   weir products show nginx
   weir products show nginx --json";
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ProductDetails {
     #[serde(flatten)]
     row: Row,
     home: String,
@@ -28,13 +28,13 @@ struct Shown {
     notes: Vec<String>,
 }
 
-pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> Done {
+pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbResult {
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
     let found = match product.kind {
         ProductKind::Direct => Found::No { tried: Vec::new() },
         ProductKind::Proxy(_) => install::glance(product, home).map_err(Failure::missing)?,
     };
-    let shown = Shown {
+    let details = ProductDetails {
         row: Row::of(product, found),
         home: product.home.clone(),
         ways: ways(product),
@@ -42,44 +42,44 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> Done 
         notes: product.notes.clone(),
     };
     if json {
-        crate::verbs::print_json(&shown)?;
+        crate::verbs::print_json(&details)?;
         return Ok(Exit::Ok);
     }
-    say!("{}: {}\n{}\n", product.title, product.about, product.home);
-    state(&shown, name)?;
-    say!("speaks     {}", shown.row.speaks.join(", "));
-    if shown.caches {
-        say!("caches     it answers from a cache of its own");
+    output!("{}: {}\n{}\n", product.title, product.about, product.home);
+    state(&details, name)?;
+    output!("speaks     {}", details.row.speaks.join(", "));
+    if details.caches {
+        output!("caches     it answers from its own cache");
     }
-    for note in &shown.notes {
-        say!("note       {}", wrapped(note, 88, 11));
+    for note in &details.notes {
+        output!("note       {}", wrapped(note, 88, 11));
     }
     for profile in product.profiles.values() {
-        say!("\nprofile {}: {}", profile.name, profile.about);
+        output!("\nprofile {}: {}", profile.name, profile.about);
         for reason in &profile.reasons {
-            say!("  {}\n      {}\n      {}", reason.setting, reason.why, reason.source);
+            output!("  {}\n      {}\n      {}", reason.setting, reason.why, reason.source);
         }
     }
     Ok(Exit::Ok)
 }
 
-fn state(shown: &Shown, name: &str) -> Result<(), Failure> {
-    match (&shown.row.installed, &shown.row.from, &shown.row.binary) {
+fn state(details: &ProductDetails, name: &str) -> Result<(), Failure> {
+    match (&details.row.installed, &details.row.from, &details.row.binary) {
         (Some(version), Some(from), Some(binary)) => {
-            say!("installed  {version} ({from}), {}", binary.display());
-            say!("           ways to get it, in the order they are tried:");
+            output!("installed  {version} ({from}), {}", binary.display());
+            output!("           ways to install it, in order of preference:");
         }
-        _ if shown.ways.is_empty() => say!("installed  needs nothing"),
+        _ if details.ways.is_empty() => output!("installed  needs nothing"),
         _ => {
-            say!("installed  no:");
-            for why in &shown.row.missing {
-                say!("             {why}");
+            output!("installed  no:");
+            for why in &details.row.missing {
+                output!("             {why}");
             }
-            say!("           `weir products install {name}` tries:");
+            output!("           `weir products install {name}` tries:");
         }
     }
-    for way in &shown.ways {
-        say!("             {way}");
+    for way in &details.ways {
+        output!("             {way}");
     }
     Ok(())
 }
@@ -97,15 +97,15 @@ fn describe(way: &Install, name: &str) -> String {
         Source::Project(project) => format!("products/{name}/{project}, built here ({what})"),
     };
     match way {
-        Install::System { binary } => format!("{binary} already on the machine"),
+        Install::System { binary } => format!("{binary}, already on the machine"),
         Install::Apt { package, .. } => format!("apt package {package}"),
-        Install::Wheel { package, version, .. } => format!("wheel {package} {version}, checked against its SHA-256"),
+        Install::Wheel { package, version, .. } => format!("wheel {package} {version}, verified by its SHA-256"),
         Install::Crate { source, .. } => of("crate", source),
         Install::Go { source, .. } => of("Go module", source),
         Install::Maven { project, .. } => format!("products/{name}/{project}, built here (Maven)"),
-        Install::Npm { project, .. } => format!("products/{name}/{project}, put together here (npm)"),
+        Install::Npm { project, .. } => format!("products/{name}/{project}, assembled here (npm)"),
         Install::Release { version, .. } => {
-            format!("the makers' release {version}, checked against its SHA-256")
+            format!("the vendor's release {version}, verified by its SHA-256")
         }
         Install::Own { at, about } => {
             format!("a binary of yours: {about}, from {at}; then `weir products use {name} --binary <path>`")

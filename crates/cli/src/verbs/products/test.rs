@@ -1,10 +1,10 @@
-//! `weir products test`: what each product does with what HTTP asks of a proxy, as a matrix.
+//! `weir products test`: tests how products handle HTTP, and prints a matrix.
 
 mod block;
 mod matrix;
 mod page;
+mod progress;
 mod record;
-mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
 use crate::args::stop_on_signal;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::minutes;
 
 use record::{Absent, Record};
@@ -33,24 +33,24 @@ Examples:
   weir products test --checks
 
 Exit status: 0 when every product was tested and answers GET, whatever else it
-does not do; 1 when one cannot be started or does not answer GET rightly.
-Ctrl-C prints what was found, and leaves nothing running.")]
+cannot do; 1 when one cannot be started or does not answer GET correctly.
+Ctrl-C prints what was found so far, and stops every process.")]
 pub struct Args {
-    /// The products' names; all that are installed when none is given
+    /// The products' names; without names, all that are installed
     products: Vec<String>,
-    /// Profiles, with commas between: stock, tuned, another that a product has, or all.
+    /// Profiles, separated by commas: stock, tuned, any other of a product, or all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned")]
     profile: Vec<String>,
-    /// Only this check; may be repeated (see --checks).
+    /// Only this check (see --checks). May be repeated.
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
-    /// Print the checks, and start nothing.
+    /// List the checks, and start nothing.
     #[arg(long)]
     checks: bool,
-    /// Write what was found as a page of markdown.
+    /// Write the results as a markdown page.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Keep the rendered configurations and what the products printed.
+    /// Keep the rendered configurations and the products' output.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
     /// Install what is missing first.
@@ -59,13 +59,13 @@ pub struct Args {
     /// Do not ask.
     #[arg(long, short = 'y', requires = "install")]
     yes: bool,
-    /// Show nothing while it runs.
+    /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
 }
 
 /// Runs it.
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     if args.checks {
         return list_checks(json);
     }
@@ -74,7 +74,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
     if args.install {
         install(&wanted, home, args)?;
     }
-    let (here, absent) = sorted_out(&wanted, home, !args.products.is_empty())?;
+    let (here, absent) = split_installed(&wanted, home, !args.products.is_empty())?;
     let cases = cases(&here, &args.profile)?;
     let scratch = tempfile::Builder::new().prefix("weir-test-").tempdir().map_err(Failure::missing)?;
     let folder = folder(args.keep.as_deref(), scratch.path())?;
@@ -85,19 +85,19 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
     let launcher = conformance::launcher(std::env::current_exe().map_err(Failure::missing)?, installed)
         .map_err(Failure::missing)?;
     let mut record = Record::begin(absent, &args.only);
-    let mut watch = watch::Watch::new(args.quiet, cases.len());
+    let mut progress = progress::TestProgress::new(args.quiet, cases.len());
     for (product, profile) in &cases {
         if stop.wanted() {
             break;
         }
         let own = folder.join(format!("{}-{profile}", product.name));
         let order = TestSpec { launcher: &launcher, product, profile, only: &args.only, folder: &own };
-        watch.begin(product, profile);
-        let tested = conformance::test(&order, &stop, &mut |happening| watch.see(&happening));
-        watch.end(product, &tested, launcher.installed.get(&product.name));
+        progress.begin(product, profile);
+        let tested = conformance::test(&order, &stop, &mut |happening| progress.update(&happening));
+        progress.end(product, &tested, launcher.installed.get(&product.name));
         record.add(product, launcher.installed.get(&product.name), tested);
     }
-    drop(watch);
+    drop(progress);
     record.stopped = stop.wanted();
     show(&record, json)?;
     if let Some(path) = &args.write {
@@ -115,17 +115,19 @@ fn show(record: &Record, json: bool) -> Result<(), Failure> {
         false => 120,
     };
     for page in matrix::pages(&record.tested, width) {
-        say!("{page}\n");
+        output!("{page}\n");
     }
     for absent in &record.absent {
-        say!("{}: {}", absent.product, absent.why);
+        output!("{}: {}", absent.product, absent.why);
     }
     let took: f64 = record.tested.iter().map(|tested| tested.tested.took_s).sum();
     if record.stopped {
-        say!("Stopped on request; what was found until then is above.");
+        output!("Stopped on request; the results so far are above.");
     }
-    say!("A star says that there is more to know; the notes above have most of it, --json and --write all.");
-    say!("Figures are one reading each, of this run. It took {}.", minutes(std::time::Duration::from_secs_f64(took)));
+    output!(
+        "A star means that there is more to say: most of it is in the notes above, all of it in --json and --write."
+    );
+    output!("Each figure is a single reading. The test took {}.", minutes(std::time::Duration::from_secs_f64(took)));
     Ok(())
 }
 
@@ -141,14 +143,14 @@ fn exit(record: &Record) -> Exit {
     }
 }
 
-fn list_checks(json: bool) -> Done {
+fn list_checks(json: bool) -> VerbResult {
     if json {
         super::super::print_json(&record::checks())?;
         return Ok(Exit::Ok);
     }
     for check in CHECKS {
-        say!("{}: {}", check.name, check.title);
-        say!("    {}", weir_model::text::wrapped(check.asks, 96, 4));
+        output!("{}: {}", check.name, check.title);
+        output!("    {}", weir_model::text::wrapped(check.asks, 96, 4));
     }
     Ok(Exit::Ok)
 }
@@ -177,7 +179,7 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
         let product = catalogue.product(name, "weir products test").map_err(Failure::input)?;
         if product.kind == ProductKind::Direct {
             return Err(Failure::input(format!(
-                "{name} is no proxy: there is nothing to test\n  would be right: {}",
+                "{name} is not a proxy: there is nothing to test\n  would be right: {}",
                 listed(proxies().map(|p| p.name.as_str()))
             )));
         }
@@ -188,30 +190,30 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
     Ok(products)
 }
 
-/// Those that were named have to be there afterwards. Of all, those that can be.
+/// Installs products. Products that were named must be installed afterwards.
 fn install(wanted: &[&Product], home: &Home, args: &Args) -> Result<(), Failure> {
     if !args.products.is_empty() {
         return super::ensure(wanted, home, args.yes).map(drop);
     }
     for product in wanted {
         if let Err(why) = super::ensure(&[*product], home, args.yes) {
-            remark!("{} is left out: {why}", product.title);
+            remark!("{} is skipped: {why}", product.title);
         }
     }
     Ok(())
 }
 
-/// Those that are installed, with what is installed, and those that are not, with why. One that was named has to be there.
+/// Installed products.
 type Here<'a> = Vec<(&'a Product, weir_install::Installed)>;
 
-fn sorted_out<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(Here<'a>, Vec<Absent>), Failure> {
+fn split_installed<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(Here<'a>, Vec<Absent>), Failure> {
     let (mut here, mut absent) = (Vec::new(), Vec::new());
     for product in wanted {
         match weir_install::find(product, home).map_err(Failure::missing)? {
             weir_install::Found::Yes(installed) => here.push((*product, installed)),
             weir_install::Found::No { .. } if named => {
                 return Err(Failure::missing(format!(
-                    "{} is not installed\n  to mend it: weir products install {}, or --install",
+                    "{} is not installed\n  to fix it: weir products install {}, or --install",
                     product.title, product.name
                 )));
             }
@@ -220,14 +222,13 @@ fn sorted_out<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(H
     }
     if here.is_empty() {
         return Err(Failure::missing(
-            "no product is installed\n  to mend it: weir products install nginx haproxy, or --install",
+            "no product is installed\n  to fix it: weir products install nginx haproxy, or --install",
         ));
     }
     Ok((here, absent))
 }
 
-/// Every product in every profile asked for, profile by profile in the product's order. A profile that none of them has is a
-/// mistake; one that some have is not.
+/// Every product in every profile asked for, in the product's order. A profile that no product has is an error.
 fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, String)>, Failure> {
     let known: std::collections::BTreeSet<&str> =
         here.iter().flat_map(|(product, _)| product.proxy_profiles().map(String::as_str)).collect();
@@ -245,7 +246,7 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
     for (product, _) in here {
         let own: Vec<&String> = product.proxy_profiles().filter(|name| asked(name)).collect();
         if own.is_empty() {
-            remark!("{} has no profile {}: it is left out", product.title, listed(profiles.iter().map(String::as_str)));
+            remark!("{} has no profile {}: it is skipped", product.title, listed(profiles.iter().map(String::as_str)));
         }
         cases.extend(own.into_iter().map(|profile| (*product, profile.clone())));
     }
@@ -259,7 +260,7 @@ fn folder(keep: Option<&Path>, scratch: &Path) -> Result<PathBuf, Failure> {
     let taken = std::fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some());
     if taken {
         return Err(Failure::input(format!(
-            "--keep: {} holds something already\n  would be right: a folder that is empty, or not there yet",
+            "--keep: {} is not empty\n  would be right: a folder that is empty or does not exist",
             keep.display()
         )));
     }

@@ -1,7 +1,5 @@
-//! `--budget`: a suite made to fit into a time.
-//!
-//! Asked for, a budget that cannot be kept is an error before anything is started. Where nobody asked, it is what `--scale fit`
-//! aims at, and what takes longer all the same runs and says so.
+//! `--budget`: shortens a suite to a time. A budget that the user gave and that cannot be met is an error before anything is
+//! started. The default of `--scale fit` is only a goal: a longer suite runs, and says so.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,47 +11,47 @@ use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite};
 use weir_model::units::HumanDuration;
 
-use super::chosen::{Wish, overheads};
+use super::resolve::{SuiteRequest, overheads};
 use crate::exit::Failure;
 use crate::progress::minutes;
 
-/// What `--scale fit` of a suite of the library aims at. A file of the user's own runs as it says.
-pub const USUAL: Duration = Duration::from_secs(20 * 60);
+/// Goal of `--scale fit` for a suite of the library. A file of the user's runs as written.
+pub const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
 /// Reads `20m`.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let HumanDuration(time) = text.parse().map_err(|error| format!("{error}; 20m would be right"))?;
-    if time.is_zero() { Err("nothing runs in no time; 20m would be right".to_owned()) } else { Ok(time) }
+    if time.is_zero() { Err("the budget is zero; 20m would be right".to_owned()) } else { Ok(time) }
 }
 
-/// The suite as large as the budget lets it be, and a sentence when it takes longer all the same.
+/// The suite shortened to the budget, and a sentence when it takes longer all the same.
 ///
 /// # Errors
 /// A budget that was asked for and cannot be kept; one together with `--scale full`.
-pub fn fitted(
-    wish: &Wish<'_>,
+pub fn fit(
+    request: &SuiteRequest<'_>,
     suite: Suite,
     skipped: &[Skipped],
     products: &BTreeMap<String, Product>,
 ) -> Result<(Suite, Option<String>), Failure> {
-    let time = match (wish.budget, wish.scale) {
+    let time = match (request.budget, request.scale) {
         (Some(_), Scale::Full) => {
             return Err(Failure::input(
-                "--budget: --scale full runs the suite as it is written, however long that takes\n  would be right: --scale fit, which is shortened to the budget",
+                "--budget: --scale full runs the suite as written, however long that takes\n  would be right: --scale fit, which is shortened to the budget",
             ));
         }
         (Some(time), _) => time,
-        (None, Scale::Fit) if is_of_library(wish.suite) => USUAL,
+        (None, Scale::Fit) if is_of_library(request.suite) => DEFAULT,
         (None, _) => return Ok((suite, None)),
     };
     let overhead = overheads(products);
-    let budget = Budget { time, overhead: &overhead, skipped, keep_blocks: wish.blocks.is_some() };
+    let budget = Budget { time, overhead: &overhead, skipped, keep_blocks: request.blocks.is_some() };
     match suite.fitted(&budget) {
         Ok(fitted) => Ok((fitted, None)),
-        Err(too_long) if wish.budget.is_some() => Err(refused(time, &too_long, wish.blocks)),
+        Err(too_long) if request.budget.is_some() => Err(too_small(time, &too_long, request.blocks)),
         Err(too_long) => {
             let words = format!(
-                "it takes about {}, longer than the {} that --scale fit aims at, as short as its trials are already",
+                "it takes about {}, longer than the goal of {} of --scale fit, although its trials are as short as possible",
                 minutes(too_long.takes),
                 minutes(time)
             );
@@ -66,14 +64,14 @@ fn is_of_library(suite: &str) -> bool {
     !suite.contains('/') && Path::new(suite).extension().is_none()
 }
 
-fn refused(time: Duration, too_long: &TooLong, blocks: Option<u32>) -> Failure {
+fn too_small(time: Duration, too_long: &TooLong, blocks: Option<u32>) -> Failure {
     let blocks =
         blocks.map(|n| format!(" in {}", weir_model::text::counted(u64::from(n), "block"))).unwrap_or_default();
     let loads: Vec<String> = too_long.loads.iter().map(|(name, takes)| format!("{name} {}", minutes(*takes))).collect();
     let (trials, half) =
         (too_long.smallest.trials(&[]), if loads.len() > 1 { "some of its loads with --only load=, " } else { "" });
     Failure::input(format!(
-        "--budget: {} cannot be carried out{blocks} in {}: as short as they can be, its {trials} trials take {} ({})\n  would be right: --budget {}, or to leave out {half}workloads with --only workload= or products with --products",
+        "--budget: {} cannot run{blocks} in {}: its {trials} trials take {} at their shortest ({})\n  would be right: --budget {}, or to skip {half}workloads with --only workload= or products with --products",
         too_long.smallest.name,
         minutes(time),
         minutes(too_long.takes),

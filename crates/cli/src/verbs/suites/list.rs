@@ -1,4 +1,4 @@
-//! `weir suites list`: every suite of the library, with what `--scale fit` makes of it.
+//! `weir suites list`: every suite of the library, with trials and time at `--scale fit`.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use weir_model::fit::Budget;
 use weir_model::suite::Scale;
 use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::minutes;
 use crate::verbs::run::budget;
-use crate::verbs::run::chosen::overheads;
+use crate::verbs::run::resolve::overheads;
 use weir_model::text::hanging;
 
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,
     title: String,
-    /// At the scale `fit`, whatever products are here.
+    /// At the scale `fit`, with all products.
     trials: usize,
     seconds: u64,
 }
@@ -26,7 +26,7 @@ struct Listed {
 ///
 /// # Errors
 /// What is wrong in a suite of an overlay.
-pub fn list(catalogue: &Catalogue, json: bool) -> Done {
+pub fn list(catalogue: &Catalogue, json: bool) -> VerbResult {
     let names = catalogue.suites().keys();
     let listed = names.map(|name| listed(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
     if json {
@@ -36,7 +36,7 @@ pub fn list(catalogue: &Catalogue, json: bool) -> Done {
     for one in listed {
         let time = minutes(Duration::from_secs(one.seconds));
         let head = format!("{:<22} {:>4} trials {time:>7}  ", one.name, one.trials);
-        say!("{}", hanging(&head, &one.title, 80));
+        output!("{}", hanging(&head, &one.title, 80));
     }
     Ok(Exit::Ok)
 }
@@ -45,7 +45,7 @@ fn listed(catalogue: &Catalogue, name: &str) -> Result<Listed, Failure> {
     let suite = catalogue.suite(name).map_err(Failure::input)?;
     let (scaled, _) = suite.at_scale(Scale::Fit);
     let overhead = overheads(catalogue.products());
-    let budget = Budget { time: budget::USUAL, overhead: &overhead, skipped: &[], keep_blocks: false };
+    let budget = Budget { time: budget::DEFAULT, overhead: &overhead, skipped: &[], keep_blocks: false };
     let fitted = scaled.fitted(&budget).unwrap_or_else(|too_long| too_long.smallest);
     Ok(Listed {
         name: name.to_owned(),

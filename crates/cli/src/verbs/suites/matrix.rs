@@ -31,7 +31,7 @@ pub fn cells(suite: &Suite, skipped: &[Skipped]) -> Vec<Cell> {
     cells
 }
 
-/// A line a workload and a column a load, which has a number: names of loads are too long to stand side by side.
+/// A line for each workload and a column for each load, which is numbered because names of loads are long.
 pub fn lines(suite: &Suite, skipped: &[Skipped]) -> Vec<String> {
     let cells = cells(suite, skipped);
     let numbers = (1..=suite.loads.len()).map(|number| format!("{number:>2}"));

@@ -1,4 +1,4 @@
-//! `weir suites show`: what a suite measures, what each scale makes of it, and what of it this machine cannot.
+//! `weir suites show`: what a suite measures, its trials and time at each scale, and what cannot run here.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite, Tls};
 use weir_product::catalogue::Catalogue;
 
-use super::load_words::describe;
+use super::describe_load::describe;
 use super::matrix::{self, Cell};
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::minutes;
 use crate::select::Select;
-use crate::verbs::run::chosen::{Chosen, Wish};
+use crate::verbs::run::resolve::{ResolvedSuite, SuiteRequest};
 use weir_model::text::{count, hanging, wrapped};
 
 /// Width of what is printed.
 const WIDTH: usize = 80;
 
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct SuiteDetails<'a> {
     name: &'a str,
     title: &'a str,
     question: &'a str,
@@ -34,13 +34,13 @@ struct Shown<'a> {
     toml: String,
 }
 
-/// What a scale makes of the suite, on this machine.
+/// The suite at a scale, on this machine.
 #[derive(Debug, Serialize)]
 struct Scaled {
     scale: &'static str,
     trials: usize,
     seconds: u64,
-    /// What is other than in the suite as written.
+    /// Differences from the suite as written.
     scaled: Vec<String>,
 }
 
@@ -48,9 +48,9 @@ struct Scaled {
 ///
 /// # Errors
 /// What is wrong in the suite or a flag.
-pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<Duration>, json: bool) -> Done {
+pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<Duration>, json: bool) -> VerbResult {
     let cores = u32::try_from(Placement::automatic(&allowed_cpus()).proxy.len()).unwrap_or(u32::MAX);
-    let wish = |scale| Wish {
+    let request = |scale| SuiteRequest {
         suite: name,
         select,
         scale,
@@ -62,26 +62,26 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
         strict: false,
         cores,
     };
-    let suite = part(catalogue, name, select)?;
+    let suite = selected(catalogue, name, select)?;
     let mut scales = Vec::new();
     let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
-        let chosen = Chosen::of(&wish(scale), catalogue)?;
-        for one in &chosen.skipped {
+        let resolved = ResolvedSuite::resolve(&request(scale), catalogue)?;
+        for one in &resolved.skipped {
             if !skipped.contains(one) {
                 skipped.push(one.clone());
             }
         }
         scales.push(Scaled {
             scale: scale.as_str(),
-            trials: chosen.suite.trials(&chosen.skipped),
-            seconds: chosen.takes().as_secs_f64().round() as u64,
-            scaled: chosen.scaled,
+            trials: resolved.suite.trials(&resolved.skipped),
+            seconds: resolved.takes().as_secs_f64().round() as u64,
+            scaled: resolved.scaled,
         });
     }
     if json {
         let fit = scales.iter().find(|one| one.scale == Scale::Fit.as_str());
-        crate::verbs::print_json(&Shown {
+        crate::verbs::print_json(&SuiteDetails {
             name: &suite.name,
             title: &suite.title,
             question: &suite.question,
@@ -94,27 +94,27 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
             scales,
         })?;
     } else {
-        tell(&suite, &scales, &skipped)?;
+        print(&suite, &scales, &skipped)?;
     }
     Ok(Exit::Ok)
 }
 
 /// The suite as written, narrowed by the flags.
-fn part(catalogue: &Catalogue, name: &str, select: &Select) -> Result<Suite, Failure> {
+fn selected(catalogue: &Catalogue, name: &str, select: &Select) -> Result<Suite, Failure> {
     let only = select.filters().map_err(Failure::input)?;
     crate::library::suite(catalogue, name)?
         .select(select.products.as_deref(), select.profile.as_deref(), &only, catalogue)
         .map_err(Failure::input)
 }
 
-fn tell(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
-    say!("{}", wrapped(&format!("{}: {}", suite.name, suite.title), WIDTH, 0));
-    say!("{}\n", wrapped(&suite.question, WIDTH, 0));
-    say!("products");
+fn print(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
+    output!("{}", wrapped(&format!("{}: {}", suite.name, suite.title), WIDTH, 0));
+    output!("{}\n", wrapped(&suite.question, WIDTH, 0));
+    output!("products");
     for entry in &suite.entries {
-        say!("  {:<22} {}", entry.product, entry.profile);
+        output!("  {:<22} {}", entry.product, entry.profile);
     }
-    say!("workloads");
+    output!("workloads");
     let name_width = suite.workloads.iter().map(|workload| workload.name.len()).max().unwrap_or(0);
     for workload in &suite.workloads {
         let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
@@ -125,36 +125,36 @@ fn tell(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Fai
         aligned(&workload.name, name_width, &format!("{request}{body}: {}", workload.title))?;
     }
     if suite.workloads.iter().any(|workload| workload.protocol.is_tls()) {
-        say!("TLS\n  {}", tls(suite.tls));
+        output!("TLS\n  {}", tls(suite.tls));
     }
-    say!("loads");
+    output!("loads");
     let name_width = suite.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
     for (number, load) in suite.loads.iter().enumerate() {
         aligned(&format!("{:>2} {:<name_width$}", number + 1, load.name), name_width + 3, &describe(load))?;
     }
-    say!("products that each workload runs with, by load");
+    output!("products that each workload runs with, by load");
     for line in matrix::lines(suite, skipped) {
-        say!("  {line}");
+        output!("  {line}");
     }
     for scale in scales {
         let time = minutes(Duration::from_secs(scale.seconds));
-        say!("--scale {:<8} {} trials, about {time}", scale.scale, count(scale.trials as u64));
+        output!("--scale {:<8} {} trials, about {time}", scale.scale, count(scale.trials as u64));
         for line in &scale.scaled {
-            say!("{}", hanging("    ", line, WIDTH));
+            output!("{}", hanging("    ", line, WIDTH));
         }
     }
     if !skipped.is_empty() {
-        say!("left out here");
+        output!("skipped here");
         for sentence in Skipped::sentences(skipped) {
-            say!("{}", hanging("  ", sentence.trim_start_matches("left out: "), WIDTH));
+            output!("{}", hanging("  ", sentence.trim_start_matches("left out: "), WIDTH));
         }
     }
     Ok(())
 }
 
-/// A name, and words beside it that wrap below themselves.
+/// A name, and text beside it that wraps below itself.
 fn aligned(name: &str, name_width: usize, words: &str) -> Result<(), Failure> {
-    say!("{}", hanging(&format!("  {name:<name_width$}  "), words, WIDTH));
+    output!("{}", hanging(&format!("  {name:<name_width$}  "), words, WIDTH));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What the live view says: text from what a load tells of itself. It knows neither a terminal nor a clock.
+//! The text of the live view, from the progress that a load reports. Knows no terminal and no clock.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const BEFORE_CURVE: usize = LABEL + 36;
 /// Eighths of a row.
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What goes on.
+/// The phase of the load.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
     Connecting { open: u32, of: u32 },
@@ -32,7 +32,7 @@ enum Phase {
     Draining { in_flight: u64 },
 }
 
-/// What has been seen so far.
+/// What was reported so far.
 #[derive(Debug)]
 pub struct View {
     head: Vec<String>,
@@ -63,8 +63,8 @@ impl View {
         }
     }
 
-    /// Takes one step in.
-    pub fn see(&mut self, progress: &Progress) {
+    /// Takes in one report.
+    pub fn update(&mut self, progress: &Progress) {
         match progress {
             Progress::Connecting { open, of } => self.phase = Phase::Connecting { open: *open, of: *of },
             Progress::Warmup { second, .. } => self.phase = Phase::Warmup { done: second + 1 },
@@ -91,7 +91,7 @@ impl View {
         lines.extend(self.percentiles());
         lines.push(String::new());
         lines.extend(self.counts());
-        lines.push(style("Ctrl-C ends it and keeps what was measured").dim().for_stderr().to_string());
+        lines.push(style("Ctrl-C stops and keeps what was measured").dim().for_stderr().to_string());
         let room = height.saturating_sub(1).max(1);
         if lines.len() > room {
             lines.retain(|line| !line.is_empty());
@@ -113,13 +113,13 @@ impl View {
             }
             (Phase::Warmup { done }, _) => return format!("warming up  {done} s of {}", seconds(self.warmup_s)),
             (Phase::Draining { in_flight }, _) => {
-                return format!("waiting for {}; Ctrl-C twice gives them up", counted(*in_flight, "answer"));
+                return format!("waiting for {}; press Ctrl-C twice to give up", counted(*in_flight, "answer"));
             }
             (Phase::Over, _) => return "the window is over".to_owned(),
             (Phase::Window, Shape::Count { requests }) => {
                 let done = self.right + self.errors;
                 let share = done as f64 / (*requests).max(1) as f64;
-                // At the rate so far, which is all there is to go by.
+                // At the rate so far.
                 let left = if share > 0.0 {
                     format!(", {} left", seconds(self.elapsed() * (1.0 / share - 1.0)))
                 } else {
@@ -248,7 +248,7 @@ mod tests {
         console::set_colors_enabled_stderr(false);
         let sample = sample::everything();
         let mut view = View::new(&LoadSpec { duration_s: 30.0, ..sample.spec.clone() }, sample::URL);
-        view.see(&Progress::WindowStart { unix_ms: 0 });
+        view.update(&Progress::WindowStart { unix_ms: 0 });
         for second in 0..12u32 {
             let bad = second == 4;
             let right = if bad { 3_000 } else { 9_500 + u64::from(second) * 40 };
@@ -261,7 +261,7 @@ mod tests {
                 p99_us: if bad { 48_000.0 } else { 1_040.0 + f64::from(second) },
                 ..LoadSecond::default()
             };
-            view.see(&Progress::Second(row));
+            view.update(&Progress::Second(row));
         }
         let detail = Detail {
             second: sample.result.latency.clone(),
@@ -276,7 +276,7 @@ mod tests {
             open: 8,
             in_flight: 31,
         };
-        view.see(&Progress::Detail(Box::new(detail)));
+        view.update(&Progress::Detail(Box::new(detail)));
         view
     }
 
@@ -305,16 +305,16 @@ mod tests {
         let sample = sample::plain();
         let mut view = View::new(&sample.spec, sample::URL);
         let line = |view: &View| view.progress(80);
-        view.see(&Progress::Connecting { open: 1_200, of: 20_000 });
+        view.update(&Progress::Connecting { open: 1_200, of: 20_000 });
         assert_eq!(line(&view), "connecting  1,200 of 20,000");
-        view.see(&Progress::Warmup { second: 0, row: LoadSecond::default() });
+        view.update(&Progress::Warmup { second: 0, row: LoadSecond::default() });
         assert_eq!(line(&view), "warming up  1 s of 1s");
-        view.see(&Progress::Draining { in_flight: 1 });
-        assert_eq!(line(&view), "waiting for 1 answer; Ctrl-C twice gives them up");
+        view.update(&Progress::Draining { in_flight: 1 });
+        assert_eq!(line(&view), "waiting for 1 answer; press Ctrl-C twice to give up");
         let spec = LoadSpec { shape: Shape::Count { requests: 1_000 }, ..sample.spec };
         let mut view = View::new(&spec, sample::URL);
-        view.see(&Progress::WindowStart { unix_ms: 0 });
-        view.see(&Progress::Second(LoadSecond { length_s: 1.0, right: 250, ..LoadSecond::default() }));
+        view.update(&Progress::WindowStart { unix_ms: 0 });
+        view.update(&Progress::Second(LoadSecond { length_s: 1.0, right: 250, ..LoadSecond::default() }));
         assert!(line(&view).ends_with("250 of 1,000, 3s left"), "{}", line(&view));
     }
 

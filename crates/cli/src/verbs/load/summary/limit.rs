@@ -1,17 +1,17 @@
-//! What kept the rate where it is, as far as the client can know.
+//! What limited the rate, as far as the client can tell.
 
 use weir_model::load::{ErrorKind, LoadResult};
 
 use crate::verbs::load::format::Told;
 use weir_model::text::fixed_us;
 
-/// A worker busier than this was itself the limit: near it, answers wait for the client.
+/// A worker that is busier than this was itself the limit: answers wait for the client.
 const BUSY: f64 = 0.9;
 
-/// An open load of which less than this share was answered in its window was not carried.
+/// An open load was carried when at least this share was answered in its window.
 const CARRIED: f64 = 0.99;
 
-/// A lag above this share of the latency is a good part of what was measured.
+/// A lag above this share of the latency distorts it.
 const LAG: f64 = 0.1;
 
 /// The sentence, in at most two lines of 68 columns.
@@ -27,7 +27,7 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
         let who = if result.threads == 1 { "its thread was" } else { "one of its threads was" };
         return vec![
             format!("weir, not the target: {who} busy {percent:.0} %;"),
-            "more threads (-t) on more CPUs would tell".to_owned(),
+            "more threads (-t) on more CPUs would show the target's limit".to_owned(),
         ];
     }
     if open && carried(result) >= CARRIED {
@@ -37,7 +37,7 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
     let queued = window.unsent > 0 || result.lag.p90_us > result.service.p90_us;
     if open && queued {
         return two(
-            "the target did not carry what was offered: every connection was busy",
+            "the target did not carry the offered load: every connection was busy",
             "and requests queued; more connections (-c) might carry more",
         );
     }
@@ -47,21 +47,21 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
         .sum::<u64>();
     if no_connection > 0 {
         return two(
-            "the target did not take connections (see errors): its listen queue,",
-            "or ports and descriptors on either side (weir doctor)",
+            "the target did not accept connections (see errors): its listen",
+            "queue is full, or ports or descriptors ran out (weir doctor)",
         );
     }
     let wrong = told.account().wrong_answers();
     if wrong as f64 > (1.0 - CARRIED) * window.due as f64 {
         let share = wrong as f64 / window.due.max(1) as f64 * 100.0;
         let what = format!("{share:.1} % of the answers were wrong (see statuses and errors), so");
-        return vec![what, "this says little of what the target can carry".to_owned()];
+        return vec![what, "this says little about what the target can carry".to_owned()];
     }
     if open {
         return vec!["some requests got no right answer in time (see errors, and the lag)".to_owned()];
     }
     vec![
-        format!("not weir, whose thread was busy {percent:.0} %: the target, the way to it,"),
+        format!("not weir, whose thread was busy {percent:.0} %: the target, the network,"),
         "or too few connections (-c)".to_owned(),
     ]
 }
@@ -72,11 +72,11 @@ fn carried_but(result: &LoadResult) -> Vec<String> {
     // Below the histogram's finest steps shares mean nothing.
     if lag > latency * LAG && lag > 10.0 {
         return vec![
-            "none reached: what was offered was carried, but some left late:".to_owned(),
+            "none reached: the offered load was carried, but some were sent late:".to_owned(),
             format!("lag p99 {} of a latency p99 of {} (busy CPU?)", fixed_us(lag), fixed_us(latency)),
         ];
     }
-    vec!["none reached: what was offered was carried".to_owned()]
+    vec!["none reached: the offered load was carried".to_owned()]
 }
 
 /// Share of what was due in the window that was answered rightly in it.
@@ -112,13 +112,13 @@ mod tests {
         sample.result.lag.p90_us = 2_000_000.0;
         assert!(said(&sample).contains("every connection was busy"));
         sample.result.lag.p90_us = 0.0;
-        assert!(said(&sample).contains("did not take connections"));
+        assert!(said(&sample).contains("did not accept connections"));
         sample.result.window.errors.remove(&ErrorKind::ConnectRefused);
         assert!(said(&sample).starts_with("3.8 % of the answers were wrong"), "{}", said(&sample));
         sample.result.window.errors.clear();
         assert!(said(&sample).contains("some requests got no right answer in time"));
         sample.result.window.right_in_window = 20_000;
-        assert_eq!(said(&sample), "none reached: what was offered was carried");
+        assert_eq!(said(&sample), "none reached: the offered load was carried");
         sample.result.lag.p99_us = 800.0;
         assert!(said(&sample).contains("lag p99 800 µs of a latency p99 of 1.04 ms"));
         sample.result.window.right = 0;

@@ -1,4 +1,4 @@
-//! What was found of one product, in a few lines, as soon as it was.
+//! The results of one product in a few lines, printed as soon as it was tested.
 
 use weir_conformance::{Cell, ProductReport, Verdict, check};
 

@@ -1,4 +1,4 @@
-//! The matrix in a terminal: checks as rows, products as columns, on as many pages as the width asks for.
+//! The matrix in a terminal: checks as rows, products as columns, on as many pages as the width needs.
 
 use weir_conformance::{CHECKS, Cell, Verdict};
 

@@ -1,16 +1,16 @@
-//! How a load ends: with which exit status, and why.
+//! The exit status of a load, and the reason for it.
 
 use console::style;
 use weir_model::condition::Condition;
 use weir_model::load::LoadResult;
 
-use crate::exit::{Done, Exit};
+use crate::exit::{Exit, VerbResult};
 
-/// The status: `--fail-if` decides where it was given, else any request without a right answer fails. Reasons are said.
+/// `--fail-if` decides where it was given, otherwise any request without a right answer fails. Prints the reasons.
 ///
 /// # Errors
-/// None as yet; the type is that of verbs.
-pub fn judge(fail_if: &[Condition], result: &LoadResult) -> Done {
+/// None; the type is that of verbs.
+pub fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
     let reasons = reasons(fail_if, result);
     reasons.iter().for_each(|reason| remark!("{} failed: {reason}", style("weir:").red().bold().for_stderr()));
     if result.cut_short {
@@ -21,8 +21,7 @@ pub fn judge(fail_if: &[Condition], result: &LoadResult) -> Done {
     Ok(if failed { Exit::Failed } else { Exit::Ok })
 }
 
-/// Each condition that holds, with what was measured; also each that could not be judged, because a test that never fails
-/// proves nothing.
+/// Conditions that hold, with what was measured, and conditions that cannot be judged: those must not pass silently.
 fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
     fail_if
         .iter()
@@ -44,12 +43,12 @@ mod tests {
     fn conditions_decide_where_there_are_some() {
         let list = |text: &str| Condition::list(text).expect("conditions");
         let (plain, failing) = (sample::plain().result, sample::failing().result);
-        assert_eq!(judge(&[], &plain).expect("judged"), Exit::Ok);
-        assert_eq!(judge(&[], &failing).expect("judged"), Exit::Failed);
-        assert_eq!(judge(&list("errors>10%"), &failing).expect("judged"), Exit::Ok);
-        assert_eq!(judge(&list("errors>10%, p99>1ms"), &failing).expect("judged"), Exit::Failed);
+        assert_eq!(exit_status(&[], &plain).expect("judged"), Exit::Ok);
+        assert_eq!(exit_status(&[], &failing).expect("judged"), Exit::Failed);
+        assert_eq!(exit_status(&list("errors>10%"), &failing).expect("judged"), Exit::Ok);
+        assert_eq!(exit_status(&list("errors>10%, p99>1ms"), &failing).expect("judged"), Exit::Failed);
         let cut = LoadResult { cut_short: true, ..plain.clone() };
-        assert_eq!(judge(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
+        assert_eq!(exit_status(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
         assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
         let unknown = reasons(&list("handshake.p99>1ms"), &plain);
         assert!(unknown[0].contains("was not measured") && unknown[0].contains("cannot be judged"), "{unknown:?}");

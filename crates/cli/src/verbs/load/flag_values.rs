@@ -1,4 +1,4 @@
-//! Values of flags that are written in a small notation: rates that change, TLS versions, hashes. Each says what was
+//! Parsers of flag values with a notation of their own: rates that change, TLS versions, hashes. Their errors say what was
 //! found and what would be right.
 
 use weir_model::condition::Condition;

@@ -1,4 +1,4 @@
-//! `weir load --find-max`: the search for the highest rate, how it goes, and what it found.
+//! `weir load --find-max`: searches the highest rate, shows progress, and prints the result.
 
 mod report;
 
@@ -9,11 +9,11 @@ use weir_load::{Progress, SearchProgress, StopFlag};
 use weir_model::load::{LoadSpec, Probe, SearchEnd, SearchOptions, SearchResult};
 
 use super::describe::protocol;
+use super::flag_values::ConditionList;
 use super::flags::Args;
-use super::live::Painter;
-use super::parse::ConditionList;
-use super::{failure, judge};
-use crate::exit::{Done, Exit};
+use super::live::Redraw;
+use super::{fail_if, failure};
+use crate::exit::{Exit, VerbResult};
 use crate::progress::minutes;
 use weir_model::text::{fixed_us, full_rate};
 
@@ -21,23 +21,23 @@ use weir_model::text::{fixed_us, full_rate};
 ///
 /// # Errors
 /// When a trial could not be run at all.
-pub fn main(args: &Args, conditions: &ConditionList, spec: &LoadSpec, title: &str, stop: &StopFlag) -> Done {
+pub fn main(args: &Args, conditions: &ConditionList, spec: &LoadSpec, title: &str, stop: &StopFlag) -> VerbResult {
     let options = SearchOptions { budget_s: args.load.budget.0.as_secs_f64(), ..SearchOptions::default() };
     let mut live = Live::new(args.output.quiet, title, spec, conditions, &options);
-    let found = weir_load::find_max(spec, &conditions.0, &options, stop, &mut |progress| live.see(&progress));
+    let found = weir_load::find_max(spec, &conditions.0, &options, stop, &mut |progress| live.update(&progress));
     live.clear();
     let found = found.map_err(|error| failure(&error))?;
     if args.output.json {
         crate::verbs::print_json(&found)?;
     } else {
         let blank = if args.output.quiet { "" } else { "\n" };
-        say!("{blank}{}", report::report(&found, spec, title).trim_end());
+        output!("{blank}{}", report::report(&found, spec, title).trim_end());
     }
     end(args, &found)
 }
 
-/// 0 when there is a rate to rely on.
-fn end(args: &Args, found: &SearchResult) -> Done {
+/// 0 when the rate was confirmed.
+fn end(args: &Args, found: &SearchResult) -> VerbResult {
     if found.end == SearchEnd::CutShort {
         return Ok(Exit::Interrupted);
     }
@@ -45,15 +45,15 @@ fn end(args: &Args, found: &SearchResult) -> Done {
         return Ok(Exit::Failed);
     }
     match (&found.confirmation, args.answers.fail_if.is_empty()) {
-        (Some(result), false) => judge::judge(&args.answers.fail_if, result),
+        (Some(result), false) => fail_if::exit_status(&args.answers.fail_if, result),
         _ => Ok(Exit::Ok),
     }
 }
 
-/// A line a finished trial; on a terminal one more that says what goes on now.
+/// One line for each finished trial; on a terminal also a status line.
 struct Live {
     quiet: bool,
-    painter: Option<Painter<Term>>,
+    redraw: Option<Redraw<Term>>,
     begun: Instant,
     budget_s: f64,
     trial: String,
@@ -67,14 +67,14 @@ impl Live {
             remark!("{}", report::HEADINGS);
         }
         let term = Term::buffered_stderr();
-        let painter = (!quiet && term.is_term()).then(|| Painter::new(term));
-        Live { quiet, painter, begun: Instant::now(), budget_s: options.budget_s, trial: String::new() }
+        let redraw = (!quiet && term.is_term()).then(|| Redraw::new(term));
+        Live { quiet, redraw, begun: Instant::now(), budget_s: options.budget_s, trial: String::new() }
     }
 
-    fn see(&mut self, progress: &SearchProgress) {
+    fn update(&mut self, progress: &SearchProgress) {
         match progress {
             SearchProgress::Begins { number, kind, rate: offered, window_s } => {
-                let what = offered.map_or("as fast as answers come".to_owned(), full_rate);
+                let what = offered.map_or("as fast as the target answers".to_owned(), full_rate);
                 self.trial = format!("trial {}, {}: {what} for {window_s:.1} s", number + 1, kind.as_str());
                 self.show("");
             }
@@ -90,9 +90,9 @@ impl Live {
     fn show(&mut self, now: &str) {
         let spent = self.begun.elapsed();
         let budget = std::time::Duration::try_from_secs_f64(self.budget_s).unwrap_or_default();
-        if let Some(painter) = &mut self.painter {
+        if let Some(redraw) = &mut self.redraw {
             let width = Term::stderr().size().1.into();
-            painter.draw(&[format!("{} of {} · {}{now}", minutes(spent), minutes(budget), self.trial)], width);
+            redraw.draw(&[format!("{} of {} · {}{now}", minutes(spent), minutes(budget), self.trial)], width);
         }
     }
 
@@ -104,8 +104,8 @@ impl Live {
     }
 
     fn clear(&mut self) {
-        if let Some(painter) = &mut self.painter {
-            painter.clear(Term::stderr().size().1.into());
+        if let Some(redraw) = &mut self.redraw {
+            redraw.clear(Term::stderr().size().1.into());
         }
     }
 }

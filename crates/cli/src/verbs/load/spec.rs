@@ -1,4 +1,4 @@
-//! Flags made into an order to the load generator, and refused where they do not go together.
+//! Turns the flags of `weir load` into a load specification, and refuses flags that do not go together.
 
 use weir_model::load::{LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;
@@ -9,24 +9,24 @@ use super::urls;
 use super::{request, tls, wrong};
 use crate::exit::Failure;
 
-/// How long a load takes that nobody gave a length, seconds.
+/// Length of a load without -d, seconds.
 const DURATION_S: f64 = 10.0;
 
-/// A counted load ends with its count; a day is only a bound.
+/// Upper bound of a counted load, which ends with its count.
 const DAY_S: f64 = 86_400.0;
 
-/// What is measured behind the last time of a replay, seconds: so that the last request is due inside the window.
+/// Seconds measured after the last time of a replay, so that the last request is due inside the window.
 const AFTER_LAST_S: f64 = 0.001;
 
-/// The order.
+/// The specification.
 ///
 /// # Errors
-/// What in the flags is wrong or does not go together, before anything is sent.
-pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
+/// Flags that are wrong or do not go together.
+pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
     let unix = args.connections.unix.is_some();
     let lines = match &args.request.urls {
-        Some(path) => urls::of_file(path, unix),
-        None => urls::of_arguments(&args.url, &args.request.weight, unix),
+        Some(path) => urls::from_file(path, unix),
+        None => urls::from_arguments(&args.url, &args.request.weight, unix),
     }
     .map_err(Failure::input)?;
     let protocol = protocol(args)?;
@@ -52,7 +52,7 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
         requests_per_connection: args.connections.requests_per_connection,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
-        // 0 leaves it to the load, which knows how many connections a thread can hold.
+        // With 0 the load decides by how many connections a thread can hold.
         threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
         cpus: args.connections.cpus.clone().map(|cpus| cpus.0).unwrap_or_default(),
         warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
@@ -64,7 +64,7 @@ pub fn order(args: &Args) -> Result<LoadSpec, Failure> {
     })
 }
 
-/// What is asked, for the first line of every output: `http://h/a`, `http://h/a and 2 more`.
+/// What is requested, for the first line of every output: `http://h/a`, `http://h/a and 2 more`.
 pub fn title(args: &Args) -> String {
     let unix = args.connections.unix.as_ref().map(|path| format!(" by {}", path.display())).unwrap_or_default();
     match (&args.request.urls, args.url.as_slice()) {
@@ -77,13 +77,13 @@ pub fn title(args: &Args) -> String {
 
 fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
     let flags = &args.connections;
-    let only = |flag: &str, version: &str, right: &str| Err(wrong(flag, format!("it is for {version}"), right));
+    let only = |flag: &str, version: &str, right: &str| Err(wrong(flag, format!("it is only for {version}"), right));
     match flags.http {
         HttpArg::One if flags.streams.is_some() => only("--streams", "HTTP/2", "--http 2 with it"),
         HttpArg::One => {
             let pipeline = flags.pipeline.unwrap_or(1);
             if pipeline > 1 && flags.close {
-                return only("--pipeline", "connections that are kept", "without --close");
+                return only("--pipeline", "keep-alive connections", "without --close");
             }
             Ok(LoadProtocol::Http1 { pipeline })
         }
@@ -127,7 +127,7 @@ fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
         return Ok((Shape::Replay { due_s }, last + AFTER_LAST_S));
     }
     if load.find_max.is_some() {
-        // The rate is what is searched: whoever searches puts it in.
+        // The search sets the rate.
         return Ok((Shape::Open { rate: 1.0, arrivals }, duration_s));
     }
     Ok((Shape::Closed, duration_s))
@@ -136,11 +136,11 @@ fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
 fn connections(args: &Args, shape: &Shape) -> Result<(), Failure> {
     let Some(most) = args.connections.max_connections else { return Ok(()) };
     if !shape.is_open() {
-        let found = "it is for open loads; in others no request ever lacks a connection".to_owned();
+        let found = "it is only for open loads".to_owned();
         return Err(wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
     }
     if most < args.load.connections {
-        let found = format!("{most}, and -c is {}", args.load.connections);
+        let found = format!("{most} is less than -c {}", args.load.connections);
         return Err(wrong("--max-connections", found, "at least as many as -c"));
     }
     Ok(())
@@ -161,11 +161,11 @@ mod tests {
 
     fn read(text: &str) -> Result<LoadSpec, String> {
         let line = Line::try_parse_from(std::iter::once("load").chain(text.split(' '))).map_err(|e| e.to_string())?;
-        order(&line.args).map_err(|failure| failure.to_string())
+        load_spec(&line.args).map_err(|failure| failure.to_string())
     }
 
     #[test]
-    fn flags_become_an_order() {
+    fn flags_become_a_specification() {
         let spec = read("http://127.0.0.1:1/ -R 20k --arrivals poisson --http 2 --streams 8 -c 4 --max-connections 9")
             .expect("right");
         assert_eq!(spec.shape, Shape::Open { rate: 20_000.0, arrivals: Arrivals::Poisson });

@@ -1,4 +1,4 @@
-//! A load in a line.
+//! A load in one line, for `weir suites show`.
 
 use weir_model::suite::{Load, LoadKind, RateSpec, Series};
 use weir_model::text::human_rate;

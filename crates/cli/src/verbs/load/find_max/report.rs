@@ -1,4 +1,4 @@
-//! What a search found, in words and as a table of its trials.
+//! The result of a search: sentences and a table of its trials.
 
 use weir_model::condition::{Condition, Metric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
@@ -65,10 +65,10 @@ pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
     lines.push(format!("\n{HEADINGS}"));
     lines.extend(found.probes.iter().map(row));
     if found.probes.iter().any(|probe| probe.near) {
-        lines.push("  ~ so near a bound that noise may have decided".to_owned());
+        lines.push("  ~ so close to a bound that noise may have decided".to_owned());
     }
     if found.probes.iter().any(|probe| probe.met == Some(false) && !probe.kept_up) {
-        lines.push("  late: the answers did not keep up with the requests, whatever the conditions say".to_owned());
+        lines.push("  late: answers did not keep up with requests, whatever the conditions say".to_owned());
     }
     format!("{}\n", lines.join("\n"))
 }
@@ -84,13 +84,13 @@ fn answer(found: &SearchResult) -> String {
         (SearchEnd::Found, Some(best)) => format!("{best}, {sure}"),
         (SearchEnd::Ceiling, Some(best)) => format!("{best}, {sure}; nothing higher was allowed"),
         (SearchEnd::Unsteady, Some(best)) => {
-            format!("{best} for a moment, {sure}: longer trials failed where short ones had not")
+            format!("{best} for a moment, {sure}: longer trials failed where short ones passed")
         }
-        (SearchEnd::Budget, Some(best)) => format!("{best} so far, {sure}: --budget was spent"),
-        (SearchEnd::CutShort, Some(best)) => format!("{best} so far, {sure}: cut short"),
-        (SearchEnd::NothingMet, _) => "nothing: no rate met it, however low".to_owned(),
-        (SearchEnd::Budget, None) => "nothing yet: --budget was spent before a rate met it".to_owned(),
-        (SearchEnd::CutShort, None) => "nothing yet: cut short".to_owned(),
+        (SearchEnd::Budget, Some(best)) => format!("{best} so far, {sure}: --budget is used up"),
+        (SearchEnd::CutShort, Some(best)) => format!("{best} so far, {sure}: interrupted"),
+        (SearchEnd::NothingMet, _) => "nothing: no rate met the conditions, however low".to_owned(),
+        (SearchEnd::Budget, None) => "nothing yet: --budget was used up before a rate met the conditions".to_owned(),
+        (SearchEnd::CutShort, None) => "nothing yet: interrupted".to_owned(),
         (_, None) => "nothing".to_owned(),
     }
 }
@@ -111,10 +111,10 @@ fn interval(found: &SearchResult) -> Option<String> {
 fn limit(found: &SearchResult) -> Vec<String> {
     match found.limit {
         None => vec!["none reached".to_owned()],
-        Some(SearchLimit::Target) => vec!["the target, or the way to it".to_owned()],
+        Some(SearchLimit::Target) => vec!["the target, or the network".to_owned()],
         Some(SearchLimit::Client) => vec![
             "weir, not the target: its threads were busy, or late although connections were".to_owned(),
-            "free; more threads (-t) on more CPUs would tell".to_owned(),
+            "free; more threads (-t) on more CPUs would show the target's limit".to_owned(),
         ],
     }
 }
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn every_end_is_told() {
+    fn every_end_is_reported() {
         let ends = [
             (SearchEnd::Ceiling, "nothing higher was allowed"),
             (SearchEnd::Unsteady, "longer trials failed"),
-            (SearchEnd::Budget, "--budget was spent"),
-            (SearchEnd::CutShort, "cut short"),
+            (SearchEnd::Budget, "--budget is used up"),
+            (SearchEnd::CutShort, "interrupted"),
         ];
         for (end, words) in ends {
             assert!(answer(&SearchResult { end, ..found() }).contains(words), "{end:?}");

@@ -1,4 +1,4 @@
-//! `weir run --dry-run`: the trials in their order and how long each takes, and nothing started.
+//! `weir run --dry-run`: lists the trials in order with the time each takes, and starts nothing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use weir_lab::plan::{Planned, plan};
 use weir_model::record::{CaseId, Skipped};
 use weir_model::suite::{Entry, Load};
 
-use super::chosen::{Chosen, overheads};
-use crate::exit::{Done, Exit, Failure};
+use super::resolve::{ResolvedSuite, overheads};
+use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::minutes;
 use weir_model::text::{columns, counted};
 
 #[derive(Debug, Serialize)]
-struct Dry<'a> {
+struct DryRun<'a> {
     suite: &'a str,
     title: &'a str,
     seed: u64,
@@ -30,14 +30,14 @@ struct Trial {
     seconds: f64,
 }
 
-/// Prints what a run would do; of the run in `resume`, what is left of it.
+/// Prints what a run would do, or what is left of the run in `resume`.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn show(chosen: &Chosen, resume: Option<&Path>, json: bool) -> Done {
-    let Chosen { suite, scaled, skipped, .. } = chosen;
+pub fn show(resolved: &ResolvedSuite, resume: Option<&Path>, json: bool) -> VerbResult {
+    let ResolvedSuite { suite, scaled, skipped, .. } = resolved;
     let drawn = suite.seed.is_none();
-    let seed = suite.seed.unwrap_or_else(draw);
+    let seed = suite.seed.unwrap_or_else(random_seed);
     let finished = |planned: &Planned| {
         resume.is_some_and(|run| run.join("trials").join(planned.folder()).join("measurement.json").is_file())
     };
@@ -45,31 +45,31 @@ pub fn show(chosen: &Chosen, resume: Option<&Path>, json: bool) -> Done {
     let trials: Vec<Trial> = planned
         .into_iter()
         .filter(|p| !finished(p))
-        .map(|planned| Trial { seconds: length(chosen, &planned.case).as_secs_f64(), planned })
+        .map(|planned| Trial { seconds: length(resolved, &planned.case).as_secs_f64(), planned })
         .collect();
     let seconds = trials.iter().map(|t| t.seconds).sum();
-    let dry = Dry { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials };
+    let dry = DryRun { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials };
     if json {
         super::super::print_json(&dry)?;
     } else {
-        tell(&dry, scaled, drawn)?;
+        print(&dry, scaled, drawn)?;
     }
     Ok(Exit::Ok)
 }
 
-fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
-    say!("{}: {}", dry.suite, dry.title);
+fn print(dry: &DryRun<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
+    output!("{}: {}", dry.suite, dry.title);
     for line in scaled {
-        say!("  {line}");
+        output!("  {line}");
     }
     for line in Skipped::sentences(dry.skipped) {
-        say!("  {line}");
+        output!("  {line}");
     }
     let total = minutes(Duration::try_from_secs_f64(dry.seconds).unwrap_or(Duration::MAX));
-    say!("{}, about {total}; nothing was started", counted(dry.trials.len() as u64, "trial"));
+    output!("{}, about {total}; nothing was started", counted(dry.trials.len() as u64, "trial"));
     match drawn {
-        true => say!("order: drawn anew by each run; --seed {} gives this one\n", dry.seed),
-        false => say!("order: of seed {}\n", dry.seed),
+        true => output!("order: random in each run; --seed {} gives this one\n", dry.seed),
+        false => output!("order: from seed {}\n", dry.seed),
     }
     let head = ["trial", "block", "product", "profile", "workload", "load", "takes"].map(str::to_owned);
     let rows = dry.trials.iter().map(|trial| {
@@ -79,20 +79,20 @@ fn tell(dry: &Dry<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure> {
         [vec![number.to_string(), block.to_string()], case.to_vec(), vec![takes]].concat()
     });
     for line in columns(&std::iter::once(head.to_vec()).chain(rows).collect::<Vec<_>>()) {
-        say!("{line}");
+        output!("{line}");
     }
     Ok(())
 }
 
 /// What one trial is expected to take.
-fn length(chosen: &Chosen, case: &CaseId) -> Duration {
+fn length(resolved: &ResolvedSuite, case: &CaseId) -> Duration {
     let entry = Entry { product: case.product.clone(), profile: case.profile.clone() };
-    let load = chosen.suite.load(&case.load).map(Load::reckoned).unwrap_or_default();
-    load.saturating_add(overheads(&chosen.products)(&entry))
+    let load = resolved.suite.load(&case.load).map(Load::reckoned).unwrap_or_default();
+    load.saturating_add(overheads(&resolved.products)(&entry))
 }
 
-/// Any seed does: it is shown, and only taken when the user gives it back.
-fn draw() -> u64 {
+/// A seed to show; it is used only when the user passes it with --seed.
+fn random_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos())
 }

@@ -1,4 +1,4 @@
-//! How a conformance run is shown while it goes: one line with what is asked on a terminal, a block a product everywhere.
+//! Progress of a conformance test on standard error: a status line on a terminal, and the results of each product.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::progress::minutes;
 
 /// Shows a run on standard error.
 #[derive(Debug)]
-pub struct Watch {
+pub struct TestProgress {
     bar: ProgressBar,
     live: bool,
     quiet: bool,
     now: String,
 }
 
-impl Watch {
+impl TestProgress {
     /// `quiet` shows nothing.
-    pub fn new(quiet: bool, cases: usize) -> Watch {
+    pub fn new(quiet: bool, cases: usize) -> TestProgress {
         let live = !quiet && console::user_attended_stderr();
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
@@ -32,7 +32,7 @@ impl Watch {
         if live {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
-        Watch { bar, live, quiet, now: String::new() }
+        TestProgress { bar, live, quiet, now: String::new() }
     }
 
     /// A product begins.
@@ -42,7 +42,7 @@ impl Watch {
     }
 
     /// Something happens with it.
-    pub fn see(&mut self, happening: &Progress<'_>) {
+    pub fn update(&mut self, happening: &Progress<'_>) {
         match happening {
             Progress::Starting(protocol) => {
                 self.bar.set_message(format!("{} · starts, {}", self.now, protocol.as_str()))
@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for TestProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

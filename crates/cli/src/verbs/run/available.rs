@@ -1,6 +1,5 @@
-//! `--products all`: every product of the catalogue that can be measured on this machine.
-//!
-//! What is not here and cannot be got here is left out and named, where a product named by the user would be an error.
+//! Which products can run on this machine: those that are installed or can be. The others are skipped and named, unless the
+//! user asked for them by name.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +11,21 @@ use weir_model::record::Skipped;
 use weir_model::suite::Suite;
 use weir_product::catalogue::Catalogue;
 
-use super::chosen::Chosen;
+use super::resolve::ResolvedSuite;
 use crate::exit::Failure;
 use crate::verbs::products::{self, Attempt};
 
-/// Keeps the entries whose product is here or can be installed. What is left out: the others.
+/// Keeps the entries whose product is or can be installed, and returns the others.
 ///
 /// # Errors
 /// When an entry's product does not exist.
-pub fn keep_what_is_here(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<Skipped>, Failure> {
+pub fn keep_available(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<Skipped>, Failure> {
     let mut skipped = Vec::new();
     let mut names: Vec<String> = suite.entries.iter().map(|entry| entry.product.clone()).collect();
     names.dedup();
     for name in names {
         let product = catalogue.product(&name, "--products").map_err(Failure::input)?;
-        if let Some(why) = why_not_here(product, home) {
+        if let Some(why) = why_unavailable(product, home) {
             suite.entries.retain(|entry| entry.product != name);
             skipped.push(absent(name, why));
         }
@@ -34,43 +33,47 @@ pub fn keep_what_is_here(suite: &mut Suite, catalogue: &Catalogue, home: &Home) 
     Ok(skipped)
 }
 
-/// Installs what is missing, one product at a time. What cannot be got after all is left out.
+/// Installs what is missing, one product at a time. What cannot be installed after all is skipped.
 ///
 /// # Errors
-/// When the user says no or stops it, the origin cannot be got, or nothing is left to run.
-pub fn install(mut chosen: Chosen, home: &Home, yes: bool) -> Result<(Chosen, BTreeMap<String, Installed>), Failure> {
-    let Attempt { here, failed } = products::attempt(&chosen.products.values().collect::<Vec<_>>(), home, yes)?;
+/// When the user declines or interrupts, the origin cannot be installed, or nothing is left to run.
+pub fn install(
+    mut resolved: ResolvedSuite,
+    home: &Home,
+    yes: bool,
+) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
+    let Attempt { here, failed } = products::attempt(&resolved.products.values().collect::<Vec<_>>(), home, yes)?;
     for (name, why) in failed {
-        if chosen.suite.origin.as_ref() == Some(&name) {
-            return Err(Failure::missing(format!("--origin: {name} cannot be got: {why}")));
+        if resolved.suite.origin.as_ref() == Some(&name) {
+            return Err(Failure::missing(format!("--origin: {name} cannot be installed: {why}")));
         }
-        chosen.suite.entries.retain(|entry| entry.product != name);
-        chosen.skipped.retain(|one| one.product != name);
-        chosen.skipped.push(absent(name, format!("could not be got: {why}")));
+        resolved.suite.entries.retain(|entry| entry.product != name);
+        resolved.skipped.retain(|one| one.product != name);
+        resolved.skipped.push(absent(name, format!("could not be installed: {why}")));
     }
-    skipped::something_is_left(&chosen.suite, &chosen.skipped).map_err(Failure::input)?;
-    Ok((chosen, here))
+    skipped::something_is_left(&resolved.suite, &resolved.skipped).map_err(Failure::input)?;
+    Ok((resolved, here))
 }
 
 fn absent(product: String, why: String) -> Skipped {
     Skipped { product, profile: String::new(), workload: None, why }
 }
 
-/// Products of the catalogue that have no entry in the suite, because they have none of the profiles asked for.
+/// Products without an entry, because they have none of the profiles asked for.
 pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<Skipped> {
     let has_entry = |product: &Product| suite.entries.iter().any(|entry| entry.product == product.name);
     let missing = catalogue.products().values().filter(|product| !has_entry(product));
     missing.map(|product| absent(product.name.clone(), "has none of the profiles asked for".to_owned())).collect()
 }
 
-/// Why a product can neither be found nor got on this machine, in a line.
-fn why_not_here(product: &Product, home: &Home) -> Option<String> {
+/// Why a product cannot be installed on this machine, in a line.
+fn why_unavailable(product: &Product, home: &Home) -> Option<String> {
     if product.kind == ProductKind::Direct {
         return None;
     }
     let error = install::plan(&[product], home).err()?;
     let said = error.to_string();
-    // The first line says that; those after it say what was tried, which is for whoever asks for the product by name.
+    // The other lines say what was tried.
     let first = said.lines().next().unwrap_or_default().trim_end_matches(':');
     let first = first.strip_prefix(product.name.as_str()).map_or(first, str::trim_start);
     Some(format!("{first}; `weir products show {}` says how to get it", product.name))

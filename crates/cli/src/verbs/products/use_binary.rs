@@ -1,4 +1,4 @@
-//! `weir products use`: a binary of the user's own, and the pinned version again.
+//! `weir products use`: chooses the user's own binary, or the pinned version again.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use weir_install::home::Home;
 use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
-use crate::exit::{Done, Exit, Failure};
+use crate::exit::{Exit, Failure, VerbResult};
 
 pub const HELP: &str = "\
-The choice is kept in products/<name>/use.toml of weir's own folder and holds for
-every run from then on. A binary must run and say a version that the product's
-file accepts; where it comes from stands in every run's records.
+The choice is kept in products/<name>/use.toml of weir's own folder and applies to
+every run from then on. The binary must print a version that the product's file
+accepts; where it comes from is in every run's records.
 
 Examples:
-  A build of your own, or the vendor's download, unpacked:
+  Your own build, or the vendor's download, unpacked:
     weir products use nginx --binary ~/nginx/objs/nginx
-  What the product's file says again:
+  No longer:
     weir products use nginx --none
-  After `weir products install caddy --latest`, the pinned version again:
+  The pinned version again, after `weir products install caddy --latest`:
     weir products use caddy --pinned";
 
 /// Flags of `weir products use`.
@@ -32,24 +32,24 @@ pub struct Args {
     /// Measure this binary from now on.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// No binary of your own any more.
+    /// Stop using a binary of your own.
     #[arg(long)]
     none: bool,
-    /// The pinned version instead of the newest that --latest installed.
+    /// Use the pinned version instead of the one that --latest installed.
     #[arg(long)]
     pinned: bool,
 }
 
 /// What is measured from now on; null when nothing is installed.
 #[derive(Debug, Serialize)]
-struct Now {
+struct Current {
     name: String,
     installed: Option<String>,
     from: Option<String>,
     binary: Option<PathBuf>,
 }
 
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     let product = super::with_program(catalogue, &args.product, "weir products use")?;
     let name = product.name.as_str();
     let was = match &args.binary {
@@ -58,11 +58,11 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
         None => install::use_pinned(name, home).map_err(Failure::missing)?,
     };
     if !was {
-        remark!("nothing to undo: {name} was what its own file says");
+        remark!("nothing to undo: {name} already is what its file says");
     }
     let row = Row::of(product, install::glance(product, home).map_err(Failure::missing)?);
     if json {
-        crate::verbs::print_json(&Now {
+        crate::verbs::print_json(&Current {
             name: row.name,
             installed: row.installed,
             from: row.from,
@@ -71,8 +71,8 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Done
         return Ok(Exit::Ok);
     }
     match (row.installed, row.from) {
-        (Some(version), Some(from)) => say!("{name} is {version} ({from}) from now on"),
-        _ => say!("{name} is not installed; to mend it: weir products install {name}"),
+        (Some(version), Some(from)) => output!("{name} is {version} ({from}) from now on"),
+        _ => output!("{name} is not installed; to fix it: weir products install {name}"),
     }
     Ok(Exit::Ok)
 }
