@@ -80,7 +80,7 @@ pub struct LoadFlags {
     /// Number of requests, instead of a duration.
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "warmup"], group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// Open load: requests due a second, such as 5000 or 20k/s.
+    /// Open load: requests a second, such as 5000 or 20k.
     #[arg(long, short = 'R', value_name = "RATE", group = "shape", group = "spaced")]
     pub rate: Option<Rate>,
     /// Open load whose rate changes linearly, such as 100..20k.
