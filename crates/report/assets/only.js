@@ -54,36 +54,11 @@ const onlyInTable = table => {
   }
 };
 
-// Bars that are alone under their label go; those beside others are hidden by their toggle.
-function onlyIn(chart) {
-  const ticks = chart.layout.yaxis?.ticktext;
-  if (!ticks || !chart.data.some(trace => trace.type === "bar") || !anythingChosen()) return chart;
-  const values = chart.layout.yaxis.tickvals;
-  const kept = ticks.map((text, i) => [text.replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&"), i]).filter(([text]) => labelShown(text)).map(([, i]) => i);
-  if (kept.length === ticks.length || values.some((value, i) => value !== i)) return chart;
-  for (const trace of chart.data) {
-    const places = trace.y.map((y, i) => [kept.indexOf(y), i]).filter(([to]) => to >= 0);
-    const pick = list => Array.isArray(list) ? places.map(([, i]) => list[i]) : list;
-    for (const name of ["x", "text"]) trace[name] = pick(trace[name]);
-    trace.y = places.map(([to]) => to);
-    if (trace.marker) { trace.marker.color = pick(trace.marker.color); if (trace.marker.pattern) trace.marker.pattern.shape = pick(trace.marker.pattern.shape); }
-    if (trace.error_x) for (const name of ["array", "arrayminus"]) trace.error_x[name] = pick(trace.error_x[name]);
-  }
-  chart.layout.yaxis.ticktext = kept.map(i => ticks[i]);
-  chart.layout.yaxis.tickvals = kept.map((_, i) => i);
-  chart.layout.yaxis.range = [kept.length - 0.3, -0.7];
-  chart.layout.height = kept.length * 24 + 100;
-  return chart;
-}
-
 const onlyInFigure = figure => {
-  const plot = figure.querySelector(".plot");
-  if (!plot) return;
-  if (plot.data) {
-    const chart = chartOf(plot);
-    if (chart.data.some(trace => trace.type === "bar")) Plotly.react(plot, chart.data, chart.layout, chart.config).then(() => repaint(plot));
-  }
+  for (const row of figure.querySelectorAll(".row")) row.classList.toggle("off", !labelShown(row.dataset.label));
   for (const toggle of figure.querySelectorAll(".toggles button")) show(toggle, labelShown(toggle.textContent));
+  const plot = figure.querySelector(".plot");
+  if (plot) layout(plot);
 };
 
 // All of it, or what was just built.

@@ -1,4 +1,4 @@
-// What is far away is built and drawn when the reader comes near, and all that is open when the page is printed.
+// What is far away is built and fitted to its place when the reader comes near, and all that is open when the page is printed.
 const build = holder => {
   const script = holder.querySelector(":scope > script");
   if (!script) return;
@@ -13,7 +13,7 @@ const near = new IntersectionObserver(seen => {
   for (const entry of seen) {
     if (!entry.isIntersecting) continue;
     near.unobserve(entry.target);
-    if (entry.target.classList.contains("plot")) drawPlot(entry.target);
+    if (entry.target.classList.contains("plot")) fit.observe(entry.target);
     else build(entry.target);
   }
 }, { rootMargin: "400px" });
@@ -39,21 +39,18 @@ document.addEventListener("click", event => {
 addEventListener("hashchange", () => { readAddress(); tellOnly(); applyOnly(document); if (place) goTo(place); });
 
 // Paper: light, no wider than a sheet, and nothing that is folded up.
-const SHEET = 680;
 let before = null;
 addEventListener("beforeprint", () => {
   before = root.dataset.theme;
   document.querySelectorAll("main > section > .lazy").forEach(build);
   root.dataset.theme = "light";
-  document.querySelectorAll(".plot").forEach(plot => {
-    if (!plot.offsetParent) return;
-    drawPlot(plot);
-    if (plot.data) { Plotly.relayout(plot, { width: SHEET, autosize: false }); repaint(plot); }
-  });
+  printing = true;
+  document.querySelectorAll(".plot").forEach(layout);
 });
 addEventListener("afterprint", () => {
   setTheme(before ?? "light");
-  document.querySelectorAll(".plot").forEach(plot => { if (plot.data) Plotly.relayout(plot, { width: null, autosize: true }); });
+  printing = false;
+  document.querySelectorAll(".plot").forEach(layout);
 });
 
 readAddress();

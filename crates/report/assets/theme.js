@@ -1,13 +1,11 @@
 // Themes: the reader's system decides until the reader does.
 const root = document.documentElement;
-const colour = name => getComputedStyle(root).getPropertyValue(name).trim();
 const themeButton = document.getElementById("theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const remembered = () => { try { return localStorage.getItem("weir-theme"); } catch { return null; } };
 const setTheme = theme => {
   root.dataset.theme = theme;
   themeButton.setAttribute("aria-pressed", String(theme === "dark"));
-  document.querySelectorAll(".plot").forEach(repaint);
 };
 themeButton.addEventListener("click", () => {
   const theme = root.dataset.theme === "dark" ? "light" : "dark";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::chart::{Chart, data, png, svg};
+use crate::chart::{Chart, data, draw, png};
 use crate::charts::{self, SectionCharts};
 use crate::error::ReportError;
 use crate::extra::Extra;
@@ -184,7 +184,7 @@ fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<V
 
 fn write_chart(chart: &Chart, folder: &Path, options: &Options) -> Result<(), ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-    let picture = svg::draw(chart);
+    let picture = draw::svg(chart)?;
     if options.png {
         write(&file("png"), &png::draw(&chart.name, &picture)?)?;
     }

@@ -1,10 +1,11 @@
 //! `report.html`: one file that works offline. What a run says is escaped by the templates; the only things let through
-//! are the library, the page's own script, and JSON in which no tag can begin.
+//! are the page's own style and script, and drawings, which are escaped where they are made.
 
 use askama::Template;
 use weir_model::suite::Series;
 
-use crate::chart::{Chart, plotly};
+use crate::chart::Chart;
+use crate::chart::draw::{self, Plot};
 use crate::charts::SectionCharts;
 use crate::error::ReportError;
 use crate::extra::{self, ExtraSection};
@@ -45,9 +46,8 @@ pub(crate) struct Drawing<'a> {
 #[template(path = "report.html")]
 struct Page<'a> {
     summary: &'a Summary,
-    style: &'static str,
+    style: String,
     script: &'static str,
-    library: String,
     remarks: &'a [String],
     more_remarks: &'a [String],
     only: String,
@@ -101,8 +101,7 @@ struct Errors<'a> {
 #[template(path = "chart.html")]
 struct ChartBlock<'a> {
     chart: &'a Chart,
-    json: String,
-    height: usize,
+    plot: Plot,
 }
 
 /// The page.
@@ -140,14 +139,13 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
     };
     let page = Page {
         summary,
-        style: include_str!("../assets/page.css"),
+        style: [draw::STYLE, include_str!("../assets/page.css")].concat(),
         script: SCRIPT,
-        library: plotly::library(),
         remarks: &summary.remarks[..summary.remarks.len().min(REMARKS)],
         more_remarks: summary.remarks.get(REMARKS..).unwrap_or_default(),
         only: only::draw(drawing.run, summary)?,
         head_table: tables::overall(summary).map(|table| html::draw(&table)).transpose()?,
-        head_chart: drawing.overview.map(block),
+        head_chart: drawing.overview.map(block).transpose()?,
         matrix: table(summary.sections.len() > 1, tables::matrix(summary))?,
         sections,
         extra_sections: drawing.extra,
@@ -172,11 +170,11 @@ fn section_body(run: &Run, section: &Section, charts: &SectionCharts) -> Result<
     let series = section.series != Series::Once;
     let page = SectionPage {
         ranking: Some(html::draw(&tables::ranking(section))?),
-        charts: charts.main.iter().map(block).collect(),
+        charts: blocks(&charts.main)?,
         tables: drawn,
-        more: charts.more.iter().map(block).collect(),
+        more: blocks(&charts.more)?,
         more_words: if series { "other percentiles, and what all roles cost" } else { "what all roles cost" },
-        room: charts.room.iter().map(block).collect(),
+        room: blocks(&charts.room)?,
         points: if series { Some(lazy(&html::draw(&tables::points(section))?)) } else { None },
         trials: lazy(&html::draw(&tables::trials(run, section))?),
     };
@@ -200,12 +198,13 @@ fn lazy(markup: &str) -> String {
 ///
 /// Only when the template is wrong.
 pub(crate) fn chart(chart: &Chart) -> Result<String, ReportError> {
-    block(chart).render().map_err(|error| ReportError::draw(&chart.name, error))
+    block(chart)?.render().map_err(|error| ReportError::draw(&chart.name, error))
 }
 
-fn block(chart: &Chart) -> ChartBlock<'_> {
-    // Inside of a script element only a tag can end it; in JSON every `<` stands in a string and may be written so.
-    let json =
-        plotly::json(chart).replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    ChartBlock { chart, json, height: plotly::height(chart) }
+fn block(chart: &Chart) -> Result<ChartBlock<'_>, ReportError> {
+    Ok(ChartBlock { chart, plot: draw::plot(chart, false)? })
+}
+
+fn blocks(charts: &[Chart]) -> Result<Vec<ChartBlock<'_>>, ReportError> {
+    charts.iter().map(block).collect()
 }

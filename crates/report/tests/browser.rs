@@ -22,6 +22,8 @@ fn a_reader_can_sort_filter_darken_and_toggle() {
     filtering(&browser);
     darkness(&browser);
     toggling(&browser);
+    hovering(&browser, &run);
+    zooming(&browser);
     links_lead_to_files(&browser, &run);
     folded_tables_are_built_when_opened(&browser);
     choosing(&browser, &made.html);
@@ -36,11 +38,11 @@ fn the_first_screen_answers(browser: &Browser) {
     let answer = browser.run("return document.querySelector('.answer').textContent");
     assert!(answer.as_str().unwrap().contains("Alder"), "{answer}");
     browser.wait(
-        "the first chart is drawn",
-        "return document.querySelectorAll('#chart-overview .plot svg .bars path').length >= 11",
+        "the first chart is fitted to its place",
+        "return document.querySelectorAll('#chart-overview .plot[data-fitted] .bar').length >= 11",
     );
     // What is far below waits until it is near.
-    let last = "return [...document.querySelectorAll('main > section .plot')].pop().dataset.drawn === undefined";
+    let last = "return [...document.querySelectorAll('main > section .plot')].pop().dataset.fitted === undefined";
     assert_eq!(browser.run(last), Value::Bool(true));
 }
 
@@ -83,12 +85,12 @@ fn sorting(browser: &Browser) {
 fn filtering(browser: &Browser) {
     // The trials of a section are many enough to have a filter.
     open_trials(browser, "plain-max");
-    let shown = || texts(browser, "#trials-plain-max-table", 2).len();
-    assert_eq!(shown(), 18);
+    let trials = || texts(browser, "#trials-plain-max-table", 2).len();
+    assert_eq!(trials(), 18);
     browser.type_into("input[data-filters='trials-plain-max-table']", "birch suspect");
-    assert_eq!(shown(), 1);
+    assert_eq!(trials(), 1);
     browser.type_into("input[data-filters='trials-plain-max-table']", &"\u{e003}".repeat(20));
-    assert_eq!(shown(), 18);
+    assert_eq!(trials(), 18);
 }
 
 fn open_trials(browser: &Browser, section: &str) {
@@ -137,11 +139,10 @@ fn choosing(browser: &Browser, page: &std::path::Path) {
     let hidden = |id: &str| browser.run(&format!("return document.getElementById('{id}').hidden"));
     assert_eq!((hidden("plain-max"), hidden("json-max")), (Value::Bool(true), Value::Bool(false)));
     browser.wait("the page is at the place that the address names", "return scrollY > 500");
-    let lines =
-        "return [...document.querySelectorAll('#chart-json-max-percentiles .plot .scatterlayer .trace')].length";
+    let lines = &shown("#chart-json-max-percentiles .grid path");
     browser.run("document.querySelector('#chart-json-max-percentiles').scrollIntoView({behavior: 'instant'})");
     browser.wait("two products and the direct path are drawn", &format!("{lines} === 3"));
-    let bars = "return document.querySelectorAll('#chart-json-max-rate .plot .bars .point path').length";
+    let bars = &shown("#chart-json-max-rate .bar");
     browser.run("document.querySelector('#chart-json-max-rate').scrollIntoView({behavior: 'instant'})");
     browser.wait("their bars are drawn", &format!("{bars} === 3"));
     // Links inside of the page keep the choice.
@@ -159,7 +160,7 @@ fn choosing(browser: &Browser, page: &std::path::Path) {
 
 fn darkness(browser: &Browser) {
     let paper = "return getComputedStyle(document.body).backgroundColor";
-    let ink = "return document.querySelector('#chart-overview .plot').layout.font.color";
+    let ink = "return getComputedStyle(document.querySelector('#chart-overview .plot text')).fill";
     let (light, dark_ink_on_light) = (browser.run(paper), browser.run(ink));
     browser.click("#theme");
     assert_ne!(browser.run(paper), light);
@@ -169,34 +170,112 @@ fn darkness(browser: &Browser) {
     assert_eq!(browser.run(paper), light);
 }
 
+/// A script that counts what of a chart is not hidden.
+fn shown(selector: &str) -> String {
+    format!("return [...document.querySelectorAll('{selector}')].filter(part => part.checkVisibility()).length")
+}
+
 fn toggling(browser: &Browser) {
-    let lines = "return document.querySelectorAll('#chart-plain-max-percentiles .plot .scatterlayer .trace').length";
-    browser.run("document.querySelector('#chart-plain-max-percentiles').scrollIntoView({behavior: 'instant'})");
+    let lines = shown("#chart-plain-max-percentiles .grid path");
     browser.wait("the chart is drawn", &format!("{lines} === 6"));
     let toggle = "#chart-plain-max-percentiles .toggles button:nth-child(2)";
     browser.click(toggle);
     browser.wait("one line is gone", &format!("{lines} === 5"));
     let pressed = format!("return document.querySelector({}).ariaPressed", json!(toggle));
     assert_eq!(browser.run(&pressed), json!("false"));
-    browser.click(toggle);
+    // By keyboard, as a button can be.
+    browser.type_into(toggle, "\u{e007}");
     browser.wait("the line is back", &format!("{lines} === 6"));
     // A name of two lines goes and comes as one.
-    let lines = lines.replace("percentiles", "latency-time");
-    browser.run("document.querySelector('#chart-plain-max-latency-time').scrollIntoView({behavior: 'instant'})");
+    let lines = shown("#chart-plain-max-latency-time .grid path");
     browser.wait("the chart is drawn", &format!("{lines} === 12"));
     browser.click("#chart-plain-max-latency-time .toggles button");
     browser.wait("both lines are gone", &format!("{lines} === 10"));
+    // Of a stack what is left closes up, and the number of the whole is no longer true.
+    let stack = "#chart-plain-max-cost";
+    let left = format!("return document.querySelectorAll('{stack} .bar path')[1].getBoundingClientRect().left");
+    browser.click(&format!("{stack} .toggles button:nth-child(2)"));
+    browser.click(&format!("{stack} .toggles button:nth-child(2)"));
+    let (before, numbers) = (browser.run(&left), shown(&format!("{stack} .end")));
+    assert_eq!(browser.run(&numbers), json!(5));
+    browser.click(&format!("{stack} .toggles button:nth-child(1)"));
+    assert!(browser.run(&left).as_f64() < before.as_f64());
+    assert_eq!(browser.run(&numbers), json!(0));
+}
+
+/// What the page says of the point below the pointer, one line each.
+fn values(browser: &Browser, chart: &str, place: (f64, f64)) -> Vec<String> {
+    let plot = format!("{chart} .plot");
+    browser.drag(&plot, &[(place.0 + 0.01, place.1), place]);
+    browser.drag(&plot, &[place]);
+    let tip = format!("{chart} .tip:not([hidden])");
+    browser.wait("a value is shown", &format!("return document.querySelector('{tip}') !== null"));
+    let lines = format!("return [...document.querySelector('{tip}').childNodes].map(line => line.textContent)");
+    serde_json::from_value(browser.run(&lines)).unwrap()
+}
+
+fn hovering(browser: &Browser, run: &std::path::Path) {
+    let bar = values(browser, "#chart-overview", (0.3, 0.08));
+    assert_eq!(bar[0], "plain max");
+    assert!(bar[1].starts_with("Direct 61,") && bar[1].contains(" requests/s (") && bar.len() == 2, "{bar:?}");
+    // All lines at one second, each with the number of the CSV.
+    let lines = values(browser, "#chart-plain-max-memory-proxy", (0.5, 0.5));
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    let second: f64 = lines[0].strip_prefix("Time ").unwrap().strip_suffix(" s").unwrap().parse().unwrap();
+    let csv = std::fs::read_to_string(run.join("report/charts/plain-max-memory-proxy.csv")).unwrap();
+    for line in &lines[1..] {
+        let (name, value) = line.strip_suffix(" MiB").unwrap().rsplit_once(' ').unwrap();
+        let row = csv.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let near = |row: &Vec<&str>| row[0] == name && row[2].parse::<f64>().is_ok_and(|x| (x - second).abs() < 0.06);
+        let row = row.into_iter().find(near).unwrap_or_else(|| panic!("{line} at {second} s"));
+        let (told, own): (f64, f64) = (value.replace(',', "").parse().unwrap(), row[3].parse().unwrap());
+        assert!((told - own).abs() <= own * 0.006 + 0.05, "{line} is {own}");
+    }
+    // The nearest is told apart.
+    let bold = "return document.querySelectorAll('#chart-plain-max-memory-proxy .tip b').length";
+    assert_eq!(browser.run(bold), json!(1));
+}
+
+fn zooming(browser: &Browser) {
+    let plot = "#chart-plain-max-latency-time .plot";
+    let ticks = format!("return [...document.querySelectorAll('{plot} .ticks.x text')].map(t => t.textContent)");
+    let heights = ticks.replace(".ticks.x", ".ticks.y");
+    let (before, before_up) = (browser.run(&ticks), browser.run(&heights));
+    browser.drag(plot, &[(0.4, 0.5), (0.5, 0.5), (0.6, 0.5)]);
+    let after: Vec<String> = serde_json::from_value(browser.run(&ticks)).unwrap();
+    assert!(after.iter().all(|tick| (8.0..=16.0).contains(&tick.parse::<f64>().unwrap())), "{after:?} of {before}");
+    assert_eq!(browser.run(&heights), before_up, "a flat rectangle is along one axis");
+    let points = values(browser, "#chart-plain-max-latency-time", (0.5, 0.5));
+    assert!(points[0].starts_with("Time 1") && points.len() > 1, "values are those of what is shown: {points:?}");
+    browser.drag(plot, &[(0.4, 0.3), (0.5, 0.4), (0.6, 0.7)]);
+    assert_ne!(browser.run(&heights), before_up, "a rectangle is along both");
+    // A double click shows all again; so does a button, for whoever has a keyboard or fingers.
+    let reset = "#chart-plain-max-latency-time .reset";
+    browser.drag(plot, &[(0.5, 0.5), (0.5, 0.5)]);
+    browser.drag(plot, &[(0.5, 0.5), (0.5, 0.5)]);
+    browser.wait("all is shown", &format!("return document.querySelector('{reset}') === null"));
+    assert_eq!((browser.run(&ticks), browser.run(&heights)), (before.clone(), before_up));
+    browser.drag(plot, &[(0.4, 0.5), (0.5, 0.5), (0.6, 0.5)]);
+    assert_ne!(browser.run(&ticks), before);
+    browser.type_into(reset, "\u{e007}");
+    assert_eq!(browser.run(&ticks), before);
+    // Bars zoom along their values.
+    let bars = "#chart-plain-max-rate .plot";
+    let ticks = format!("return document.querySelector('{bars} .ticks.x text').textContent");
+    assert_eq!(browser.run(&ticks), json!("0"));
+    browser.drag(bars, &[(0.4, 0.5), (0.5, 0.5), (0.6, 0.5)]);
+    assert_ne!(browser.run(&ticks), json!("0"));
 }
 
 fn everything_is_drawn_when_seen(browser: &Browser) {
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })");
     browser.run("window.dispatchEvent(new Event('beforeprint'))");
     let all = "const plots = [...document.querySelectorAll('.plot')]; \
-               return plots.length > 30 && plots.every(plot => plot.querySelector('svg.main-svg'))";
-    browser.wait("every chart is drawn", all);
+               return plots.length > 30 && plots.every(plot => plot.dataset.fitted === '680')";
+    browser.wait("every chart is fitted to paper", all);
     // Each chart shows something: a bar, a line or a point.
     let empty = "return [...document.querySelectorAll('.plot')].filter(plot => \
-                 !plot.querySelector('.bars path, .scatterlayer .trace path')).map(plot => plot.parentElement.id)";
+                 !plot.querySelector('.bar path, .grid path')).map(plot => plot.parentElement.id)";
     assert_eq!(browser.run(empty), json!([]));
 }
 
@@ -207,22 +286,34 @@ fn a_page_prints_well() {
     let made = make(folder.path(), &Options { png: false }).unwrap();
     let browser = Browser::start();
     browser.open(&made.html);
+    let point = values(&browser, "#chart-plain-rates-goodput", (0.5, 0.5));
+    assert!(point[0].starts_with("Offered ") && point[0].ends_with(" requests/s"), "{point:?}");
+    assert!(point[1..].iter().all(|line| line.contains(" requests/s (")), "curves have intervals: {point:?}");
     browser.click("#theme");
     browser.devtools("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
     browser.run("window.dispatchEvent(new Event('beforeprint'))");
     browser.wait(
         "every chart that is not folded up is drawn, no wider than a sheet",
         "const plots = [...document.querySelectorAll('.plot')].filter(plot => plot.offsetParent);\
-         return plots.length > 20 && plots.every(plot => plot.querySelector('svg.main-svg')?.clientWidth === 680)",
+         return plots.length > 20 && plots.every(plot => plot.querySelector('svg').clientWidth === 680)",
     );
     let seen = |selector: &str| {
         browser.run(&format!(
             "return [...document.querySelectorAll('{selector}')].filter(part => part.offsetParent).length"
         ))
     };
-    for gone in ["button.all", ".toggles button", "#only", "header button", "nav", "details:not([open])", ".filter"] {
+    for gone in [
+        "button.all",
+        ".toggles button[aria-pressed=\"false\"]",
+        "#only",
+        "header button",
+        "nav",
+        "details:not([open])",
+        ".filter",
+    ] {
         assert_eq!(seen(gone), json!(0), "{gone} is printed");
     }
+    assert!(seen(".toggles button").as_u64().unwrap() > 20, "a name for each colour is printed");
     assert!(seen(".meanings").as_u64().unwrap() > 5, "what headers mean is printed");
     assert_eq!(browser.run("return getComputedStyle(document.body).backgroundColor"), json!("rgb(255, 255, 255)"));
     let link = browser.run("return getComputedStyle(document.querySelector('.links a'), '::after').content");
@@ -248,13 +339,16 @@ fn ten_thousand_trials_open() {
     let size = common::Size { products: 24, workloads: 20, blocks };
     common::write_large(folder.path(), size);
     let made = make(folder.path(), &Options { png: false }).unwrap();
+    // One drawing of each chart, of at most so many points, is what keeps it so small.
+    let megabytes = std::fs::metadata(&made.html).unwrap().len() as f64 / 1e6;
+    assert!(megabytes <= if wanted { 8.0 } else { 4.0 }, "report.html has {megabytes:.2} MB");
     let browser = Browser::start();
     browser.open(&made.html);
     let nodes = browser.run("return document.querySelectorAll('*').length").as_u64().unwrap();
     assert!(nodes < 15_000, "{nodes} elements before anybody scrolled, for {} trials", size.trials());
     let opened = browser.run("const [at] = performance.getEntriesByType('navigation'); return at.domInteractive");
     // Shown with `--nocapture`; WEIR_LARGE=1 makes it the ten thousand of the name, which take a minute to write.
-    println!("{} trials: {nodes} elements, interactive after {opened} ms", size.trials());
+    println!("{} trials: {megabytes:.2} MB, {nodes} elements, interactive after {opened} ms", size.trials());
     // A place far below is built when it is gone to, and its trials when they are asked for.
     browser.run("document.querySelector('nav a[href=\"#work-20-steady\"]').click()");
     browser.wait(
@@ -262,7 +356,7 @@ fn ten_thousand_trials_open() {
         "return document.querySelectorAll('#ranking-work-20-steady-table tbody:not(.fixed) tr').length === 24",
     );
     browser.run("document.querySelector('#work-20-steady .plot').scrollIntoView({behavior: 'instant'})");
-    browser.wait("its chart is drawn", "return document.querySelector('#work-20-steady .plot svg.main-svg') !== null");
+    browser.wait("its chart is fitted", "return document.querySelector('#work-20-steady .plot[data-fitted]') !== null");
     assert_eq!(browser.run("return document.querySelector('#ranking-work-10-max-table') === null"), Value::Bool(true));
     assert_eq!(browser.console(), Vec::<String>::new(), "the console is not silent");
 }
@@ -279,17 +373,17 @@ fn hostile_runs_are_text(browser: &Browser) {
     browser.open(&made.html);
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })");
     browser.run("window.dispatchEvent(new Event('beforeprint'))");
-    browser.wait(
-        "charts are drawn",
-        "return [...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))",
-    );
+    browser.wait("charts are fitted", "return [...document.querySelectorAll('.plot')].every(p => p.dataset.fitted)");
+    // Names come back out of the page in what the pointer is told.
+    let told = values(browser, "#chart-plain-max-percentiles", (0.5, 0.5)).concat();
+    assert!(told.contains("<script>window.pwned=1</script>"), "{told}");
     assert_eq!(browser.run("return window.pwned === undefined"), Value::Bool(true));
     assert_eq!(browser.run("return document.querySelectorAll('main img').length"), json!(0));
     let shown = browser.run("return document.querySelector('h1').textContent");
     assert!(shown.as_str().unwrap().contains("<script>window.pwned=1</script>"), "shown as it is: {shown}");
     // A toggle finds its lines whatever the name is.
-    let lines = "return document.querySelectorAll('#chart-plain-max-percentiles .plot .scatterlayer .trace').length";
-    let before = browser.run(lines).as_u64().unwrap();
+    let lines = shown("#chart-plain-max-percentiles .grid path");
+    let before = browser.run(&lines).as_u64().unwrap();
     browser.click("#chart-plain-max-percentiles .toggles button:nth-child(2)");
     browser.wait("a line is gone", &format!("{lines} === {}", before - 1));
     assert_eq!(browser.console(), Vec::<String>::new(), "the console is not silent");

@@ -91,6 +91,21 @@ impl Span {
         if high > low { (value - low) / (high - low) } else { 0.0 }
     }
 
+    /// The upper end.
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// Scale and both ends, as the page's script reads them.
+    pub fn data(&self) -> String {
+        let scale = match self.scale {
+            Scale::Linear => "linear",
+            Scale::Log => "log",
+            Scale::Percentile => "percentile",
+        };
+        format!("{scale} {} {}", self.low, self.high)
+    }
+
     /// Ticks inside the span.
     pub fn ticks(&self) -> Vec<Tick> {
         let values: Vec<f64> = match self.scale {
@@ -100,7 +115,7 @@ impl Span {
             }
             Scale::Log => self.log_ticks(),
             Scale::Percentile => {
-                return percentile_ticks().into_iter().filter(|tick| tick.value <= self.high + 1e-9).collect();
+                return percentile_ticks(self.high);
             }
         };
         values.into_iter().map(|value| Tick { value, text: tick_text(value) }).collect()
@@ -120,15 +135,16 @@ impl Span {
     }
 }
 
-/// 0, 90, 99, 99.9 ... %.
-pub fn percentile_ticks() -> Vec<Tick> {
+/// 0, 50, 90, 99, 99.9 ... %.
+fn percentile_ticks(high: f64) -> Vec<Tick> {
     let ticks =
         [(0.0, "0"), (0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
-    ticks.map(|(value, text)| Tick { value, text: format!("{text} %") }).into()
+    let inside = ticks.into_iter().filter(|(value, _)| *value <= high + 1e-9);
+    inside.map(|(value, text)| Tick { value, text: format!("{text} %") }).collect()
 }
 
 /// A tick's number without zeros that say nothing.
-fn tick_text(value: f64) -> String {
+pub(super) fn tick_text(value: f64) -> String {
     let text = significant(value, 6);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }

@@ -1,17 +1,11 @@
-//! A chart, described once as plain data. Plotly's JSON, SVG, PNG and CSV are drawings of the same value, so they
-//! cannot disagree. Knows no suite and no run.
+//! A chart, described once as plain data and drawn once, as SVG: for the page, as a file, and as PNG. CSV has its numbers.
+//! Knows no suite and no run.
 
 pub mod axis;
 pub mod data;
+pub mod draw;
 mod measure;
-pub mod plotly;
-mod plotly_curves;
 pub mod png;
-pub mod svg;
-mod svg_bars;
-mod svg_curves;
-mod svg_lines;
-mod svg_parts;
 
 use axis::Axis;
 
@@ -178,7 +172,41 @@ pub enum Dash {
     Dotted,
 }
 
+impl Dash {
+    /// As the rules of a drawing's style name it.
+    pub fn class(self) -> &'static str {
+        match self {
+            Dash::Solid => "solid",
+            Dash::Dashed => "dashed",
+            Dash::Dotted => "dotted",
+        }
+    }
+}
+
+/// More points than this in one chart are thinned: nobody sees them, and every page would carry them.
+const MOST_POINTS: usize = 3_000;
+
+impl Lines {
+    /// Of so many points in a row one is drawn, the highest.
+    pub fn stride(&self) -> usize {
+        let all: usize = self.series.iter().flat_map(|line| &line.pieces).map(Vec::len).sum();
+        all.div_ceil(MOST_POINTS).max(1)
+    }
+}
+
 impl Chart {
+    /// The notes, and what the drawing leaves out.
+    pub fn drawn_notes(&self) -> String {
+        let mut notes = self.notes.join(" ");
+        if let Kind::Lines(lines) = &self.kind
+            && lines.stride() > 1
+        {
+            let stride = lines.stride();
+            notes.push_str(&format!(" Of each {stride} points in a row the highest is drawn; the CSV has all."));
+        }
+        notes
+    }
+
     /// True when there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match &self.kind {
