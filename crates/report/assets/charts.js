@@ -179,7 +179,8 @@ const fit = new ResizeObserver(seen => seen.forEach(({ target }) => layout(targe
 const show = (toggle, wanted) => {
   toggle.setAttribute("aria-pressed", String(wanted));
   const plot = toggle.closest("figure").querySelector(".plot");
-  plot.querySelectorAll(`[data-s="${toggle.dataset.series}"]`).forEach(part => part.classList.toggle("off", !wanted));
+  const series = [...toggle.parentElement.children].indexOf(toggle);
+  plot.querySelectorAll(`[data-s="${series}"]`).forEach(part => part.classList.toggle("off", !wanted));
   return plot;
 };
 document.addEventListener("click", event => {
@@ -203,7 +204,7 @@ const seriesOf = chart => chart.series ??= chart.points.length
   : [...chart.svg.querySelectorAll(".grid path[data-s]")].map(part => ({ part, name: part.dataset.part ?? "", colour: part.getAttribute("stroke"),
       points: pointsOf(part).map(([x, y]) => [chart.x.from + x / 20, chart.y.to + y / 20]) }));
 const nameOf = (chart, series) => chart.plot.closest("figure").querySelectorAll(".toggles button")[series]?.textContent ?? "";
-const valueOf = (chart, [x, y, own]) => own ? own.v : `${digits(chart.y.value(y))} ${chart.y.unit}`;
+const valueOf = (chart, [x, y, own]) => `${own ? own.v : digits(chart.y.value(y))} ${chart.y.unit}`;
 const whereOf = (chart, [x, , own]) => {
   const axis = chart.svg.querySelector(".name").textContent.replace(/[,(].*/, "").trim();
   const value = own ? `${own.x} ${chart.x.unit}` : chart.x.scale === "percentile" ? share(chart.x.value(x)) : `${digits(chart.x.value(x))} ${chart.x.unit}`;
@@ -243,7 +244,7 @@ const nearestBar = (chart, [left, top]) => {
   if (!best || best.down > 20) return null;
   const path = best.bar.querySelector("path");
   return { at: null, heading: best.bar.closest(".row").dataset.label, rows: [{
-    colour: path.getAttribute(path.classList.contains("hollow") ? "stroke" : "fill"), nearest: true, text: nameOf(chart, best.bar.dataset.s), value: best.bar.dataset.v,
+    colour: path.getAttribute(path.classList.contains("hollow") ? "stroke" : "fill"), nearest: true, text: nameOf(chart, best.bar.dataset.s), value: `${best.bar.dataset.v} ${chart.x.unit}`,
   }] };
 };
 const tipOf = plot => {
@@ -261,6 +262,7 @@ const hideValues = plot => {
   if (tip) tip.hidden = true;
 };
 const showValues = (plot, pointer) => {
+  if (!plot.dataset.fitted) layout(plot);
   const chart = chartOf(plot);
   const found = chart.y ? nearestPoints(chart, pointer) : nearestBar(chart, pointer);
   hideValues(plot);

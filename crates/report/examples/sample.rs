@@ -11,15 +11,18 @@ fn main() {
         eprintln!("which folder?");
         std::process::exit(2);
     };
+    let kind = std::env::args().nth(2);
+    // Thousands of pictures take longer than anybody looks.
+    let large = kind.as_deref() == Some("large");
     if !folder.exists() {
-        match std::env::args().nth(2).as_deref() {
+        match kind.as_deref() {
             Some("curves") => common::write_curves(&folder),
             Some("large") => common::write_large(&folder, common::Size { products: 24, workloads: 20, blocks: 10 }),
             _ => common::write_run(&folder),
         }
     }
     let began = std::time::Instant::now();
-    let made = weir_report::make(&folder, &weir_report::Options::default());
+    let made = weir_report::make(&folder, &weir_report::Options { png: !large });
     let run = weir_report::load_run(&folder);
     match made.and_then(|made| Ok((made, run?))) {
         Ok((made, run)) => {

@@ -101,21 +101,38 @@ impl Browser {
     /// Moves the pointer over what a selector finds, with its button down in between: places are shares of its width and
     /// height. One place is a pointer that hovers there.
     pub fn drag(&self, selector: &str, places: &[(f64, f64)]) {
+        let mut steps: Vec<Value> = self.moves(selector, places);
+        if steps.len() > 1 {
+            steps.insert(1, json!({ "type": "pointerDown", "button": 0 }));
+            steps.push(json!({ "type": "pointerUp", "button": 0 }));
+        }
+        self.point(&steps);
+    }
+
+    /// Clicks twice in the middle of what a selector finds.
+    pub fn double_click(&self, selector: &str) {
+        let mut steps = self.moves(selector, &[(0.5, 0.5)]);
+        for step in ["pointerDown", "pointerUp", "pointerDown", "pointerUp"] {
+            steps.push(json!({ "type": step, "button": 0 }));
+        }
+        self.point(&steps);
+    }
+
+    fn moves(&self, selector: &str, places: &[(f64, f64)]) -> Vec<Value> {
         let script = format!(
             "const part = document.querySelector({}); part.scrollIntoView({{block: 'center', behavior: 'instant'}});\
              const box = part.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]",
             json!(selector)
         );
         let area: [f64; 4] = serde_json::from_value(self.run(&script)).unwrap();
-        let steps = places.iter().map(|(x, y)| {
+        let step = |(x, y): &(f64, f64)| {
             let (x, y) = ((area[0] + x * area[2]).round() as i64, (area[1] + y * area[3]).round() as i64);
             json!({ "type": "pointerMove", "duration": 0, "x": x, "y": y })
-        });
-        let mut steps: Vec<Value> = steps.collect();
-        if steps.len() > 1 {
-            steps.insert(1, json!({ "type": "pointerDown", "button": 0 }));
-            steps.push(json!({ "type": "pointerUp", "button": 0 }));
-        }
+        };
+        places.iter().map(step).collect()
+    }
+
+    fn point(&self, steps: &[Value]) {
         self.post("actions", &json!({ "actions": [{ "type": "pointer", "id": "mouse", "actions": steps }] }));
     }
 

@@ -6,7 +6,7 @@ use super::{DrawnAxis, LegendEntry, SIZE, WIDER, clean, round};
 use crate::chart::axis::Span;
 use crate::chart::measure::{fit, width};
 use crate::chart::{Bar, BarGroup, Bars, Dash};
-use crate::number::short;
+use weir_model::text::short;
 
 const BAR: f64 = 20.0;
 const GAP: f64 = 10.0;
@@ -114,7 +114,7 @@ fn row<'a>(bars: &Bars, group: &'a BarGroup, place: &dyn Fn(f64) -> f64) -> Vec<
             width: round((end - x).max(0.0)),
             whisker,
             end: last.then(|| (round(whisker.map_or(end, |(_, high)| high.max(end))), clean(&bar.text))),
-            value: clean(&format!("{} {}{interval}", short(bar.value), bars.value.unit)),
+            value: clean(&format!("{}{interval}", short(bar.value))),
         }
     });
     drawn.collect()

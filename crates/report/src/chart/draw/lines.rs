@@ -9,7 +9,7 @@ use super::{DrawnAxis, LegendEntry, SIZE, TICK_SIZE, WIDER, clean, round};
 use crate::chart::axis::{Axis, Scale, Span, tick_text};
 use crate::chart::measure::{fit, width};
 use crate::chart::{Curve, CurvePoint, Curves, Dash, Line, Lines, Points};
-use crate::number::short;
+use weir_model::text::short;
 
 const PLOT_HEIGHT: f64 = 330.0;
 
@@ -249,18 +249,13 @@ pub(super) fn curves(curves: &Curves, room: f64, legend: bool) -> Drawn {
     let marked = curves.series.iter().map(|curve| CurvePoints {
         series: place_of(curve),
         colour: &curve.colour,
-        points: curve
-            .points
-            .iter()
-            .enumerate()
-            .map(|(place, point)| drawn(curves, curve, place, point, &frame))
-            .collect(),
+        points: curve.points.iter().enumerate().map(|(place, point)| drawn(curve, place, point, &frame)).collect(),
     });
     let marked = marked.collect();
     paper.draw(&frame, legend, paths, marked)
 }
 
-fn drawn(curves: &Curves, curve: &Curve, place: usize, point: &CurvePoint, frame: &Frame) -> DrawnPoint {
+fn drawn(curve: &Curve, place: usize, point: &CurvePoint, frame: &Frame) -> DrawnPoint {
     let (x, y) = frame.place((point.x, point.y));
     let end = |value: f64| round(frame.place((point.x, value)).1 - y);
     let knee = curve.knee == Some(place);
@@ -274,7 +269,7 @@ fn drawn(curves: &Curves, curve: &Curve, place: usize, point: &CurvePoint, frame
         hollow: point.hollow,
         knee,
         at: tick_text(point.x),
-        value: clean(&format!("{} {}{interval}{}", short(point.y), curves.y.unit, remark.concat())),
+        value: clean(&format!("{}{interval}{}", short(point.y), remark.concat())),
     }
 }
 
