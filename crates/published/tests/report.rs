@@ -310,7 +310,7 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
         assert_eq!(charts(&published_of(&folder.path().join(made.suite), made, &|_| {})), wanted);
     }
     for chart in monolake.charts() {
-        let svg = weir_report::chart::svg::draw(chart);
+        let svg = weir_report::chart::draw::svg(chart).unwrap();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", chart.name);
         assert!(
             chart.notes.iter().any(|note| note.contains("windows of 8 s")),

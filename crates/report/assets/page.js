@@ -1,7 +1,10 @@
 // What is far away is built and fitted to its place when the reader comes near, and all that is open when the page is printed.
+const PACKED = "text/deflate";
 const build = holder => {
   const script = holder.querySelector(":scope > script");
   if (!script) return;
+  holder.wanted = true;
+  if (script.type === PACKED) return;
   const template = document.createElement("template");
   template.innerHTML = script.textContent.replaceAll("<\\/script", "</script");
   holder.replaceChildren(template.content);
@@ -9,6 +12,14 @@ const build = holder => {
   watch(holder);
   if (anythingChosen()) applyOnly(holder);
 };
+// Sections of a large report are compressed. All are unpacked as soon as the page is there, so that printing finds them.
+const unpack = async script => {
+  const bytes = Uint8Array.from(atob(script.textContent), letter => letter.charCodeAt(0));
+  script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  script.type = "text/html";
+  if (script.parentElement.wanted) build(script.parentElement);
+};
+(async () => { for (const script of document.querySelectorAll(`script[type="${PACKED}"]`)) await unpack(script); })();
 const near = new IntersectionObserver(seen => {
   for (const entry of seen) {
     if (!entry.isIntersecting) continue;

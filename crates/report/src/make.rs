@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 
 use crate::chart::{Chart, data, draw, png};
 use crate::charts::{self, SectionCharts};
@@ -103,36 +103,13 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
 /// The charts of all sections, and the files that could not be read. Most of the time goes into the histograms of every
 /// trial, and sections have nothing to do with each other.
 fn draw_sections(run: &Run, summary: &Summary) -> (Vec<SectionCharts>, Vec<Broken>) {
-    let drawn = in_parallel(&summary.sections, |section| {
+    let drawn = summary.sections.par_iter().map(|section| {
         let mut broken = Vec::new();
         let charts = charts::of_section(run, section, &mut broken);
         (charts, broken)
     });
-    let (charts, broken): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+    let (charts, broken): (Vec<_>, Vec<_>) = drawn.unzip();
     (charts, broken.into_iter().flatten().collect())
-}
-
-/// What `work` makes of each item, in their order, on as many threads as there are CPUs.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(place) else { break };
-                    let made = work(item);
-                    // A poisoned lock means that another thread panicked, which ends the scope anyway.
-                    done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((place, made));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// A folder that vanishes unless it is renamed.
@@ -148,8 +125,8 @@ fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
 /// Puts the new folder where the old one was.
 fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), ReportError> {
     // Goes away, with the old report in it, when this function ends.
-    let attic = folder_beside(run)?;
-    match fs::rename(folder, attic.path().join(FOLDER)) {
+    let old = folder_beside(run)?;
+    match fs::rename(folder, old.path().join(FOLDER)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(ReportError::io(folder, "move the old report away", error));
         }
@@ -177,7 +154,7 @@ fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<V
     let folder = report.join("charts");
     fs::create_dir(&folder).map_err(|error| ReportError::io(&folder, "make", error))?;
     // Rasterising is what takes time; the charts have nothing to do with each other.
-    in_parallel(charts, |chart| write_chart(chart, &folder, options)).into_iter().collect::<Result<(), _>>()?;
+    charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, options))?;
     let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
     Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())
 }

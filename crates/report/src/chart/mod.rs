@@ -184,7 +184,7 @@ impl Dash {
 }
 
 /// More points than this in one chart are thinned: nobody sees them, and every page would carry them.
-const MOST_POINTS: usize = 1_500;
+const MOST_POINTS: usize = 3_000;
 
 impl Lines {
     /// Of so many points in a row one is drawn, the highest.
