@@ -106,28 +106,34 @@ fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
     writeln!(page)
 }
 
+/// By check, with the products of which the same is to be said behind each other.
 fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
     writeln!(page, "### Details\n")?;
     for named in of {
-        let mut items = Vec::new();
         if let Some(error) = &named.tested.error {
-            items.push(format!("- not started: {}", inline(&error.message)));
-        }
-        for (name, found) in &named.tested.cells {
-            let title = weir_conformance::check(name).map_or(name.as_str(), |check| check.title);
-            if let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) {
-                items.push(format!("- {title}, {}: {}", inline(&found.says), inline(note)));
-            }
-        }
-        if !items.is_empty() {
-            writeln!(page, "**{}**\n", inline(&named.title))?;
-            for item in items {
-                writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
-            }
-            writeln!(page)?;
+            let item = format!("- **{}** was not started: {}", inline(&named.title), inline(&error.message));
+            writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
         }
     }
-    Ok(())
+    for check in CHECKS {
+        let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+        for named in of {
+            let Some(found) = named.tested.cell(check.name) else { continue };
+            let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) else { continue };
+            let text = format!("{}: {}", inline(&found.says), inline(note));
+            match notes.iter_mut().find(|(other, _)| *other == text) {
+                Some((_, titles)) => titles.push(&named.title),
+                None => notes.push((text, vec![&named.title])),
+            }
+        }
+        if !notes.is_empty() {
+            let items: Vec<String> =
+                notes.iter().map(|(text, titles)| format!("**{}**, {text}.", inline(&titles.join(", ")))).collect();
+            let item = format!("- {} - {}", check.title, items.join(" "));
+            writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
+        }
+    }
+    writeln!(page)
 }
 
 fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
@@ -173,7 +179,8 @@ mod tests {
         assert!(at("## Profile `tuned`") < at("## Profile `stock`"));
         at("| | one | two | three |\n|---|---|---|---|\n");
         at("| GET | yes | yes, closes\\* | no start |");
-        at("- Pipelined requests, 1 of 3: after 1 of 3 answers it closes");
+        at("- Pipelined requests - **");
+        at("1 of 3: after 1 of 3 answers it closes.");
         at("refuses \\| pipes");
         at("| Four | - | not installed (four is not in PATH) |");
         at("2026-01-02");
