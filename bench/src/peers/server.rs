@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use weir_host::ports;
-use weir_host::supervisor::{Kept, Order, descendants};
+use weir_host::supervisor::{Supervised, descendants};
 use weir_host::tail::last_lines;
+use weir_host::{LocalHost, Process, ProcessSpec};
 use weir_model::record::Role;
 use weir_vitals::Watched;
 use weir_wire::tls::{Identity, KeyKind};
@@ -123,7 +124,7 @@ pub struct Options<'a> {
 /// An origin that serves. Dropping it ends it.
 #[derive(Debug)]
 pub struct RunningServer {
-    process: Kept,
+    process: Supervised,
     /// Where it serves.
     pub url: String,
     /// How it was started.
@@ -138,7 +139,7 @@ impl RunningServer {
     /// # Errors
     /// When it is not installed or does not come up.
     pub fn start(server: Server, programs: &Programs, options: &Options<'_>) -> anyhow::Result<RunningServer> {
-        let (folder, [addr]) = (super::scratch()?, ports::free()?);
+        let (folder, [addr]) = (super::scratch()?, ports::free_on(&LocalHost::new(programs.weir.clone()))?);
         let program =
             server.program(programs).with_context(|| format!("there is no {}", super::cases::name(server)))?;
         let root = folder.path().join("root");
@@ -166,7 +167,7 @@ impl RunningServer {
         };
         let words = line.split(' ').map(str::to_owned).chain(options.arguments.iter().cloned());
         let argv: Vec<String> = std::iter::once(program.display().to_string()).chain(words).collect();
-        let order = Order {
+        let spec = ProcessSpec {
             argv: argv.clone(),
             env: std::env::vars().collect(),
             dir: folder.path().to_owned(),
@@ -174,10 +175,10 @@ impl RunningServer {
             cpus: vec![options.cpu],
             nice: 0,
         };
-        let process = Kept::start(&programs.weir, &order)?;
+        let process = Supervised::start(&programs.weir, &spec)?;
         let url = options.protocol.url(addr.port(), options.size);
         let mut running = RunningServer { process, url, argv, _folder: folder };
-        running.wait_until_it_listens(addr, &order.output)?;
+        running.wait_until_it_listens(addr, &spec.output)?;
         Ok(running)
     }
 

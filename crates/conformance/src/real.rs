@@ -9,7 +9,7 @@ use weir_model::load::{DriverChoice, LoadSpec, Shape, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
 use weir_model::suite::{Expect, Protocol, Request};
-use weir_vitals::{Watch, Watched};
+use weir_vitals::Watched;
 use weir_wire::tls::{ClientConfig, ServerName};
 
 use super::client::{Endpoint, TIMEOUT};
@@ -17,7 +17,7 @@ use super::crosstalk;
 use super::run::TestSpec;
 use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
-use weir_host::role::{ClientProcess, ClientWord, OriginProcess};
+use weir_host::role::{ClientProcess, ClientReport, OriginProcess, OriginSpec};
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::http::Http;
@@ -60,8 +60,9 @@ impl<'a> RealTestbed<'a> {
     /// # Errors
     /// Which of the two does not, and why; also when somebody asks to stop.
     pub fn start(spec: &'a TestSpec<'a>, protocol: Protocol, stop: &Stop) -> Result<RealTestbed<'a>, TrialError> {
-        let [origin_addr] = ports::free().map_err(|e| error("start", &e))?;
-        std::fs::create_dir_all(spec.folder).map_err(|e| error("start", &e))?;
+        let host = &spec.launcher.host;
+        let [origin_addr] = ports::free_on(host.as_ref()).map_err(|e| error("start", &e))?;
+        host.create_dir(spec.folder).map_err(|e| error("start", &e))?;
         let speech = spec.launcher.tls.speech(protocol).map_err(|e| error("start", &e))?;
         let mut bed = RealTestbed {
             spec,
@@ -93,7 +94,7 @@ impl<'a> RealTestbed<'a> {
     fn launch(&mut self) -> Result<(), TrialError> {
         self.running = None;
         self.starts += 1;
-        let [listen] = ports::free().map_err(|e| error("start", &e))?;
+        let [listen] = ports::free_on(self.spec.launcher.host.as_ref()).map_err(|e| error("start", &e))?;
         let spec = LaunchSpec {
             profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
@@ -179,23 +180,24 @@ impl<'a> RealTestbed<'a> {
             ..LoadSpec::new(Target::tcp(endpoint.addr, endpoint.authority()), request, expect)
         };
         let dir = self.folder().join("load");
-        std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-        let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
-        let client = ClientProcess::start(&self.spec.launcher.weir, &spec.into(), &dir, &dir.join("client.log"))
-            .map_err(|e| e.to_string())?;
+        let host = &self.spec.launcher.host;
+        host.create_dir(&dir).map_err(|e| e.to_string())?;
+        let watch = host.watch(vec![self.watched()?], Vec::new()).map_err(|e| e.to_string())?;
+        let client =
+            ClientProcess::start(host, &spec.into(), &dir, &dir.join("client.log")).map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut usage = None;
         let result = loop {
             if self.stop.wanted() || Instant::now() > deadline {
                 return Err("the load was not done in time".to_owned());
             }
-            match client.hear(Duration::from_millis(200)).map_err(|e| e.to_string())? {
-                Some(ClientWord::WindowStart { .. }) => watch.begin_window().map_err(|e| e.to_string())?,
-                Some(ClientWord::WindowEnd) => {
+            match client.receive(Duration::from_millis(200)).map_err(|e| e.to_string())? {
+                Some(ClientReport::WindowStart { .. }) => watch.begin_window().map_err(|e| e.to_string())?,
+                Some(ClientReport::WindowEnd) => {
                     usage = watch.end_window().map_err(|e| e.to_string())?.usage.into_iter().next();
                 }
-                Some(ClientWord::Done(result)) => break result,
-                Some(ClientWord::Failed(why)) => return Err(why),
+                Some(ClientReport::Done(result)) => break result,
+                Some(ClientReport::Failed(why)) => return Err(why),
                 _ => {}
             }
         };
@@ -237,8 +239,9 @@ impl Testbed for RealTestbed<'_> {
 
     fn start_origin(&mut self) -> Result<(), String> {
         let log = self.spec.folder.join("origin.log");
-        let origin =
-            OriginProcess::start(&self.spec.launcher.weir, self.origin_addr, &[], DriverChoice::Auto, None, &log);
+        let driver = DriverChoice::Auto;
+        let spec = OriginSpec { listen: self.origin_addr, cpus: &[], driver, tls: None, output: &log };
+        let origin = OriginProcess::start(&self.spec.launcher.host, &spec);
         self.origin = Some(origin.map_err(|e| e.to_string())?);
         Ok(())
     }
@@ -271,15 +274,15 @@ impl Testbed for RealTestbed<'_> {
 
     fn reload(&mut self) -> Result<(), String> {
         let running = self.running.as_mut().ok_or("the product does not run")?;
-        running.reload(self.spec.launcher, &self.stop)
+        running.reload(&self.stop)
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.running.as_ref().map(|running| weir_host::supervisor::descendants(running.root())).unwrap_or_default()
+        self.running.as_ref().map(Running::processes).unwrap_or_default()
     }
 
     fn sample(&mut self) -> Result<RoleUsage, String> {
-        let watch = Watch::start(vec![self.watched()?]).map_err(|e| e.to_string())?;
+        let watch = self.spec.launcher.host.watch(vec![self.watched()?], Vec::new()).map_err(|e| e.to_string())?;
         watch.begin_window().map_err(|e| e.to_string())?;
         let window = watch.end_window().map_err(|e| e.to_string())?;
         watch.stop();

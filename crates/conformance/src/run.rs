@@ -1,7 +1,8 @@
 //! All checks of one product in one profile, in an order that suits the product and not the table.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -14,17 +15,18 @@ use super::cell::{Cell, Verdict};
 use super::checks::h3;
 use super::real::RealTestbed;
 use super::table::{CHECKS, Check};
+use weir_host::Host;
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
 
-/// What all products of a run share. `weir`: this program's own binary. Sessions of TLS may be resumed, so that it shows which
+/// What all products of a run share. Sessions of TLS may be resumed, so that it shows which
 /// product can.
 ///
 /// # Errors
 /// When no certificate can be made.
-pub fn launcher(weir: PathBuf, installed: BTreeMap<String, Installed>) -> Result<Launcher, TlsError> {
-    Ok(Launcher { tls: RunTls::new(Tls { resumption: true, ..Tls::default() })?, weir, installed })
+pub fn launcher(host: Arc<dyn Host>, installed: BTreeMap<String, Installed>) -> Result<Launcher, TlsError> {
+    Ok(Launcher { tls: RunTls::new(Tls { resumption: true, ..Tls::default() })?, host, installed })
 }
 
 /// One product in one profile.

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_host::supervisor::{Kept, supervise};
+use weir_host::Process;
+use weir_host::supervisor::{Supervised, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -14,13 +15,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts what the order (JSON) says, writes the supervisor's pid to standard output, and waits until it has ended.
-fn hold(me: &Path, order: &str) -> ExitCode {
-    let order = serde_json::from_str(order).expect("an order");
-    let mut kept = Kept::start(me, &order).expect("started");
-    println!("{}", kept.supervisor_pid());
-    while kept.wait(std::time::Duration::from_millis(100)).is_none() {}
-    println!("{}", kept.ended().expect("it has ended"));
+/// Starts what the spec (JSON) says, writes the supervisor's pid to standard output, and waits until it has ended.
+fn hold(me: &Path, spec: &str) -> ExitCode {
+    let spec = serde_json::from_str(spec).expect("a spec");
+    let mut supervised = Supervised::start(me, &spec).expect("started");
+    println!("{}", supervised.root());
+    while supervised.wait(std::time::Duration::from_millis(100)).is_none() {}
+    println!("{}", supervised.ended().expect("it has ended"));
     // Everything is gone now, without waiting for drop; the test looks, and lets this go by closing standard input.
     let _ = std::io::stdin().read_line(&mut String::new());
     ExitCode::SUCCESS

@@ -7,9 +7,14 @@
 //! This crate does not know products, suites or trials.
 
 pub mod files;
+mod host;
+mod local;
 pub mod placement;
 pub mod ports;
 pub mod role;
 pub mod stop;
 pub mod supervisor;
 pub mod tail;
+
+pub use host::{Ended, Host, Process, ProcessSpec, RoleProcess, RoleSpec, Sampler, Silence};
+pub use local::LocalHost;

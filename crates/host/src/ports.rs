@@ -1,4 +1,4 @@
-//! Free ports for a trial.
+//! Free ports, and who listens on one.
 //!
 //! Taken from below the kernel's ephemeral range, so that no outgoing connection of the client or the product can
 //! grab one between our look and the product's bind. A machine whose ephemeral range begins below 16,000 leaves no
@@ -7,6 +7,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use rand::Rng;
+
+use crate::Host;
 
 /// First port weir gives out.
 const LOWEST: u16 = 15_000;
@@ -18,29 +20,72 @@ const LOWEST: u16 = 15_000;
 )]
 pub struct NoPort(u16);
 
-/// Chooses `N` different ports on which 127.0.0.1 has no listener now.
+/// Chooses so many different ports on which 127.0.0.1 has no listener now.
 ///
 /// # Errors
 /// When 200 random candidates were all taken.
-pub fn free<const N: usize>() -> Result<[SocketAddr; N], NoPort> {
+pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
     let top = ephemeral_start().max(LOWEST + 1_000);
-    let mut found: Vec<SocketAddr> = Vec::with_capacity(N);
+    let mut found: Vec<SocketAddr> = Vec::with_capacity(count);
     let mut rng = rand::rng();
     for _ in 0..200 {
         let addr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), rng.random_range(LOWEST..top));
         // A bind without SO_REUSEADDR also refuses ports with sockets in TIME_WAIT: better another port.
         if !found.contains(&addr) && TcpListener::bind(addr).is_ok() {
             found.push(addr);
-            if let Ok(ports) = <[SocketAddr; N]>::try_from(found.as_slice()) {
-                return Ok(ports);
+            if found.len() == count {
+                return Ok(found);
             }
         }
     }
     Err(NoPort(top))
 }
 
+/// As many free ports of a host as are taken from the array.
+///
+/// # Errors
+/// When there are not so many.
+pub fn free_on<const N: usize>(host: &dyn Host) -> Result<[SocketAddr; N], NoPort> {
+    host.free_ports(N)?.try_into().map_err(|_| NoPort(LOWEST))
+}
+
 fn ephemeral_start() -> u16 {
     weir_vitals::local_ports().map_or(32_768, |(first, _)| first)
+}
+
+/// Checks that the socket listening on `addr` belongs to one of `pids`: that the process we measure is the one we
+/// started, and not another that happened to have the port.
+///
+/// # Errors
+/// Who listens instead, as far as /proc tells.
+pub fn listener_belongs_to(addr: SocketAddr, pids: &[u32]) -> Result<(), String> {
+    let inodes = listening_inodes(addr.port())?;
+    if inodes.is_empty() {
+        return Err(format!("nothing listens on {addr}"));
+    }
+    for pid in pids {
+        let Ok(process) = procfs::process::Process::new(*pid as i32) else { continue };
+        let Ok(fds) = process.fd() else { continue };
+        for fd in fds.flatten() {
+            if let procfs::process::FDTarget::Socket(inode) = fd.target
+                && inodes.contains(&inode)
+            {
+                return Ok(());
+            }
+        }
+    }
+    Err(format!("the socket listening on {addr} belongs to none of the processes that weir started ({pids:?})"))
+}
+
+fn listening_inodes(port: u16) -> Result<Vec<u64>, String> {
+    let mut sockets = procfs::net::tcp().map_err(|e| format!("/proc/net/tcp: {e}"))?;
+    // A machine without IPv6 has no tcp6 table; a product may well listen on [::] for both.
+    sockets.extend(procfs::net::tcp6().unwrap_or_default());
+    Ok(sockets
+        .into_iter()
+        .filter(|s| s.state == procfs::net::TcpState::Listen && s.local_address.port() == port)
+        .map(|s| s.inode)
+        .collect())
 }
 
 #[cfg(test)]
@@ -49,12 +94,22 @@ mod tests {
 
     #[test]
     fn ports_differ_are_free_and_below_the_ephemeral_range() {
-        let ports: [SocketAddr; 3] = free().expect("three of thousands of ports are free");
+        let ports = free(3).expect("three of thousands of ports are free");
         assert_ne!(ports[0], ports[1]);
         assert_ne!(ports[1], ports[2]);
         for addr in ports {
             assert!(addr.port() < ephemeral_start().max(LOWEST + 1_000));
             assert!(TcpListener::bind(addr).is_ok(), "{addr} was said to be free");
         }
+    }
+
+    #[test]
+    fn the_listener_is_found_only_with_its_own_process() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let addr = listener.local_addr().expect("bound");
+        assert_eq!(listener_belongs_to(addr, &[std::process::id()]), Ok(()));
+        assert!(listener_belongs_to(addr, &[1]).is_err());
+        drop(listener);
+        assert!(listener_belongs_to(addr, &[std::process::id()]).is_err());
     }
 }

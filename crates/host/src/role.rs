@@ -1,71 +1,52 @@
-//! The client and the origin as processes: weir itself, started again (`weir client`, `weir origin`), so that what
-//! each role costs can be read from the kernel, and so that a role can one day run on another host.
+//! The client and the origin as processes: weir itself, started again (`weir client`, `weir origin`), so that what each role costs
+//! can be read from the kernel, and so that a role can run on another host. `weir-lab` and `weir-conformance` start them.
 //!
-//! Both end when their standard input closes, which the kernel does when weir ends, also by SIGKILL: neither outlives
-//! weir. Neither starts a process, so nothing of theirs is left when one of them is killed itself.
+//! Both end when their standard input closes, which the kernel does when weir ends, also by SIGKILL: neither outlives weir.
+//! Neither starts a process, so nothing is left when one of them is killed.
 
-use std::io::{BufRead, BufReader, Write};
+use std::marker::PhantomData;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_model::Condition;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
+use weir_model::record::Role;
 use weir_model::suite::Tls;
 
-use crate::tail::last_lines;
+use crate::files::{FileError, pretty};
+use crate::host::{Host, RoleProcess, RoleSpec, Silence};
 
+mod local;
 mod open;
 
+pub(crate) use local::LocalRole;
 pub use open::{HOW_MANY, OpenCounter};
 
 /// How long an origin may take until it listens. It takes milliseconds; a machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a role may take to end when its standard input is closed, before it is killed.
-const GOES_WITHIN: Duration = Duration::from_secs(2);
+/// Lines of its output that are quoted.
+const LAST_LINES: usize = 5;
 
-/// A role's process and the lines of JSON that it says.
+/// A role's process and the reports that it writes, one line of JSON each.
 #[derive(Debug)]
-struct Speaker<W> {
-    child: Child,
-    line: Arc<Mutex<Line<W>>>,
-    output: PathBuf,
-}
-
-/// What is said to a role, and what it says.
-#[derive(Debug)]
-struct Line<W> {
-    /// Its standard input; closed when it is to end.
-    control: Option<ChildStdin>,
-    words: Receiver<W>,
-    /// Answers that are still to come.
-    owed: u32,
-}
-
-impl<W> Line<W> {
-    /// Says a line to it.
-    fn say(&mut self, line: &str) -> std::io::Result<()> {
-        let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        let control = self.control.as_mut().ok_or_else(gone)?;
-        writeln!(control, "{line}").and_then(|()| control.flush())
-    }
-}
-
-/// Nobody is left with half a line: what a thread that panicked held is as good as before.
-fn locked<W>(line: &Mutex<Line<W>>) -> MutexGuard<'_, Line<W>> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
+struct Link<R> {
+    host: Arc<dyn Host>,
+    process: Arc<dyn RoleProcess>,
+    spec: RoleSpec,
+    reports: PhantomData<fn() -> R>,
 }
 
 /// Why a role did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleError {
+    /// A file that it needs.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Not started.
     #[error("weir could not start its {role}: {error}")]
     Start {
@@ -75,15 +56,15 @@ pub enum RoleError {
         error: std::io::Error,
     },
     /// Ended before its work was done.
-    #[error("the {role} ended by itself{}", said(.last))]
+    #[error("the {role} ended by itself{}", quoted(.last))]
     Ended {
         /// Which role.
         role: &'static str,
         /// Last lines of its output.
         last: String,
     },
-    /// Said nothing.
-    #[error("the {role} said nothing for {} s{}", .within.as_secs_f64(), said(.last))]
+    /// Wrote nothing.
+    #[error("the {role} said nothing for {} s{}", .within.as_secs_f64(), quoted(.last))]
     Silent {
         /// Which role.
         role: &'static str,
@@ -94,77 +75,56 @@ pub enum RoleError {
     },
 }
 
-fn said(last: &str) -> String {
+fn quoted(last: &str) -> String {
     if last.is_empty() { String::new() } else { format!("; its last words:\n{last}") }
 }
 
-impl<W: DeserializeOwned + Send + 'static> Speaker<W> {
-    fn start(mut command: Command, role: &'static str, output: &Path) -> Result<Speaker<W>, RoleError> {
-        let failed = |error| RoleError::Start { role, error };
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(output).map_err(failed)?;
-        let mut stray = log.try_clone().map_err(failed)?;
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            // Ctrl-C at the terminal is for weir, which then ends its roles in order.
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
-        let control = child.stdin.take();
-        let (sender, words) = channel();
-        if let Some(stdout) = child.stdout.take() {
-            std::thread::spawn(move || {
-                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    match serde_json::from_str(&line) {
-                        Ok(word) => {
-                            if sender.send(word).is_err() {
-                                return;
-                            }
-                        }
-                        // Not for weir, then for whoever reads what went wrong.
-                        Err(_) => drop(writeln!(stray, "{line}")),
+impl<R: DeserializeOwned> Link<R> {
+    fn start(host: &Arc<dyn Host>, spec: RoleSpec) -> Result<Link<R>, RoleError> {
+        let process = host.start_role(&spec)?;
+        Ok(Link { host: Arc::clone(host), process, spec, reports: PhantomData })
+    }
+
+    /// The next report. Lines that are none are passed over.
+    fn receive(&self, within: Duration) -> Result<R, RoleError> {
+        let deadline = Instant::now() + within;
+        loop {
+            match self.process.receive(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    if let Ok(report) = serde_json::from_str(&line) {
+                        return Ok(report);
                     }
                 }
-            });
-        }
-        let line = Arc::new(Mutex::new(Line { control, words, owed: 0 }));
-        Ok(Speaker { child, line, output: output.to_owned() })
-    }
-}
-
-impl<W> Speaker<W> {
-    fn hear(&self, role: &'static str, within: Duration) -> Result<W, RoleError> {
-        let heard = locked(&self.line).words.recv_timeout(within);
-        heard.map_err(|error| {
-            let last = last_lines(&self.output, 5);
-            match error {
-                RecvTimeoutError::Disconnected => RoleError::Ended { role, last },
-                RecvTimeoutError::Timeout => RoleError::Silent { role, within, last },
+                Err(Silence::Ended) => return Err(self.ended()),
+                Err(Silence::Timeout) => {
+                    return Err(RoleError::Silent { role: self.spec.role.as_str(), within, last: self.last_lines() });
+                }
             }
-        })
+        }
     }
 }
 
-impl<W> Drop for Speaker<W> {
+impl<R> Link<R> {
+    fn ended(&self) -> RoleError {
+        RoleError::Ended { role: self.spec.role.as_str(), last: self.last_lines() }
+    }
+
+    fn last_lines(&self) -> String {
+        self.host.last_lines(&self.spec.output, LAST_LINES)
+    }
+}
+
+impl<R> Drop for Link<R> {
+    /// Others may still hold the process, to ask it something: it ends nevertheless.
     fn drop(&mut self) {
-        locked(&self.line).control = None;
-        let deadline = Instant::now() + GOES_WITHIN;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.end();
     }
 }
 
-/// What `weir origin --with-parent` says.
+/// What `weir origin --with-parent` reports.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum OriginWord {
+pub enum OriginReport {
     /// First.
     Listens {
         /// Where it listens.
@@ -187,26 +147,44 @@ pub struct OriginTls {
     /// Its key, PEM.
     pub key: PathBuf,
     /// Versions, and whether sessions can be resumed.
-    pub asked: Tls,
+    pub tls: Tls,
 }
 
 impl OriginTls {
-    fn add_to(&self, command: &mut Command) {
-        let (oldest, newest) = self.asked.versions;
+    fn args(&self) -> Vec<String> {
+        let (oldest, newest) = self.tls.versions;
         let versions = match oldest == newest {
             true => newest.as_str().to_owned(),
             false => format!("{}..{}", oldest.as_str(), newest.as_str()),
         };
-        command.arg("--tls").arg("--cert").arg(&self.cert).arg("--key").arg(&self.key);
-        command.arg("--tls-version").arg(versions);
-        command.arg("--resume").arg(if self.asked.resumption { "on" } else { "off" });
+        let (cert, key) = (self.cert.display().to_string(), self.key.display().to_string());
+        let resume = if self.tls.resumption { "on" } else { "off" };
+        ["--tls", "--cert", &cert, "--key", &key, "--tls-version", &versions, "--resume", resume]
+            .map(String::from)
+            .into()
     }
+}
+
+/// An origin to start.
+#[derive(Debug)]
+pub struct OriginSpec<'a> {
+    /// Where it is to listen.
+    pub listen: SocketAddr,
+    /// Its CPUs; empty for all.
+    pub cpus: &'a [u32],
+    /// Its I/O driver.
+    pub driver: DriverChoice,
+    /// With it, it speaks nothing without TLS.
+    pub tls: Option<OriginTls>,
+    /// Where its output goes.
+    pub output: &'a Path,
 }
 
 /// The origin's process.
 #[derive(Debug)]
 pub struct OriginProcess {
-    speaker: Speaker<OriginWord>,
+    link: Link<OriginReport>,
+    counter: OpenCounter,
     /// Where it listens.
     pub addr: SocketAddr,
     /// Its I/O driver.
@@ -214,32 +192,28 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts an origin and waits until it listens. With `tls` it speaks nothing without.
+    /// Starts an origin and waits until it listens.
     ///
     /// # Errors
     /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
-    pub fn start(
-        weir: &Path,
-        listen: SocketAddr,
-        cpus: &[u32],
-        driver: DriverChoice,
-        tls: Option<&OriginTls>,
-        output: &Path,
-    ) -> Result<OriginProcess, RoleError> {
-        let mut command = Command::new(weir);
-        command.arg("origin").arg("--with-parent").arg("--listen").arg(listen.to_string());
-        command.arg("--threads").arg(cpus.len().max(1).to_string());
-        command.arg("--driver").arg(driver_name(driver));
-        if !cpus.is_empty() {
-            command.arg("--cpus").arg(cpu_list(cpus));
+    pub fn start(host: &Arc<dyn Host>, spec: &OriginSpec<'_>) -> Result<OriginProcess, RoleError> {
+        let (listen, threads) = (spec.listen.to_string(), spec.cpus.len().max(1).to_string());
+        let driver = driver_name(spec.driver);
+        let mut args: Vec<String> =
+            ["origin", "--with-parent", "--listen", &listen, "--threads", &threads, "--driver", driver]
+                .map(String::from)
+                .into();
+        if !spec.cpus.is_empty() {
+            args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
         }
-        if let Some(tls) = tls {
-            tls.add_to(&mut command);
-        }
-        let speaker: Speaker<OriginWord> = Speaker::start(command, "origin", output)?;
+        args.extend(spec.tls.iter().flat_map(OriginTls::args));
+        let link = Link::start(host, RoleSpec { role: Role::Origin, args, output: spec.output.to_owned() })?;
+        let deadline = Instant::now() + LISTENS_WITHIN;
         loop {
-            if let OriginWord::Listens { listening: addr, driver } = speaker.hear("origin", LISTENS_WITHIN)? {
-                return Ok(OriginProcess { speaker, addr, driver });
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let OriginReport::Listens { listening: addr, driver } = link.receive(left)? {
+                let counter = OpenCounter::new(&link.process);
+                return Ok(OriginProcess { link, counter, addr, driver });
             }
         }
     }
@@ -247,63 +221,63 @@ impl OriginProcess {
     /// A way to ask how many connections it has open, for another thread. Nothing of it goes over the network or is in the
     /// counters.
     pub fn counter(&self) -> OpenCounter {
-        OpenCounter::new(&self.speaker.line)
+        self.counter.clone()
     }
 
     /// Its pid.
     pub fn pid(&self) -> u32 {
-        self.speaker.child.id()
+        self.link.process.pid()
     }
 
     /// Whether it still runs.
-    pub fn alive(&mut self) -> bool {
-        matches!(self.speaker.child.try_wait(), Ok(None))
+    pub fn alive(&self) -> bool {
+        self.link.process.alive()
     }
 
     /// Last lines of its output.
-    pub fn last_words(&self) -> String {
-        last_lines(&self.speaker.output, 5)
+    pub fn last_lines(&self) -> String {
+        self.link.last_lines()
     }
 }
 
-/// What a client is told to do: a load, or a search that is many of them.
+/// What a client is to do: a load, or a search that is many of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClientOrder {
+pub struct ClientSpec {
     /// The load; of a search what all its loads have in common.
     #[serde(flatten)]
     pub spec: LoadSpec,
     /// What is to be searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchOrder>,
+    pub search: Option<SearchSpec>,
 }
 
 /// What a client is to search for: the highest open rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SearchOrder {
+pub struct SearchSpec {
     /// What has to hold at it.
     pub objective: Vec<Condition>,
     /// How to go about it.
     pub options: SearchOptions,
 }
 
-impl From<LoadSpec> for ClientOrder {
-    fn from(spec: LoadSpec) -> ClientOrder {
-        ClientOrder { spec, search: None }
+impl From<LoadSpec> for ClientSpec {
+    fn from(spec: LoadSpec) -> ClientSpec {
+        ClientSpec { spec, search: None }
     }
 }
 
-/// The line by which a client that waits is told to go on. Any other asks it to end early.
+/// The line that lets a client that waits go on. Any other asks it to end early.
 pub const GO_ON: &str = "go on";
 
-/// What `weir client` says while it works.
+/// What `weir client` reports while it works.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ClientWord {
+pub enum ClientReport {
     /// Connections are being made.
     Connecting {
         /// Made so far.
         open: u32,
-        /// Ordered.
+        /// Wanted.
         of: u32,
     },
     /// A second of warm-up is over.
@@ -339,59 +313,60 @@ pub enum ClientWord {
 /// The client's process.
 #[derive(Debug)]
 pub struct ClientProcess {
-    speaker: Speaker<ClientWord>,
+    link: Link<ClientReport>,
 }
 
-/// Name of the file, in the trial's folder, with the client's order.
-pub const ORDER_FILE: &str = "load-order.json";
+/// Name of the file, in the trial's folder, with what the client is to do.
+pub const SPEC_FILE: &str = "load-order.json";
 
 impl ClientProcess {
-    /// Starts a client that carries `order` out and writes `latency.hlog` and `load.csv` into `dir`.
+    /// Starts a client that carries `spec` out and writes `latency.hlog` and `load.csv` into `dir`.
     ///
     /// # Errors
-    /// When the order cannot be written or the process not started.
-    pub fn start(weir: &Path, order: &ClientOrder, dir: &Path, output: &Path) -> Result<ClientProcess, RoleError> {
-        let failed = |error| RoleError::Start { role: "client", error };
-        let order = serde_json::to_vec_pretty(order).map_err(|e| failed(e.into()))?;
-        std::fs::write(dir.join(ORDER_FILE), order).map_err(failed)?;
-        let mut command = Command::new(weir);
-        command.arg("client").arg(dir);
-        Ok(ClientProcess { speaker: Speaker::start(command, "client", output)? })
+    /// When the spec cannot be written or the process not started.
+    pub fn start(
+        host: &Arc<dyn Host>,
+        spec: &ClientSpec,
+        dir: &Path,
+        output: &Path,
+    ) -> Result<ClientProcess, RoleError> {
+        host.write(&dir.join(SPEC_FILE), &pretty(spec)?, false)?;
+        let args = vec!["client".to_owned(), dir.display().to_string()];
+        Ok(ClientProcess { link: Link::start(host, RoleSpec { role: Role::Client, args, output: output.to_owned() })? })
     }
 
     /// Its pid.
     pub fn pid(&self) -> u32 {
-        self.speaker.child.id()
+        self.link.process.pid()
     }
 
     /// Asks it to end its load early, and to keep what it has.
     ///
     /// # Errors
     /// When it is gone.
-    pub fn ask_to_end(&mut self) -> Result<(), RoleError> {
-        self.say("end")
+    pub fn ask_to_end(&self) -> Result<(), RoleError> {
+        self.send("end")
     }
 
-    /// Tells one that waits to go on.
+    /// Lets one that waits go on.
     ///
     /// # Errors
     /// When it is gone.
-    pub fn go_on(&mut self) -> Result<(), RoleError> {
-        self.say(GO_ON)
+    pub fn go_on(&self) -> Result<(), RoleError> {
+        self.send(GO_ON)
     }
 
-    fn say(&mut self, line: &str) -> Result<(), RoleError> {
-        let last = |speaker: &Speaker<ClientWord>| last_lines(&speaker.output, 5);
-        locked(&self.speaker.line).say(line).map_err(|_| RoleError::Ended { role: "client", last: last(&self.speaker) })
+    fn send(&self, line: &str) -> Result<(), RoleError> {
+        self.link.process.send(line).map_err(|_| self.link.ended())
     }
 
-    /// The next thing it says, or `None` when it said nothing for so long.
+    /// The next report, or `None` when none came for so long.
     ///
     /// # Errors
-    /// When it ended without a last word.
-    pub fn hear(&self, within: Duration) -> Result<Option<ClientWord>, RoleError> {
-        match self.speaker.hear("client", within) {
-            Ok(word) => Ok(Some(word)),
+    /// When it ended without a last report.
+    pub fn receive(&self, within: Duration) -> Result<Option<ClientReport>, RoleError> {
+        match self.link.receive(within) {
+            Ok(report) => Ok(Some(report)),
             Err(RoleError::Silent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -412,136 +387,144 @@ fn cpu_list(cpus: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::local::ENDS_WITHIN;
     use super::*;
+    use crate::LocalHost;
 
     /// A role that is a few lines of shell. No script on the disk: a file just written cannot be executed while a
     /// test beside this one forks.
-    pub(super) fn shell(script: &str) -> (tempfile::TempDir, Speaker<OriginWord>) {
+    pub(super) fn shell(script: &str) -> (tempfile::TempDir, Link<OriginReport>) {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(script);
-        let speaker = Speaker::start(command, "origin", &scratch.path().join("origin.log")).expect("sh starts");
-        (scratch, speaker)
+        let args = vec!["-c".to_owned(), script.to_owned()];
+        let spec = RoleSpec { role: Role::Origin, args, output: scratch.path().join("origin.log") };
+        (scratch, Link::start(&host("/bin/sh"), spec).expect("sh starts"))
+    }
+
+    /// This machine, with another program in the place of weir.
+    fn host(weir: &str) -> Arc<dyn Host> {
+        Arc::new(LocalHost::new(weir.into()))
     }
 
     /// Generous: far more than any test needs, far less than what the roles of these tests would take.
     const LONG: Duration = Duration::from_secs(20);
 
-    fn hear(script: &str, within: Duration) -> Result<OriginWord, String> {
+    fn receive(script: &str, within: Duration) -> Result<OriginReport, String> {
         let begun = Instant::now();
-        let (_scratch, speaker) = shell(script);
-        let heard = speaker.hear("origin", within).map_err(|e| e.to_string());
-        drop(speaker);
+        let (_scratch, link) = shell(script);
+        let received = link.receive(within).map_err(|e| e.to_string());
+        drop(link);
         assert!(begun.elapsed() < LONG + within, "{:?}", begun.elapsed());
-        heard
+        received
     }
 
-    const WORD: &str = r#"echo '{"listening":"127.0.0.1:9","driver":"epoll"}'"#;
+    const REPORT: &str = r#"echo '{"listening":"127.0.0.1:9","driver":"epoll"}'"#;
 
     #[test]
-    fn a_word_is_heard_between_lines_that_are_none() {
-        let word = hear(&format!("echo; echo hello; echo '{{}}'; {WORD}; exec sleep 300"), LONG).expect("heard");
+    fn a_report_is_found_between_other_lines() {
+        let word = receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("heard");
         let listening = SocketAddr::from(([127, 0, 0, 1], 9));
-        assert_eq!(word, OriginWord::Listens { listening, driver: "epoll".into() });
+        assert_eq!(word, OriginReport::Listens { listening, driver: "epoll".into() });
     }
 
     #[test]
-    fn silence_ends_in_time_with_the_last_words() {
-        let said = hear("echo 'thinking it over' >&2; exec sleep 300", Duration::from_millis(500)).expect_err("silent");
+    fn silence_is_reported_with_the_last_lines() {
+        let said =
+            receive("echo 'thinking it over' >&2; exec sleep 300", Duration::from_millis(500)).expect_err("silent");
         assert_eq!(said, "the origin said nothing for 0.5 s; its last words:\nthinking it over");
     }
 
     #[test]
-    fn an_end_is_seen_at_once_with_the_last_words() {
-        let said = hear("echo 'no ring' >&2; exit 3", Duration::from_secs(600)).expect_err("ended");
+    fn an_end_is_reported_at_once_with_the_last_lines() {
+        let said = receive("echo 'no ring' >&2; exit 3", Duration::from_secs(600)).expect_err("ended");
         assert_eq!(said, "the origin ended by itself; its last words:\nno ring");
-        assert_eq!(hear("exit 0", Duration::from_secs(600)).expect_err("ended"), "the origin ended by itself");
+        assert_eq!(receive("exit 0", Duration::from_secs(600)).expect_err("ended"), "the origin ended by itself");
     }
 
     #[test]
-    fn rubbish_is_quoted() {
-        let said = hear("echo 'Segmentation fault, or so'; exit 1", Duration::from_secs(600)).expect_err("ended");
+    fn lines_that_are_no_reports_are_quoted() {
+        let said = receive("echo 'Segmentation fault, or so'; exit 1", Duration::from_secs(600)).expect_err("ended");
         assert_eq!(said, "the origin ended by itself; its last words:\nSegmentation fault, or so");
     }
 
     #[test]
-    fn one_that_does_not_go_when_asked_is_killed() {
-        let (_scratch, speaker) = shell(&format!("trap '' TERM; {WORD}; exec sleep 300 <&-"));
-        speaker.hear("origin", LONG).expect("it runs");
-        let pid = speaker.child.id();
+    fn a_role_that_does_not_end_is_killed() {
+        let (_scratch, link) = shell(&format!("trap '' TERM; {REPORT}; exec sleep 300 <&-"));
+        link.receive(LONG).expect("it runs");
+        let pid = link.process.pid();
         let begun = Instant::now();
-        drop(speaker);
-        assert!(begun.elapsed() >= GOES_WITHIN, "it was given time");
+        drop(link);
+        assert!(begun.elapsed() >= ENDS_WITHIN, "it was given time");
         assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
         assert!(!Path::new(&format!("/proc/{pid}")).exists(), "gone and reaped");
     }
 
     #[test]
-    fn one_that_reads_its_input_goes_by_itself() {
-        let (_scratch, speaker) = shell(&format!("{WORD}; read line; exit 0"));
-        speaker.hear("origin", LONG).expect("it runs");
+    fn a_role_ends_when_its_input_is_closed() {
+        let (_scratch, link) = shell(&format!("{REPORT}; read line; exit 0"));
+        link.receive(LONG).expect("it runs");
         let begun = Instant::now();
-        drop(speaker);
-        assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
+        drop(link);
+        assert!(begun.elapsed() < ENDS_WITHIN, "not killed: {:?}", begun.elapsed());
     }
 
     #[test]
-    fn an_origin_is_started_with_what_it_was_ordered() {
+    fn an_origin_gets_its_arguments() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let start = |weir: &str, tls: Option<&OriginTls>| {
             let listen = SocketAddr::from(([127, 0, 0, 1], 15_001));
             let output = scratch.path().join("origin.log");
             let _ = std::fs::remove_file(&output);
-            let started = OriginProcess::start(Path::new(weir), listen, &[2, 5], DriverChoice::Epoll, tls, &output);
-            started.expect_err("no origin").to_string()
+            let driver = DriverChoice::Epoll;
+            let spec = OriginSpec { listen, cpus: &[2, 5], driver, tls: tls.cloned(), output: &output };
+            OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
         };
         assert_eq!(
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --threads 2 --driver epoll --cpus 2,5"
         );
-        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), asked: Tls::default() };
+        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));
         assert!(said.ends_with(" --tls --cert /c.pem --key /k.pem --tls-version 1.2..1.3 --resume off"), "{said}");
         assert!(start("/no/such/weir", None).starts_with("weir could not start its origin: No such file"));
     }
 
     #[test]
-    fn a_client_finds_its_order_in_the_folder() {
+    fn a_client_finds_its_spec_in_the_folder() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let order = ClientOrder::from(spec());
+        let spec = ClientSpec::from(load());
         let client =
-            ClientProcess::start(Path::new("/bin/echo"), &order, scratch.path(), &scratch.path().join("client.log"))
+            ClientProcess::start(&host("/bin/echo"), &spec, scratch.path(), &scratch.path().join("client.log"))
                 .expect("echo starts");
         let ended = loop {
-            match client.hear(Duration::from_millis(50)) {
+            match client.receive(Duration::from_millis(50)) {
                 Ok(None) => {}
                 Ok(Some(word)) => panic!("echo says {word:?}"),
                 Err(error) => break error.to_string(),
             }
         };
         assert!(ended.contains(&format!("client {}", scratch.path().display())), "{ended}");
-        let written = std::fs::read(scratch.path().join(ORDER_FILE)).expect("written");
-        assert_eq!(serde_json::from_slice::<ClientOrder>(&written).expect("an order"), order);
-        assert_eq!(serde_json::from_slice::<LoadSpec>(&written).expect("a load's order as ever"), order.spec);
+        let written = std::fs::read(scratch.path().join(SPEC_FILE)).expect("written");
+        assert_eq!(serde_json::from_slice::<ClientSpec>(&written).expect("a spec"), spec);
+        assert_eq!(serde_json::from_slice::<LoadSpec>(&written).expect("a load alone"), spec.spec);
     }
 
     #[test]
-    fn a_search_is_ordered_with_its_objective() {
+    fn the_spec_of_a_search_has_its_objective() {
         let objective = Condition::list("p99<5ms, errors<0.1%").expect("conditions");
-        let search = SearchOrder { objective, options: SearchOptions::default() };
-        let order = ClientOrder { spec: spec(), search: Some(search) };
-        let text = serde_json::to_string(&order).expect("JSON");
-        assert_eq!(serde_json::from_str::<ClientOrder>(&text).expect("an order"), order);
+        let search = SearchSpec { objective, options: SearchOptions::default() };
+        let spec = ClientSpec { spec: load(), search: Some(search) };
+        let text = serde_json::to_string(&spec).expect("JSON");
+        assert_eq!(serde_json::from_str::<ClientSpec>(&text).expect("a spec"), spec);
     }
 
     #[test]
-    fn a_client_that_is_gone_cannot_be_told() {
+    fn sending_to_a_client_that_has_ended_is_an_error() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let order = ClientOrder::from(spec());
+        let spec = ClientSpec::from(load());
         let output = scratch.path().join("client.log");
-        let mut client = ClientProcess::start(Path::new("/bin/true"), &order, scratch.path(), &output).expect("starts");
-        while client.hear(Duration::from_millis(50)).is_ok() {}
+        let client = ClientProcess::start(&host("/bin/true"), &spec, scratch.path(), &output).expect("starts");
+        while client.receive(Duration::from_millis(50)).is_ok() {}
         // A child of a test beside this one has the pipe, too, between fork and exec.
         let begun = Instant::now();
         let said = loop {
@@ -554,7 +537,7 @@ mod tests {
         assert!(client.ask_to_end().is_err());
     }
 
-    fn spec() -> LoadSpec {
+    fn load() -> LoadSpec {
         use weir_model::load::Target;
         use weir_model::suite::{Expect, Request};
         let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 9)), "a");

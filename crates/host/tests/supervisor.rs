@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_host::supervisor::{Ended, Kept, Order, StartError};
+use weir_host::supervisor::{StartError, Supervised};
+use weir_host::{Ended, Process, ProcessSpec};
+use weir_model::product::Signal as ProductSignal;
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -42,8 +44,8 @@ impl Scratch {
     }
 
     /// What bash is to do, in this folder.
-    fn order(&self, script: &str) -> Order {
-        Order {
+    fn spec(&self, script: &str) -> ProcessSpec {
+        ProcessSpec {
             argv: ["bash", "-c", script].map(String::from).to_vec(),
             env: BTreeMap::from([("PATH".into(), std::env::var("PATH").expect("a path"))]),
             dir: self.0.path().to_owned(),
@@ -53,8 +55,8 @@ impl Scratch {
         }
     }
 
-    fn start(&self, script: &str) -> Kept {
-        Kept::start(&supervisor(), &self.order(script)).expect("bash starts")
+    fn start(&self, script: &str) -> Supervised {
+        Supervised::start(&supervisor(), &self.spec(script)).expect("bash starts")
     }
 
     fn output(&self) -> String {
@@ -103,9 +105,9 @@ fn exited(code: i32) -> Ended {
 #[test]
 fn a_daemon_is_gone_after_stop() {
     let scratch = Scratch::new();
-    let kept = scratch.start(DAEMON);
-    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
-    let ended = kept.stop(LONG);
+    let supervised = scratch.start(DAEMON);
+    let (supervisor, pids) = (supervised.root(), scratch.pids(3));
+    let ended = Box::new(supervised).stop(LONG);
     assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
     assert_eq!(ended.left_over, 2, "the child and the daemon");
     assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
@@ -117,20 +119,20 @@ fn a_program_stands_as_far_behind_others_as_ordered() {
     let own: i32 = own.trim().parse().expect("a number");
     for nice in [0, 3] {
         let scratch = Scratch::new();
-        let order = Order { nice, ..scratch.order("nice; nice; exec sleep 300") };
-        let kept = Kept::start(&supervisor(), &order).expect("bash starts");
+        let spec = ProcessSpec { nice, ..scratch.spec("nice; nice; exec sleep 300") };
+        let supervised = Supervised::start(&supervisor(), &spec).expect("bash starts");
         let expected = (own + i32::from(nice)).min(19).to_string();
         assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
-        kept.stop(LONG);
+        Box::new(supervised).stop(LONG);
     }
 }
 
 #[test]
 fn a_daemon_is_gone_after_drop() {
     let scratch = Scratch::new();
-    let kept = scratch.start(DAEMON);
-    let (supervisor, pids) = (kept.supervisor_pid(), scratch.pids(3));
-    drop(kept);
+    let supervised = scratch.start(DAEMON);
+    let (supervisor, pids) = (supervised.root(), scratch.pids(3));
+    drop(supervised);
     assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
 
@@ -140,11 +142,11 @@ fn a_daemon_is_gone_after_drop() {
 fn many_processes_are_gone_after_drop() {
     for _ in 0..10 {
         let scratch = Scratch::new();
-        let kept = scratch.start("for i in $(seq 60); do sleep 300 & done; echo ready; wait");
+        let supervised = scratch.start("for i in $(seq 60); do sleep 300 & done; echo ready; wait");
         scratch.lines(1);
-        let supervisor = kept.supervisor_pid();
+        let supervisor = supervised.root();
         let begun = Instant::now();
-        drop(kept);
+        drop(supervised);
         assert!(gone(supervisor));
         assert!(begun.elapsed() < Duration::from_secs(8), "the supervisor went by itself: {:?}", begun.elapsed());
     }
@@ -158,10 +160,10 @@ struct Holder {
 }
 
 impl Holder {
-    fn new(order: &Order) -> Holder {
+    fn new(spec: &ProcessSpec) -> Holder {
         let mut child = Command::new(supervisor())
             .arg("hold")
-            .arg(serde_json::to_string(order).expect("JSON"))
+            .arg(serde_json::to_string(spec).expect("JSON"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -187,20 +189,20 @@ impl Drop for Holder {
 #[test]
 fn a_daemon_is_gone_after_its_supervisors_parent_was_killed() {
     let scratch = Scratch::new();
-    let mut holder = Holder::new(&scratch.order(DAEMON));
+    let mut holder = Holder::new(&scratch.spec(DAEMON));
     let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(3);
     assert!(!pids.iter().any(|pid| gone(*pid)));
     kill(holder.child.id());
     until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
-    // The supervisor itself may fall to this test, which is a subreaper when another test has kept something.
+    // The supervisor itself may fall to this test, which is a subreaper when another test has supervised something.
     until("the supervisor has ended", || gone(supervisor) || is_zombie(supervisor));
 }
 
 #[test]
 fn a_daemon_is_gone_after_its_supervisor_was_killed() {
     let scratch = Scratch::new();
-    let mut holder = Holder::new(&scratch.order(DAEMON));
+    let mut holder = Holder::new(&scratch.spec(DAEMON));
     let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(3);
     kill(supervisor);
@@ -214,7 +216,7 @@ fn a_daemon_is_gone_after_its_supervisor_was_killed() {
 fn children_that_die_before_a_slow_main_process_are_reaped() {
     let scratch = Scratch::new();
     let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
-    let mut holder = Holder::new(&scratch.order(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
+    let mut holder = Holder::new(&scratch.spec(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
     let supervisor: u32 = holder.line().parse().expect("a pid");
     let pids = scratch.pids(2);
     kill(supervisor);
@@ -225,10 +227,10 @@ fn children_that_die_before_a_slow_main_process_are_reaped() {
 #[test]
 fn one_that_ignores_sigterm_is_killed_after_grace_and_said_to_be() {
     let scratch = Scratch::new();
-    let kept = scratch.start("trap '' TERM; echo $$; while true; do sleep 0.05; done");
+    let supervised = scratch.start("trap '' TERM; echo $$; while true; do sleep 0.05; done");
     let pid = scratch.pids(1)[0];
     let begun = Instant::now();
-    let ended = kept.stop(Duration::from_millis(300));
+    let ended = Box::new(supervised).stop(Duration::from_millis(300));
     assert!(begun.elapsed() >= Duration::from_millis(300), "it was given time");
     assert_eq!((ended.code, ended.signal, ended.forced), (None, Some(Signal::KILL.as_raw()), true));
     assert!(gone(pid));
@@ -244,18 +246,18 @@ fn ends_are_reported_as_they_were() {
     assert_eq!(killed.to_string(), "signal 11");
     let graceful = scratch.start("trap 'exit 3' TERM; echo ready; while true; do sleep 0.05; done");
     scratch.lines(1);
-    let ended = graceful.stop(LONG);
+    let ended = Box::new(graceful).stop(LONG);
     assert_eq!((ended.code, ended.forced), (Some(3), false));
 }
 
 #[test]
 fn what_runs_has_not_ended() {
     let scratch = Scratch::new();
-    let mut kept = scratch.start("echo $$; exec sleep 300");
-    assert_eq!(kept.ended(), None);
-    assert_eq!(scratch.pids(1), [kept.pid()]);
+    let mut supervised = scratch.start("echo $$; exec sleep 300");
+    assert_eq!(supervised.ended(), None);
+    assert_eq!(scratch.pids(1), weir_host::supervisor::descendants(supervised.root()));
     let begun = Instant::now();
-    assert_eq!(kept.wait(Duration::from_millis(50)), None);
+    assert_eq!(supervised.wait(Duration::from_millis(50)), None);
     assert!(begun.elapsed() >= Duration::from_millis(50));
 }
 
@@ -263,10 +265,10 @@ fn what_runs_has_not_ended() {
 fn output_is_appended_and_the_environment_is_as_ordered() {
     let scratch = Scratch::new();
     std::fs::write(scratch.0.path().join("output.log"), "before\n").expect("written");
-    let mut order = scratch.order("");
-    order.argv = ["/usr/bin/env".into()].to_vec();
-    order.env = BTreeMap::from([("B".into(), "two words".into()), ("A".into(), "1".into())]);
-    let ended = Kept::start(&supervisor(), &order).expect("env starts").wait(LONG);
+    let mut spec = scratch.spec("");
+    spec.argv = ["/usr/bin/env".into()].to_vec();
+    spec.env = BTreeMap::from([("B".into(), "two words".into()), ("A".into(), "1".into())]);
+    let ended = Supervised::start(&supervisor(), &spec).expect("env starts").wait(LONG);
     assert_eq!(ended, Some(exited(0)));
     assert_eq!(scratch.output(), "before\nA=1\nB=two words\n");
     let errors = scratch.start("echo oops >&2; pwd").wait(LONG);
@@ -280,9 +282,9 @@ fn cpus_and_signals_are_as_ordered() {
     let allowed = weir_host::placement::allowed_cpus();
     let last = *allowed.last().expect("a CPU");
     let scratch = Scratch::new();
-    let mut order = scratch.order("grep -E '^(Cpus_allowed_list|SigBlk)' /proc/$$/status");
-    order.cpus = vec![last];
-    Kept::start(&supervisor(), &order).expect("bash starts").wait(LONG).expect("ended");
+    let mut spec = scratch.spec("grep -E '^(Cpus_allowed_list|SigBlk)' /proc/$$/status");
+    spec.cpus = vec![last];
+    Supervised::start(&supervisor(), &spec).expect("bash starts").wait(LONG).expect("ended");
     let field = |name: &str| {
         let output = scratch.output();
         let line = output.lines().find(|line| line.starts_with(name)).expect("a field").to_owned();
@@ -295,17 +297,17 @@ fn cpus_and_signals_are_as_ordered() {
 #[test]
 fn what_cannot_be_started_says_why() {
     let scratch = Scratch::new();
-    let mut order = scratch.order("");
-    order.argv = vec!["/no/such/program".into()];
-    match Kept::start(&supervisor(), &order) {
+    let mut spec = scratch.spec("");
+    spec.argv = vec!["/no/such/program".into()];
+    match Supervised::start(&supervisor(), &spec) {
         Err(error @ StartError::Program { .. }) => {
             assert!(error.to_string().starts_with("/no/such/program did not start: No such file"), "{error}");
         }
         other => panic!("{other:?}"),
     }
-    order.argv.clear();
-    assert!(matches!(Kept::start(&supervisor(), &order), Err(StartError::Program { .. })));
-    match Kept::start(Path::new("/bin/false"), &scratch.order("true")) {
+    spec.argv.clear();
+    assert!(matches!(Supervised::start(&supervisor(), &spec), Err(StartError::Program { .. })));
+    match Supervised::start(Path::new("/bin/false"), &scratch.spec("true")) {
         Err(StartError::Supervisor(error)) => assert_ne!(error.to_string(), ""),
         other => panic!("no supervisor: {other:?}"),
     }
@@ -315,12 +317,12 @@ fn what_cannot_be_started_says_why() {
 #[test]
 fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
     let scratch = Scratch::new();
-    let order = scratch.order("trap 'exit 7' HUP; echo ready; while :; do sleep 0.05; done");
+    let spec = scratch.spec("trap 'exit 7' HUP; echo ready; while :; do sleep 0.05; done");
     let script = "trap '' HUP; exec \"$0\" hold \"$1\"";
     let mut holder = Command::new("bash")
         .args(["-c", script])
         .arg(supervisor())
-        .arg(serde_json::to_string(&order).expect("JSON"))
+        .arg(serde_json::to_string(&spec).expect("JSON"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -344,17 +346,17 @@ fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
 #[test]
 fn a_signal_reaches_the_process_and_no_other() {
     let scratch = Scratch::new();
-    let mut kept = scratch.start(
+    let mut supervised = scratch.start(
         "trap 'echo reloaded' HUP; trap 'echo graceful; exit 7' QUIT
          (trap 'echo wrong' HUP QUIT; echo child; while :; do sleep 0.1; done) &
          echo ready; while :; do sleep 0.1; done",
     );
     scratch.lines(2);
-    kept.signal(Signal::HUP).expect("the supervisor listens");
+    supervised.signal(ProductSignal::Hup).expect("the supervisor listens");
     until("the first signal", || scratch.output().contains("reloaded"));
-    assert_eq!(kept.ended(), None);
-    kept.signal(Signal::QUIT).expect("the supervisor listens");
-    let ended = kept.wait(LONG).expect("it ended");
+    assert_eq!(supervised.ended(), None);
+    supervised.signal(ProductSignal::Quit).expect("the supervisor listens");
+    let ended = supervised.wait(LONG).expect("it ended");
     assert_eq!((ended.code, ended.forced), (Some(7), false));
     let output = scratch.output();
     assert!(output.contains("graceful") && !output.contains("wrong"), "{output}");

@@ -11,8 +11,10 @@ pub use length::overhead;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use weir_host::LocalHost;
 use weir_host::files::pretty;
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
@@ -296,7 +298,7 @@ fn entry_of(planned: &Planned) -> Entry {
 fn bench(setup: Setup, seed: u64) -> Bench {
     Bench {
         origin: setup.suite.origin,
-        launcher: Launcher { weir: setup.weir, tls: setup.tls, installed: setup.installed },
+        launcher: Launcher { host: Arc::new(LocalHost::new(setup.weir)), tls: setup.tls, installed: setup.installed },
         placement: setup.placement,
         driver: setup.driver,
         products: setup.products,

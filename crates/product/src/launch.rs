@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_host::files::FileError;
 use weir_host::stop::Stop;
-use weir_host::supervisor::{self, Kept};
-use weir_host::tail::last_lines;
+use weir_host::{Host, ProcessSpec};
 use weir_model::product::Product;
 use weir_model::suite::Protocol;
 
@@ -47,8 +46,8 @@ pub struct Installed {
 /// What starting any product needs.
 #[derive(Debug)]
 pub struct Launcher {
-    /// weir's own binary: the supervisor is it, started again.
-    pub weir: PathBuf,
+    /// Where products run.
+    pub host: Arc<dyn Host>,
     /// The certificate, and how TLS is spoken.
     pub tls: RunTls,
     /// What is installed, by product name; none for `direct`.
@@ -116,40 +115,38 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         tls: launcher.tls.asked(),
         path: target.split('?').next().unwrap_or_default().to_owned(),
     };
-    let io = FileError::at(&folder);
-    std::fs::create_dir_all(&folder).map_err(&io)?;
+    let host = &launcher.host;
+    host.create_dir(&folder)?;
     if protocol.is_tls() {
-        launcher.tls.write(&folder).map_err(&io)?;
+        launcher.tls.write(host.as_ref(), &folder)?;
     }
-    let rendered = render::render(product, profile, &vars, &folder)
+    let rendered = render::render(host.as_ref(), product, profile, &vars, &folder)
         .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
     if let Some(check) = &rendered.check {
-        run_check(launcher, product, check, &rendered, &folder, stop)?;
+        run_check(host.as_ref(), product, check, &rendered, &folder, stop)?;
     }
     if stop.wanted() {
         return Err(Failure::Stopped);
     }
-    let kept = Kept::start(
-        &launcher.weir,
-        &supervisor::Order {
-            argv: rendered.command.clone(),
-            env: environment(&rendered.env),
-            dir: folder.clone(),
-            output: folder.join(OUTPUT),
-            cpus: cpus.to_vec(),
-            nice: rendered.nice,
-        },
-    )
-    .map_err(|e| {
+    let spec = ProcessSpec {
+        argv: rendered.command.clone(),
+        env: environment(&rendered.env),
+        dir: folder.clone(),
+        output: folder.join(OUTPUT),
+        cpus: cpus.to_vec(),
+        nice: rendered.nice,
+    };
+    let process = host.start(&spec).map_err(|e| {
         Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
     })?;
-    Ok(Running { kept, addr: listen, title: product.title.clone(), folder, rendered, speech })
+    let host = Arc::clone(host);
+    Ok(Running { host, process, addr: listen, title: product.title.clone(), folder, rendered, speech })
 }
 
 /// Runs the product's own configuration check, under a supervisor like the product itself: it is ended when it takes too
 /// long, when somebody asks to stop, and when weir goes.
 fn run_check(
-    launcher: &Launcher,
+    host: &dyn Host,
     product: &Product,
     argv: &[String],
     rendered: &Rendered,
@@ -161,23 +158,23 @@ fn run_check(
         Failure::at(
             "check",
             message,
-            format!("{}\n{}", command_line(argv), last_lines(&path, EVIDENCE_LINES)),
+            format!("{}\n{}", command_line(argv), host.last_lines(&path, EVIDENCE_LINES)),
             "correct the product's templates; they are in the trial's folder as rendered",
         )
     };
-    let order = supervisor::Order {
+    let spec = ProcessSpec {
         argv: argv.to_vec(),
         env: environment(&rendered.env),
         dir: folder.to_owned(),
         output: path.clone(),
-        cpus: Vec::new(),
-        nice: 0,
+        ..ProcessSpec::default()
     };
-    let mut kept = Kept::start(&launcher.weir, &order)
+    let mut process = host
+        .start(&spec)
         .map_err(|e| failed(format!("the check of {}'s configuration cannot be run: {e}", product.title)))?;
     let deadline = Instant::now() + CHECK_WITHIN;
     let ended = loop {
-        if let Some(ended) = kept.wait(Duration::from_millis(100)) {
+        if let Some(ended) = process.wait(Duration::from_millis(100)) {
             break ended;
         }
         if stop.wanted() {

@@ -12,6 +12,5 @@ pub mod http;
 pub mod launch;
 pub mod render;
 pub mod running;
-mod scratch;
 pub mod tls;
 pub mod verify;

@@ -10,14 +10,12 @@ mod error;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
+use weir_host::Host;
 use weir_model::product::{Product, ProductKind, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
@@ -84,14 +82,20 @@ pub struct Rendered {
 /// # Errors
 /// When the profile or a template does not exist, a template says something unknown or wrong, the folder's name cannot
 /// be put into a configuration, or a file cannot be written.
-pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Result<Rendered, RenderError> {
+pub fn render(
+    host: &dyn Host,
+    product: &Product,
+    profile: &str,
+    vars: &Vars,
+    dir: &Path,
+) -> Result<Rendered, RenderError> {
     let program = program(product)?;
     let profile = product.profiles.get(profile).ok_or_else(|| RenderError::UnknownProfile {
         product: product.name.clone(),
         profile: profile.to_owned(),
         known: product.profiles.keys().cloned().collect(),
     })?;
-    let mut values = values(vars, dir)?;
+    let mut values = values(host, vars, dir)?;
     values.insert("profile", Value::from(profile.name.as_str()));
     let scope = Scope::new(&product.name, &profile.name, values);
 
@@ -112,10 +116,11 @@ pub fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Resu
     };
 
     let mut files = Vec::with_capacity(texts.len());
-    std::fs::create_dir_all(dir).map_err(|error| RenderError::Io { path: dir.to_owned(), error })?;
+    host.create_dir(dir)?;
     for (name, text) in texts {
         let path = dir.join(name);
-        write_file(&path, &text)?;
+        // A configuration that has taken in a key is its owner's alone, as the key's own file is.
+        host.write(&path, text.as_bytes(), text.contains("PRIVATE KEY-----"))?;
         files.push(path);
     }
     Ok(Rendered { files, command, check, env, reload, nice: profile.nice })
@@ -162,22 +167,16 @@ fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<V
     Ok(texts)
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), RenderError> {
-    let io = |error| RenderError::Io { path: path.to_owned(), error };
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(io)?;
-    }
-    // A configuration that has taken in a key is its owner's alone, as the key's own file is.
-    let mode = if text.contains("PRIVATE KEY-----") { 0o600 } else { 0o666 };
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(io)?;
-    file.write_all(text.as_bytes()).map_err(io)
-}
-
-fn values(vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
+fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
     let dir = quotable(dir)?;
     let below = |name: &str| Value::from(format!("{dir}/{name}"));
     // For products that want them inside their configuration. Where they are not there, naming them is an error.
-    let text_of = |name: &str| std::fs::read_to_string(Path::new(dir).join(name)).map_or(Value::UNDEFINED, Value::from);
+    let text_of = |name: &str| {
+        host.read(&Path::new(dir).join(name))
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .map_or(Value::UNDEFINED, Value::from)
+    };
     let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
     let (oldest, newest) = vars.tls.versions;
     let mut values = BTreeMap::from([

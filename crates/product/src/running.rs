@@ -2,20 +2,19 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
-use weir_host::supervisor::{Ended, Kept, Order, descendants};
-use weir_host::tail::last_lines;
+use weir_host::{Ended, Host, Process, ProcessSpec};
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Severity};
 
 use crate::failure::Failure;
 use crate::http::{Http, Speech};
-use crate::launch::{EVIDENCE_LINES, Launcher, OUTPUT, environment};
+use crate::launch::{EVIDENCE_LINES, OUTPUT, environment};
 use crate::render::Rendered;
-use crate::{scratch, verify};
 
 /// How long one request for readiness may take.
 const LONGEST_TRY: Duration = Duration::from_secs(2);
@@ -29,7 +28,8 @@ const RELOADS_WITHIN: Duration = Duration::from_secs(10);
 /// A product that was started.
 #[derive(Debug)]
 pub struct Running {
-    pub(crate) kept: Kept,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) process: Box<dyn Process>,
     /// Where the client finds it.
     pub addr: SocketAddr,
     pub(crate) title: String,
@@ -68,7 +68,7 @@ impl Running {
 
     /// Fails when the process has ended.
     pub fn still_runs(&mut self, stage: &str) -> Result<(), Failure> {
-        match self.kept.ended() {
+        match self.process.ended() {
             None => Ok(()),
             Some(ended) => Err(Failure::at(
                 stage,
@@ -81,19 +81,25 @@ impl Running {
 
     /// Fails when the listening socket is not this process's.
     pub fn verify_listener(&self) -> Result<(), Failure> {
-        verify::listener_belongs_to(self.addr, &descendants(self.kept.supervisor_pid()))
+        self.host
+            .owns_listener(self.process.root(), self.addr)
             .map_err(|e| Failure::at("verify", e, self.evidence(), "end the other process, or try again"))
+    }
+
+    /// Its processes, now.
+    pub fn processes(&self) -> Vec<u32> {
+        self.host.descendants(self.process.root())
     }
 
     /// The supervisor's pid, root of the product's process tree.
     pub fn root(&self) -> u32 {
-        self.kept.supervisor_pid()
+        self.process.root()
     }
 
     /// Where to look, and the last lines of the output.
     pub fn evidence(&self) -> String {
         let path = self.folder.join(OUTPUT);
-        let lines = last_lines(&path, EVIDENCE_LINES);
+        let lines = self.host.last_lines(&path, EVIDENCE_LINES);
         if lines.is_empty() { format!("{} is empty", path.display()) } else { format!("{}:\n{lines}", path.display()) }
     }
 
@@ -103,13 +109,14 @@ impl Running {
             ProductKind::Proxy(program) => program.process.stop_within,
             ProductKind::Direct => Duration::ZERO,
         };
-        let ended = self.kept.stop(grace);
+        let ended = self.process.stop(grace);
         if let ProductKind::Proxy(program) = &product.kind {
-            scratch::clear(&self.folder, &program.process.scratch);
+            // Data bases of 60 MB, say, in each of a hundred trials.
+            program.process.scratch.iter().for_each(|name| self.host.remove(&self.folder.join(name)));
         }
         if let Ok(json) = pretty(&ended) {
             // Evidence, not a result: a full disk shows when the measurement itself is written.
-            let _ = std::fs::write(self.folder.join("exit.json"), json);
+            let _ = self.host.write(&self.folder.join("exit.json"), &json, false);
         }
         if !ended.forced {
             return None;
@@ -124,7 +131,7 @@ impl Running {
 
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<Ended> {
-        self.kept.ended()
+        self.process.ended()
     }
 
     /// Sends it a signal.
@@ -132,41 +139,34 @@ impl Running {
     /// # Errors
     /// When it is gone.
     pub fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
-        self.kept.signal(match signal {
-            Signal::Term => rustix::process::Signal::TERM,
-            Signal::Int => rustix::process::Signal::INT,
-            Signal::Quit => rustix::process::Signal::QUIT,
-            Signal::Hup => rustix::process::Signal::HUP,
-            Signal::Usr1 => rustix::process::Signal::USR1,
-            Signal::Usr2 => rustix::process::Signal::USR2,
-            Signal::Winch => rustix::process::Signal::WINCH,
-        })
+        self.process.signal(signal)
     }
 
     /// Makes it read its configuration anew, as its file says. A signal is sent and not waited for; a command has to succeed.
     ///
     /// # Errors
     /// Why it does not, in words.
-    pub fn reload(&mut self, launcher: &Launcher, stop: &Stop) -> Result<(), String> {
+    pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
         match self.rendered.reload.clone() {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),
-            Some(Reload::Command(argv)) => self.beside(launcher, argv, stop),
+            Some(Reload::Command(argv)) => self.beside(argv, stop),
         }
     }
 
     /// Runs a command of the product's own, in its folder and environment, under a supervisor as the product is.
-    fn beside(&self, launcher: &Launcher, argv: Vec<String>, stop: &Stop) -> Result<(), String> {
+    fn beside(&self, argv: Vec<String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
         let env = environment(&self.rendered.env);
-        let order = Order { argv, env, dir: self.folder.clone(), output: output.clone(), cpus: Vec::new(), nice: 0 };
-        let mut kept = Kept::start(&launcher.weir, &order).map_err(|e| e.to_string())?;
+        let spec =
+            ProcessSpec { argv, env, dir: self.folder.clone(), output: output.clone(), ..ProcessSpec::default() };
+        let mut process = self.host.start(&spec).map_err(|e| e.to_string())?;
         let deadline = Instant::now() + RELOADS_WITHIN;
         loop {
-            match kept.wait(Duration::from_millis(50)) {
+            match process.wait(Duration::from_millis(50)) {
                 Some(Ended { code: Some(0), .. }) => return Ok(()),
-                Some(ended) => return Err(format!("{name}: {ended}; {}", last_lines(&output, 3))),
+                Some(ended) => return Err(format!("{name}: {ended}; {}", self.host.last_lines(&output, 3))),
                 None if stop.wanted() => return Err("stopped on request".to_owned()),
                 None if Instant::now() > deadline => {
                     return Err(format!("{name} was not done after {} s", RELOADS_WITHIN.as_secs()));

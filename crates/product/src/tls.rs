@@ -5,11 +5,10 @@
 //!
 //! This module does not know products, nor what travels inside TLS.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use weir_host::Host;
+use weir_host::files::FileError;
 use weir_model::load::{TlsSpec, TlsVersion};
 use weir_model::suite::{KeyType, Protocol, Tls};
 use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, TlsError, Version, suites};
@@ -52,12 +51,11 @@ impl RunTls {
     ///
     /// # Errors
     /// What the system says.
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
+    pub fn write(&self, host: &dyn Host, folder: &Path) -> Result<(), FileError> {
         let Identity { chain, key } = &self.identity;
-        fs::create_dir_all(folder)?;
-        write(&folder.join(CERT), 0o644, &[chain])?;
-        write(&folder.join(KEY), 0o600, &[key])?;
-        write(&folder.join(CERT_AND_KEY), 0o600, &[chain, key])
+        host.write(&folder.join(CERT), chain, false)?;
+        host.write(&folder.join(KEY), key, true)?;
+        host.write(&folder.join(CERT_AND_KEY), &[chain.as_slice(), key].concat(), true)
     }
 
     /// How the lab speaks a protocol, and with whom: only a peer with this run's certificate.
@@ -107,22 +105,19 @@ fn version(version: TlsVersion) -> Version {
     }
 }
 
-fn write(path: &Path, mode: u32, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
-    parts.iter().try_for_each(|part| file.write_all(part))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use weir_host::LocalHost;
 
     #[test]
     fn the_key_is_its_owners_alone() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let folder = scratch.path().join("product");
-        RunTls::new(Tls::default()).expect("made").write(&folder).expect("written");
+        RunTls::new(Tls::default()).expect("made").write(&LocalHost::new("/weir".into()), &folder).expect("written");
         let mode = |name: &str| fs::metadata(folder.join(name)).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(KEY), mode(CERT_AND_KEY)), (0o600, 0o600));
         let text = |name: &str| fs::read_to_string(folder.join(name)).expect("text");

@@ -4,8 +4,6 @@
 //! the suite alone. Requests speak the workload's protocol: over TLS only with a peer that has the run's certificate and
 //! agrees on the protocol by ALPN.
 
-use std::net::SocketAddr;
-
 use weir_model::suite::{Expect, Workload};
 
 use crate::http::{Answer, Http};
@@ -89,41 +87,6 @@ fn compare(answer: &Answer, reference: &Answer, version: &str) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that the socket listening on `addr` belongs to one of `pids`: that the process we measure is the one we
-/// started, and not another that happened to have the port.
-///
-/// # Errors
-/// Who listens instead, as far as /proc tells.
-pub fn listener_belongs_to(addr: SocketAddr, pids: &[u32]) -> Result<(), String> {
-    let inodes = listening_inodes(addr.port())?;
-    if inodes.is_empty() {
-        return Err(format!("nothing listens on {addr}"));
-    }
-    for pid in pids {
-        let Ok(process) = procfs::process::Process::new(*pid as i32) else { continue };
-        let Ok(fds) = process.fd() else { continue };
-        for fd in fds.flatten() {
-            if let procfs::process::FDTarget::Socket(inode) = fd.target
-                && inodes.contains(&inode)
-            {
-                return Ok(());
-            }
-        }
-    }
-    Err(format!("the socket listening on {addr} belongs to none of the processes that weir started ({pids:?})"))
-}
-
-fn listening_inodes(port: u16) -> Result<Vec<u64>, String> {
-    let mut sockets = procfs::net::tcp().map_err(|e| format!("/proc/net/tcp: {e}"))?;
-    // A machine without IPv6 has no tcp6 table; a product may well listen on [::] for both.
-    sockets.extend(procfs::net::tcp6().unwrap_or_default());
-    Ok(sockets
-        .into_iter()
-        .filter(|s| s.state == procfs::net::TcpState::Listen && s.local_address.port() == port)
-        .map(|s| s.inode)
-        .collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,15 +121,5 @@ mod tests {
             let text = compare(&wrong, &right, "HTTP/1.1").expect_err(word);
             assert!(text.contains(word), "{text}");
         }
-    }
-
-    #[test]
-    fn the_listener_is_found_only_with_its_own_process() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let addr = listener.local_addr().expect("bound");
-        assert_eq!(listener_belongs_to(addr, &[std::process::id()]), Ok(()));
-        assert!(listener_belongs_to(addr, &[1]).is_err());
-        drop(listener);
-        assert!(listener_belongs_to(addr, &[std::process::id()]).is_err());
     }
 }

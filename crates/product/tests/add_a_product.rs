@@ -3,9 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use weir_model::product::Product;
 use weir_model::suite::{KeyType, Protocol, Tls};
 use weir_product::catalogue::Catalogue;
-use weir_product::render::{RenderError, Vars, render};
+use weir_product::render::{RenderError, Rendered, Vars};
+
+fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Result<Rendered, RenderError> {
+    weir_product::render::render(&weir_host::LocalHost::new("/weir".into()), product, profile, vars, dir)
+}
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/add-a-product.md");

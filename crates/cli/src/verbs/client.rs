@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use weir_host::role::{ClientOrder, ClientWord, GO_ON, ORDER_FILE, SearchOrder};
+use weir_host::role::{ClientReport, ClientSpec, GO_ON, SPEC_FILE, SearchSpec};
 use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
 use weir_model::load::SearchResult;
 
@@ -20,16 +20,16 @@ pub struct Args {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let order = std::fs::read(args.folder.join(ORDER_FILE)).map_err(Failure::missing)?;
-    let order: ClientOrder = serde_json::from_slice(&order).map_err(Failure::input)?;
+    let order = std::fs::read(args.folder.join(SPEC_FILE)).map_err(Failure::missing)?;
+    let order: ClientSpec = serde_json::from_slice(&order).map_err(Failure::input)?;
     let stop = StopFlag::new();
     let goes_on = read_commands(stop.clone());
     let outputs = outputs(&args.folder);
     let done = match &order.search {
         None => weir_load::run(&order.spec, &outputs, &stop, &mut |progress| send(&event(progress)))
-            .map(|result| ClientWord::Done(Box::new(result))),
+            .map(|result| ClientReport::Done(Box::new(result))),
         Some(search) => {
-            run_search(&order, search, &outputs, &stop, &goes_on).map(|result| ClientWord::Found(Box::new(result)))
+            run_search(&order, search, &outputs, &stop, &goes_on).map(|result| ClientReport::Found(Box::new(result)))
         }
     };
     match done {
@@ -38,7 +38,7 @@ pub fn main(args: &Args) -> VerbResult {
             Ok(Exit::Ok)
         }
         Err(error) => {
-            send(&Some(ClientWord::Failed(error.to_string())));
+            send(&Some(ClientReport::Failed(error.to_string())));
             Ok(Exit::Failed)
         }
     }
@@ -46,20 +46,20 @@ pub fn main(args: &Args) -> VerbResult {
 
 /// Searches. Waits before each trial until the lab says that it is ready.
 fn run_search(
-    order: &ClientOrder,
-    search: &SearchOrder,
+    order: &ClientSpec,
+    search: &SearchSpec,
     outputs: &Outputs,
     stop: &StopFlag,
     goes_on: &Receiver<()>,
 ) -> Result<SearchResult, LoadError> {
     let mut progress = |news| match news {
         SearchProgress::Begins { number, kind, rate, .. } => {
-            send(&Some(ClientWord::Trial { number, kind, rate }));
+            send(&Some(ClientReport::Trial { number, kind, rate }));
             // Fails when the lab is gone; then this process exits, too.
             let _ = goes_on.recv();
         }
         SearchProgress::Load(progress) => send(&event(progress)),
-        SearchProgress::Ends(probe) => send(&Some(ClientWord::Tried(probe))),
+        SearchProgress::Ends(probe) => send(&Some(ClientReport::Tried(probe))),
         _ => {}
     };
     weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, stop, &mut progress)
@@ -88,18 +88,18 @@ fn read_commands(stop: StopFlag) -> Receiver<()> {
     goes_on
 }
 
-fn event(progress: Progress) -> Option<ClientWord> {
+fn event(progress: Progress) -> Option<ClientReport> {
     Some(match progress {
-        Progress::Connecting { open, of } => ClientWord::Connecting { open, of },
-        Progress::Warmup { row, .. } => ClientWord::Warmup(row),
-        Progress::WindowStart { unix_ms } => ClientWord::WindowStart { unix_ms },
-        Progress::Second(row) => ClientWord::Second(row),
-        Progress::WindowEnd => ClientWord::WindowEnd,
+        Progress::Connecting { open, of } => ClientReport::Connecting { open, of },
+        Progress::Warmup { row, .. } => ClientReport::Warmup(row),
+        Progress::WindowStart { unix_ms } => ClientReport::WindowStart { unix_ms },
+        Progress::Second(row) => ClientReport::Second(row),
+        Progress::WindowEnd => ClientReport::WindowEnd,
         _ => return None,
     })
 }
 
-fn send(word: &Option<ClientWord>) {
+fn send(word: &Option<ClientReport>) {
     let Some(word) = word else { return };
     if let Ok(line) = serde_json::to_string(word) {
         // Fails when the lab is gone, which the end of standard input reports too.

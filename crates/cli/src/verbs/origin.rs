@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_host::role::{HOW_MANY, OriginWord};
+use weir_host::role::{HOW_MANY, OriginReport};
 use weir_model::load::RandomDuration;
 use weir_origin::{Faults, Manner, Options, Origin, tls};
 
@@ -167,7 +167,7 @@ pub fn main(args: &Args) -> VerbResult {
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
-        send_to_parent(&OriginWord::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
+        send_to_parent(&OriginReport::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
         serve_parent(&origin)?;
         origin.stop();
         return Ok(Exit::Ok);
@@ -273,13 +273,13 @@ fn wait(origin: &Origin) -> std::io::Result<()> {
 fn serve_parent(origin: &Origin) -> Result<(), Failure> {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if line == HOW_MANY {
-            send_to_parent(&OriginWord::Open { connections_open: origin.connections_open() })?;
+            send_to_parent(&OriginReport::Open { connections_open: origin.connections_open() })?;
         }
     }
     Ok(())
 }
 
-fn send_to_parent(word: &OriginWord) -> Result<(), Failure> {
+fn send_to_parent(word: &OriginReport) -> Result<(), Failure> {
     output!("{}", serde_json::to_string(word).map_err(Failure::missing)?);
     Ok(())
 }

@@ -1,14 +1,13 @@
-//! How many connections an origin has open, asked over its standard input and answered on its standard output, from a thread
-//! of its own.
-//!
-//! Does not know when it is asked, nor what for.
+//! How many connections an origin has open, asked over its standard input and reported on its standard output. Vitals ask once a
+//! second, from their thread.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_vitals::Connections;
 
-use super::{Line, OriginWord, locked};
+use super::OriginReport;
+use crate::host::RoleProcess;
 
 /// The line by which an origin is asked how many connections it has open.
 pub const HOW_MANY: &str = "how many connections";
@@ -18,33 +17,40 @@ pub const HOW_MANY: &str = "how many connections";
 const COUNTS_WITHIN: Duration = Duration::from_millis(200);
 
 /// Asks an origin how many connections it has open.
-#[derive(Debug)]
-pub struct OpenCounter(Arc<Mutex<Line<OriginWord>>>);
+#[derive(Debug, Clone)]
+pub struct OpenCounter {
+    origin: Arc<dyn RoleProcess>,
+    /// Responses that are still to come, to all clones.
+    pending: Arc<Mutex<u32>>,
+}
 
 impl OpenCounter {
-    /// Of the origin at the end of this line.
-    pub(super) fn new(line: &Arc<Mutex<Line<OriginWord>>>) -> OpenCounter {
-        OpenCounter(Arc::clone(line))
+    pub(super) fn new(origin: &Arc<dyn RoleProcess>) -> OpenCounter {
+        OpenCounter { origin: Arc::clone(origin), pending: Arc::default() }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, u32> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Connections for OpenCounter {
     fn request(&mut self) {
-        let mut line = locked(&self.0);
-        if line.say(HOW_MANY).is_ok() {
-            line.owed += 1;
+        let mut pending = self.pending();
+        if self.origin.send(HOW_MANY).is_ok() {
+            *pending += 1;
         }
     }
 
     fn receive(&mut self) -> Option<u64> {
-        let mut line = locked(&self.0);
+        let mut pending = self.pending();
         let deadline = Instant::now() + COUNTS_WITHIN;
-        // Answers that came too late for those who asked come first.
-        while line.owed > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let OriginWord::Open { connections_open } = line.words.recv_timeout(left).ok()? {
-                line.owed -= 1;
-                if line.owed == 0 {
+        // Responses that came too late for an earlier second come first.
+        while *pending > 0 {
+            let line = self.origin.receive(deadline.saturating_duration_since(Instant::now())).ok()?;
+            if let Ok(OriginReport::Open { connections_open }) = serde_json::from_str(&line) {
+                *pending -= 1;
+                if *pending == 0 {
                     return Some(connections_open);
                 }
             }
@@ -55,14 +61,14 @@ impl Connections for OpenCounter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::GOES_WITHIN;
+    use super::super::local::ENDS_WITHIN;
     use super::super::tests::shell;
     use super::*;
 
     /// Asks an origin that is a few lines of shell, as often as there are answers wanted.
     fn counted(script: &str, times: usize) -> Vec<Option<u64>> {
-        let (_scratch, speaker) = shell(script);
-        let mut counter = OpenCounter::new(&speaker.line);
+        let (_scratch, origin) = shell(script);
+        let mut counter = OpenCounter::new(&origin.process);
         let mut ask = || {
             counter.request();
             counter.receive()
@@ -79,19 +85,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_too_late_is_not_the_next_ones() {
+    fn a_late_response_is_not_taken_for_the_next_one() {
         // Both are answered when the second is asked.
         let late = r#"read line; read line; for i in 1 2; do echo "{\"connections_open\":$i}"; done; read line"#;
         assert_eq!(counted(late, 2), [None, Some(2)]);
     }
 
     #[test]
-    fn who_asks_does_not_keep_an_origin_from_ending() {
-        let (_scratch, speaker) = shell("read line; exit 0");
-        let mut counter = OpenCounter::new(&speaker.line);
+    fn a_counter_does_not_keep_an_origin_from_ending() {
+        let (_scratch, origin) = shell("read line; exit 0");
+        let mut counter = OpenCounter::new(&origin.process);
         let begun = Instant::now();
-        drop(speaker);
-        assert!(begun.elapsed() < GOES_WITHIN, "not killed: {:?}", begun.elapsed());
+        drop(origin);
+        assert!(begun.elapsed() < ENDS_WITHIN, "not killed: {:?}", begun.elapsed());
         counter.request();
         assert_eq!(counter.receive(), None);
     }

@@ -19,55 +19,56 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::Report;
 use super::adopt::become_subreaper;
 use super::tree::{QUIET_LOOKS, descendants};
-use super::{Ended, Order, Word};
+use crate::host::{Ended, ProcessSpec};
 use crate::placement::affinity_mask;
 
-/// Runs the supervisor: reads an [`Order`] from standard input, starts it, and stays until it has ended or standard
+/// Runs the supervisor: reads a [`ProcessSpec`] from standard input, starts it, and stays until it has ended or standard
 /// input closes. Returns the exit status for the process.
 ///
 /// # Errors
-/// When the order cannot be read or the kernel refuses what a supervisor needs.
+/// When the spec cannot be read or the kernel refuses what a supervisor needs.
 pub fn supervise() -> std::io::Result<i32> {
     become_subreaper()?;
     let children_end = sigchld_fd()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    let order: Order = serde_json::from_str(&line)?;
-    let child = match start(&order) {
+    let spec: ProcessSpec = serde_json::from_str(&line)?;
+    let child = match start(&spec) {
         Ok(child) => child,
         Err(error) => {
-            say(&Word::NotStarted(error.to_string()));
+            report(&Report::NotStarted(error.to_string()));
             return Ok(1);
         }
     };
-    say(&Word::Started(child.id()));
+    report(&Report::Started(child.id()));
     let ended = watch(child, &children_end)?;
-    say(&Word::Ended(ended));
+    report(&Report::Ended(ended));
     Ok(0)
 }
 
 /// Signals by which products are told something. What ignores one when weir starts (`nohup` does) would be inherited, and
 /// a shell cannot even undo it.
-const TOLD_BY: [libc::c_int; 6] =
+const SIGNALS: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
-fn start(order: &Order) -> std::io::Result<Child> {
-    let Some((program, args)) = order.argv.split_first() else {
-        return Err(std::io::Error::other("the order has no program"));
+fn start(spec: &ProcessSpec) -> std::io::Result<Child> {
+    let Some((program, args)) = spec.argv.split_first() else {
+        return Err(std::io::Error::other("there is no program to start"));
     };
-    let output = OpenOptions::new().create(true).append(true).open(&order.output)?;
-    let mask = affinity_mask(&order.cpus);
-    let pin = !order.cpus.is_empty();
-    let nice = i32::from(order.nice);
+    let output = OpenOptions::new().create(true).append(true).open(&spec.output)?;
+    let mask = affinity_mask(&spec.cpus);
+    let pin = !spec.cpus.is_empty();
+    let nice = i32::from(spec.nice);
     let supervisor = std::process::id();
     let mut command = Command::new(program);
     command
         .args(args)
         .env_clear()
-        .envs(&order.env)
-        .current_dir(&order.dir)
+        .envs(&spec.env)
+        .current_dir(&spec.dir)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
@@ -95,7 +96,7 @@ fn start(order: &Order) -> std::io::Result<Child> {
             if libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) != 0 {
                 return Err(std::io::Error::last_os_error());
             }
-            for signal in TOLD_BY {
+            for signal in SIGNALS {
                 libc::signal(signal, libc::SIG_DFL);
             }
             Ok(())
@@ -130,17 +131,17 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let (ended, told) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        let (ended, sent) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if ended {
             drain(children_end);
         }
-        if told {
-            match read_told() {
-                Some(Told::Stop(grace)) => {
+        if sent {
+            match read_control() {
+                Some(Control::Stop(grace)) => {
                     deadline = Some(Instant::now() + grace);
                     tree.signal_main(Signal::TERM);
                 }
-                Some(Told::Signal(signal)) => tree.signal_main(signal),
+                Some(Control::Signal(signal)) => tree.signal_main(signal),
                 // weir is gone, or wants it gone now. The closed pipe stays readable: it is not looked at again.
                 None => {
                     listening = false;
@@ -204,7 +205,7 @@ impl Tree {
 }
 
 /// What weir asks of a supervisor.
-enum Told {
+enum Control {
     /// To end the process, within so long.
     Stop(Duration),
     /// To send it a signal.
@@ -213,13 +214,13 @@ enum Told {
 
 /// A line with milliseconds or with the word `signal` and its number; `None` at end of file. Read byte by byte: nothing of
 /// the pipe may get stuck in a buffer that `poll` does not see.
-fn read_told() -> Option<Told> {
+fn read_control() -> Option<Control> {
     let mut text = String::new();
     let mut byte = [0u8; 1];
     loop {
         match rustix::io::read(std::io::stdin().as_fd(), &mut byte) {
             Ok(0) => return None,
-            Ok(_) if byte[0] == b'\n' => return told(text.trim()),
+            Ok(_) if byte[0] == b'\n' => return parse_control(text.trim()),
             Ok(_) => text.push(byte[0] as char),
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
@@ -227,10 +228,10 @@ fn read_told() -> Option<Told> {
     }
 }
 
-fn told(line: &str) -> Option<Told> {
+fn parse_control(line: &str) -> Option<Control> {
     match line.strip_prefix("signal ") {
-        Some(number) => Signal::from_named_raw(number.parse().ok()?).map(Told::Signal),
-        None => line.parse().ok().map(Duration::from_millis).map(Told::Stop),
+        Some(number) => Signal::from_named_raw(number.parse().ok()?).map(Control::Signal),
+        None => line.parse().ok().map(Duration::from_millis).map(Control::Stop),
     }
 }
 
@@ -257,8 +258,8 @@ fn drain(fd: &OwnedFd) {
     while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
 }
 
-fn say(word: &Word) {
-    if let Ok(line) = serde_json::to_string(word) {
+fn report(report: &Report) {
+    if let Ok(line) = serde_json::to_string(report) {
         // Nobody listening means weir is gone; the pipe on standard input says the same.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = std::io::stdout().flush();

@@ -16,17 +16,18 @@ mod adopt;
 mod inside;
 mod tree;
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use weir_model::product::Signal;
 
+use crate::host::{Ended, Process, ProcessSpec};
 use crate::tail::last_lines;
 
 pub use inside::supervise;
@@ -38,50 +39,10 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// How long a supervisor may take to kill everything and go.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What the supervisor is to start. Travels as one line of JSON on its standard input.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Order {
-    /// Argument vector; the first is the program.
-    pub argv: Vec<String>,
-    /// The whole environment of the process.
-    pub env: BTreeMap<String, String>,
-    /// Working directory.
-    pub dir: PathBuf,
-    /// Where standard output and standard error go, appended.
-    pub output: PathBuf,
-    /// CPUs it may use; empty for all.
-    pub cpus: Vec<u32>,
-    /// How far it stands behind other programs: 0 to 19, on top of weir's own.
-    pub nice: u8,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    /// Exit code, when it exited.
-    pub code: Option<i32>,
-    /// Signal, when it was killed.
-    pub signal: Option<i32>,
-    /// It did not end by itself within the time given and was killed.
-    pub forced: bool,
-    /// Descendants that were still there when it had ended, and were killed.
-    pub left_over: u32,
-}
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.code, self.signal) {
-            (Some(code), _) => write!(f, "exit status {code}"),
-            (None, Some(signal)) => write!(f, "signal {signal}"),
-            (None, None) => write!(f, "unknown end"),
-        }
-    }
-}
-
-/// What the supervisor says, one line of JSON each.
+/// What the supervisor reports, one line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum Report {
     Started(u32),
     NotStarted(String),
     Ended(Ended),
@@ -89,10 +50,10 @@ enum Word {
 
 /// A process under a supervisor. Dropping it kills the process and all its descendants.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Supervised {
     supervisor: Child,
     control: Option<ChildStdin>,
-    words: Receiver<Word>,
+    reports: Receiver<Report>,
     pid: u32,
     ended: Option<Ended>,
 }
@@ -113,73 +74,68 @@ pub enum StartError {
     },
 }
 
-impl Kept {
+impl Supervised {
     /// Starts a process.
     ///
     /// `weir` is this program's own binary, which also is the supervisor's.
     ///
     /// # Errors
     /// When it cannot be executed; a process that starts and then ends at once is not an error here, see
-    /// [`Kept::ended`].
-    pub fn start(weir: &Path, order: &Order) -> Result<Kept, StartError> {
+    /// [`Process::ended`].
+    pub fn start(weir: &Path, spec: &ProcessSpec) -> Result<Supervised, StartError> {
         adopt::become_subreaper().map_err(StartError::Supervisor)?;
-        let line = serde_json::to_string(order).map_err(|e| StartError::Supervisor(e.into()))?;
+        let line = serde_json::to_string(spec).map_err(|e| StartError::Supervisor(e.into()))?;
         let mut supervisor = Command::new(weir)
             .arg("supervise")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(append_to(&order.output).map_err(StartError::Supervisor)?)
+            .stderr(append_to(&spec.output).map_err(StartError::Supervisor)?)
             .process_group(0)
             .spawn()
             .map_err(StartError::Supervisor)?;
         let control = supervisor.stdin.take();
-        let words = listen(supervisor.stdout.take());
+        let reports = listen(supervisor.stdout.take());
         // From here on drop ends the supervisor, whatever goes wrong.
-        let mut kept = Kept { supervisor, control, words, pid: 0, ended: None };
-        if let Some(control) = kept.control.as_mut() {
+        let mut supervised = Supervised { supervisor, control, reports, pid: 0, ended: None };
+        if let Some(control) = supervised.control.as_mut() {
             writeln!(control, "{line}").map_err(StartError::Supervisor)?;
         }
         let silent = |what: String| {
-            let last = last_lines(&order.output, 5);
+            let last = last_lines(&spec.output, 5);
             let words = if last.is_empty() { String::new() } else { format!("; its last words:\n{last}") };
             StartError::Supervisor(std::io::Error::other(format!("{what}{words}")))
         };
-        match kept.words.recv_timeout(STARTS_WITHIN) {
-            Ok(Word::Started(pid)) => {
-                kept.pid = pid;
-                Ok(kept)
+        match supervised.reports.recv_timeout(STARTS_WITHIN) {
+            Ok(Report::Started(pid)) => {
+                supervised.pid = pid;
+                Ok(supervised)
             }
-            Ok(Word::NotStarted(why)) => {
-                let program = order.argv.first().cloned().unwrap_or_default();
+            Ok(Report::NotStarted(why)) => {
+                let program = spec.argv.first().cloned().unwrap_or_default();
                 Err(StartError::Program { program, why })
             }
             Err(RecvTimeoutError::Timeout) => {
                 Err(silent(format!("it said nothing within {} s", STARTS_WITHIN.as_secs())))
             }
-            Ok(Word::Ended(_)) | Err(RecvTimeoutError::Disconnected) => Err(silent("it ended at once".to_owned())),
+            Ok(Report::Ended(_)) | Err(RecvTimeoutError::Disconnected) => Err(silent("it ended at once".to_owned())),
         }
     }
 
-    /// Pid of the process itself.
+    /// Pid of the program itself.
     pub fn pid(&self) -> u32 {
         self.pid
     }
+}
 
-    /// Pid of the supervisor: root of the process tree, not part of the product.
-    pub fn supervisor_pid(&self) -> u32 {
+impl Process for Supervised {
+    fn root(&self) -> u32 {
         self.supervisor.id()
     }
 
-    /// How it ended, if it has; does not wait.
-    pub fn ended(&mut self) -> Option<Ended> {
-        self.wait(Duration::ZERO)
-    }
-
-    /// Waits for it to end by itself.
-    pub fn wait(&mut self, within: Duration) -> Option<Ended> {
+    fn wait(&mut self, within: Duration) -> Option<Ended> {
         if self.ended.is_none() {
-            match self.words.recv_timeout(within) {
-                Ok(Word::Ended(ended)) => self.ended = Some(ended),
+            match self.reports.recv_timeout(within) {
+                Ok(Report::Ended(ended)) => self.ended = Some(ended),
                 // The supervisor is gone without a word: somebody killed it, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its pipe closes a moment before it is gone, and only then are its children ours.
@@ -194,19 +150,13 @@ impl Kept {
         self.ended
     }
 
-    /// Sends it a signal. By way of the supervisor, which alone knows that the pid still means this process.
-    ///
-    /// # Errors
-    /// When the supervisor is gone, and the process with it.
-    pub fn signal(&mut self, signal: rustix::process::Signal) -> std::io::Result<()> {
-        match self.control.as_mut() {
-            Some(control) => writeln!(control, "signal {}", signal.as_raw()),
-            None => Err(std::io::ErrorKind::BrokenPipe.into()),
-        }
+    /// By way of the supervisor, which alone knows that the pid still means this process.
+    fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
+        let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        writeln!(control, "signal {}", number(signal))
     }
 
-    /// Ends it: SIGTERM, then SIGKILL for whatever of its tree is still there after `grace`.
-    pub fn stop(mut self, grace: Duration) -> Ended {
+    fn stop(mut self: Box<Self>, grace: Duration) -> Ended {
         if self.ended().is_none() {
             if let Some(control) = self.control.as_mut() {
                 // A supervisor that is gone cannot be told; wait() below finds out.
@@ -218,7 +168,19 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+fn number(signal: Signal) -> i32 {
+    match signal {
+        Signal::Term => libc::SIGTERM,
+        Signal::Int => libc::SIGINT,
+        Signal::Quit => libc::SIGQUIT,
+        Signal::Hup => libc::SIGHUP,
+        Signal::Usr1 => libc::SIGUSR1,
+        Signal::Usr2 => libc::SIGUSR2,
+        Signal::Winch => libc::SIGWINCH,
+    }
+}
+
+impl Drop for Supervised {
     fn drop(&mut self) {
         // Closing the pipe tells the supervisor to kill what is left; it then ends by itself, within a second or so.
         self.control = None;
@@ -244,7 +206,7 @@ fn append_to(path: &Path) -> std::io::Result<std::fs::File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn listen(stdout: Option<std::process::ChildStdout>) -> Receiver<Word> {
+fn listen(stdout: Option<std::process::ChildStdout>) -> Receiver<Report> {
     let (sender, words) = channel();
     if let Some(stdout) = stdout {
         std::thread::spawn(move || {

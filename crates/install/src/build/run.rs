@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::super::{InstallError, Progress, Watch, Workshop, child, lookup};
 use super::Job;
-use weir_host::supervisor::{Ended, Kept, Order};
+use weir_host::supervisor::Supervised;
 use weir_host::tail::last_lines;
+use weir_host::{Ended, Process, ProcessSpec};
 
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -33,20 +34,19 @@ pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<
     };
     let scraps = work.join("tmp");
     std::fs::create_dir_all(&scraps).map_err(InstallError::io(&scraps))?;
-    let order = Order {
+    let spec = ProcessSpec {
         argv: argv(job),
         env: environment(job, &scraps),
         dir: job.dir.clone(),
         output: output.clone(),
-        cpus: Vec::new(),
-        nice: 0,
+        ..ProcessSpec::default()
     };
     let mut lines =
         Lines::of(File::create(&output).and_then(|_| File::open(&output)).map_err(InstallError::io(&output))?);
-    let mut kept = Kept::start(shop.weir, &order).map_err(|error| failed(error.to_string()))?;
+    let mut process = Box::new(Supervised::start(shop.weir, &spec).map_err(|error| failed(error.to_string()))?);
     let deadline = Instant::now() + LIMIT;
     loop {
-        let ended = kept.wait(LOOK);
+        let ended = process.wait(LOOK);
         if !lines.pass(watch) {
             watch(Progress::Still);
         }
@@ -59,11 +59,11 @@ pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<
             });
         }
         if shop.stop.wanted() {
-            kept.stop(GRACE);
+            process.stop(GRACE);
             return Err(InstallError::Interrupted);
         }
         if Instant::now() >= deadline {
-            kept.stop(GRACE);
+            process.stop(GRACE);
             return Err(failed(format!("took longer than {} h and was ended", LIMIT.as_secs() / 3600)));
         }
     }

@@ -9,7 +9,7 @@ use weir_vitals::Window;
 
 use super::Step;
 use super::work::Work;
-use weir_host::role::ClientWord;
+use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
 
 /// What came out.
@@ -26,8 +26,8 @@ pub fn measure(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Mea
     let mut window = None;
     let load = loop {
         match work.hear()? {
-            Some(ClientWord::Done(result)) => break *result,
-            Some(ClientWord::Failed(why)) => return Err(work.failed(why)),
+            Some(ClientReport::Done(result)) => break *result,
+            Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
             Some(word) => window = follow(&mut work, &word, tell)?.or(window),
             None => {}
         }
@@ -42,20 +42,20 @@ pub fn measure(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Mea
 /// What there is to do and to tell at a word of a client whose load is measured; the window when it is over.
 pub fn follow(
     work: &mut Work<'_>,
-    word: &ClientWord,
+    word: &ClientReport,
     tell: &mut dyn FnMut(Step<'_>),
 ) -> Result<Option<Window>, Failure> {
     match word {
-        ClientWord::Warmup(row) => {
+        ClientReport::Warmup(row) => {
             tell(Step::Stage("warming up"));
             tell(Step::Second(row));
         }
-        ClientWord::WindowStart { .. } => {
+        ClientReport::WindowStart { .. } => {
             tell(Step::Stage("measuring"));
             work.begin_window()?;
         }
-        ClientWord::Second(row) => tell(Step::Second(row)),
-        ClientWord::WindowEnd => return work.end_window().map(Some),
+        ClientReport::Second(row) => tell(Step::Second(row)),
+        ClientReport::WindowEnd => return work.end_window().map(Some),
         _ => {}
     }
     Ok(None)

@@ -45,7 +45,7 @@ use series::{Scene, Yield};
 /// What all trials of a run share.
 #[derive(Debug)]
 pub struct Bench {
-    /// What starting products needs. Client and origin are its weir, started again.
+    /// What starting products needs. Client and origin run on its host, too.
     pub launcher: Launcher,
     /// CPUs of the roles.
     pub placement: Placement,
@@ -202,7 +202,7 @@ fn set<'a>(
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
 ) -> Result<Scene<'a>, Failure> {
-    let [origin_addr, proxy_addr] = ports::free()
+    let [origin_addr, proxy_addr] = ports::free_on(bench.launcher.host.as_ref())
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
     tell(Step::Stage("starting"));
     let at_origin = match &product.kind {

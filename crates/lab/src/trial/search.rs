@@ -18,7 +18,7 @@ use super::measure::{Measured, follow};
 use super::points::Part;
 use super::series::quiet;
 use super::work::Work;
-use weir_host::role::{ClientWord, SearchOrder};
+use weir_host::role::{ClientReport, SearchSpec};
 use weir_product::failure::Failure;
 
 /// Trials of full length that a search has time for. Most of its trials are shorter.
@@ -28,13 +28,13 @@ const TRIALS: f64 = 10.0;
 const BETWEEN_S: f64 = 0.5;
 
 /// What the client is to search for, and in what time.
-pub fn order(load: &Load, objective: &[Condition]) -> SearchOrder {
+pub fn order(load: &Load, objective: &[Condition]) -> SearchSpec {
     let budget_s = TRIALS * (load.warmup.as_secs_f64() + load.duration.as_secs_f64() + BETWEEN_S);
-    SearchOrder { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
+    SearchSpec { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
 }
 
 /// Longer than this the client cannot take: the last trial may end after the time is over, by less than two of full length.
-pub fn longest(search: &SearchOrder, one: Duration) -> Duration {
+pub fn longest(search: &SearchSpec, one: Duration) -> Duration {
     Duration::from_secs_f64(search.options.budget_s).saturating_add(one.saturating_mul(2))
 }
 
@@ -62,7 +62,7 @@ pub fn seek(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Sought
     let result = loop {
         let Some(word) = work.hear()? else { continue };
         match word {
-            ClientWord::Trial { number, kind, rate } => {
+            ClientReport::Trial { number, kind, rate } => {
                 last = closed(&work, now.take())?.or(last);
                 tell(Step::Part(Part::Probe { number, kind, rate }));
                 if kind == ProbeKind::Confirm {
@@ -70,8 +70,8 @@ pub fn seek(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Sought
                 }
                 work.go_on()?;
             }
-            ClientWord::Found(result) => break *result,
-            ClientWord::Failed(why) => return Err(work.failed(why)),
+            ClientReport::Found(result) => break *result,
+            ClientReport::Failed(why) => return Err(work.failed(why)),
             word => match &mut now {
                 Some(now) => now.window = follow(&mut work, &word, tell)?.or(now.window.take()),
                 None => told(&word, tell),
@@ -84,8 +84,8 @@ pub fn seek(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Sought
 }
 
 /// Nothing is measured of a trial that only narrows the search.
-fn told(word: &ClientWord, tell: &mut dyn FnMut(Step<'_>)) {
-    if let ClientWord::Warmup(row) | ClientWord::Second(row) = word {
+fn told(word: &ClientReport, tell: &mut dyn FnMut(Step<'_>)) {
+    if let ClientReport::Warmup(row) | ClientReport::Second(row) = word {
         tell(Step::Second(row));
     }
 }

@@ -21,7 +21,7 @@ use super::work::Work;
 use super::{Bench, Order, Step, connections, search, warm};
 use weir_audit::{self as audit, Evidence};
 use weir_host::files::FileError;
-use weir_host::role::ClientOrder;
+use weir_host::role::ClientSpec;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::running::Running;
@@ -101,7 +101,7 @@ impl Scene<'_> {
         let spec = warm::order(load_spec(self.bench, self.order, &plain, self.target, &self.expect)?, most);
         let longest = longest(&spec);
         tell(Step::Stage("warming up until steady"));
-        let order = ClientOrder::from(spec);
+        let order = ClientSpec::from(spec);
         let work = Work::start(self.bench, &order, &folder, longest, &mut self.origin, &mut self.running, stop)?;
         let warmup = warm::up(work, tell)?;
         // What is left of it must not be in the counters of what is measured.
@@ -121,7 +121,7 @@ impl Scene<'_> {
         let before = self.origin.counters()?;
         let most = longest(&spec);
         tell(Step::Stage("connecting"));
-        let order = ClientOrder::from(spec);
+        let order = ClientSpec::from(spec);
         let work = Work::start(self.bench, &order, &folder, most, &mut self.origin, &mut self.running, stop)?;
         let measured = measure(work, tell)?;
         tell(Step::Stage("settling"));
@@ -142,7 +142,7 @@ impl Scene<'_> {
         let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
         let search = search::order(self.order.load, objective);
         let most = search::longest(&search, longest(&spec));
-        let order = ClientOrder { spec, search: Some(search) };
+        let order = ClientSpec { spec, search: Some(search) };
         tell(Step::Stage("searching"));
         let work = Work::start(self.bench, &order, folder, most, &mut self.origin, &mut self.running, stop)?;
         let sought = search::seek(work, tell)?;

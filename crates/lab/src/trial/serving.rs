@@ -6,7 +6,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use weir_host::files::FileError;
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
@@ -14,7 +13,8 @@ use weir_model::suite::{Protocol, Workload};
 use weir_vitals::{Connections, Watched};
 
 use super::{Bench, Order, patience};
-use weir_host::role::{OriginProcess, OriginTls};
+use weir_host::Host;
+use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::http::Http;
@@ -62,7 +62,12 @@ pub fn start(
         .get(name)
         .ok_or_else(|| Failure::at("origin", format!("no product {name}"), "", "run `weir products list`"))?;
     let folder = order.folder.join("origin");
-    write_answer(order.workload, &Http::new(own.addr, patience(order.load)), &folder.join(FILES))?;
+    write_answer(
+        bench.launcher.host.as_ref(),
+        order.workload,
+        &Http::new(own.addr, patience(order.load)),
+        &folder.join(FILES),
+    )?;
     // It has served its purpose, and its port is the product's.
     drop(own);
     let spec = LaunchSpec {
@@ -89,18 +94,19 @@ pub fn start(
 fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr, protocol: Protocol) -> Result<OriginProcess, Failure> {
     let log = order.folder.join("origin.log");
     let tls = protocol.is_tls().then(|| certified(bench, &order.folder.join("origin"))).transpose()?;
-    OriginProcess::start(&bench.launcher.weir, listen, &bench.placement.origin, bench.driver, tls.as_ref(), &log)
+    let spec = OriginSpec { listen, cpus: &bench.placement.origin, driver: bench.driver, tls, output: &log };
+    OriginProcess::start(&bench.launcher.host, &spec)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
 fn certified(bench: &Bench, folder: &Path) -> Result<OriginTls, Failure> {
-    bench.launcher.tls.write(folder).map_err(FileError::at(folder))?;
-    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), asked: bench.launcher.tls.asked() })
+    bench.launcher.tls.write(bench.launcher.host.as_ref(), folder)?;
+    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), tls: bench.launcher.tls.asked() })
 }
 
 /// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.
-fn write_answer(workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
+fn write_answer(host: &dyn Host, workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| {
         Failure::at(
             "origin",
@@ -118,10 +124,7 @@ fn write_answer(workload: &Workload, own: &Http, files: &Path) -> Result<(), Fai
     if answer.status != 200 {
         return Err(cannot(&format!("its answer has the status {}", answer.status)));
     }
-    let path = files.join(path);
-    let io = FileError::at(&path);
-    std::fs::create_dir_all(path.parent().unwrap_or(files)).map_err(&io)?;
-    Ok(std::fs::write(&path, &answer.body).map_err(io)?)
+    Ok(host.write(&files.join(path), &answer.body, false)?)
 }
 
 /// The file, relative, that a web server takes for a request path; `None` where it would take none, or another.
@@ -158,7 +161,7 @@ impl Serving {
                 false => Err(Failure::at(
                     "load",
                     "the origin went away in mid-trial",
-                    own.last_words(),
+                    own.last_lines(),
                     "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
                 )),
             },
@@ -175,7 +178,7 @@ impl Serving {
             Failure::at(
                 "settle",
                 format!("the origin's counters cannot be read: {e}"),
-                own.last_words(),
+                own.last_lines(),
                 "see origin.log in the trial's folder",
             )
         })

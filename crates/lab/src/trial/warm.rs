@@ -11,7 +11,7 @@ use weir_stats::steady_part;
 
 use super::Step;
 use super::work::Work;
-use weir_host::role::ClientWord;
+use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
 
 /// Name of the folder, in the trial's, with the warming client's files.
@@ -88,15 +88,15 @@ pub fn up(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Warmup, 
     let mut reached = false;
     let result = loop {
         match work.hear()? {
-            Some(ClientWord::Second(row)) => {
+            Some(ClientReport::Second(row)) => {
                 tell(Step::Second(&row));
                 if !reached && level.take(&row) {
                     reached = true;
                     work.ask_to_end()?;
                 }
             }
-            Some(ClientWord::Done(result)) => break *result,
-            Some(ClientWord::Failed(why)) => return Err(work.failed(why)),
+            Some(ClientReport::Done(result)) => break *result,
+            Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
             _ => {}
         }
     };

@@ -3,16 +3,17 @@
 //! Does not know which windows there are, nor what becomes of what the client says.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_model::record::Role;
-use weir_vitals::{Watch, Watched, Window};
+use weir_vitals::{Watched, Window};
 
 use super::Bench;
 use super::serving::Serving;
-use weir_host::role::{ClientOrder, ClientProcess, ClientWord};
+use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
-use weir_host::tail::last_lines;
+use weir_host::{Host, Sampler};
 use weir_product::failure::Failure;
 use weir_product::running::Running;
 
@@ -22,8 +23,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A client at work.
 #[derive(Debug)]
 pub struct Work<'a> {
+    host: Arc<dyn Host>,
     client: ClientProcess,
-    watch: Watch,
+    watch: Box<dyn Sampler>,
     output: PathBuf,
     most: Duration,
     deadline: Instant,
@@ -37,7 +39,7 @@ impl<'a> Work<'a> {
     /// Starts a client in `folder`, which may take `most`.
     pub fn start(
         bench: &Bench,
-        order: &ClientOrder,
+        order: &ClientSpec,
         folder: &Path,
         most: Duration,
         origin: &'a mut Serving,
@@ -45,8 +47,9 @@ impl<'a> Work<'a> {
         stop: &'a Stop,
     ) -> Result<Work<'a>, Failure> {
         let output = folder.join("client.log");
-        let client = ClientProcess::start(&bench.launcher.weir, order, folder, &output)
-            .map_err(|e| load_failed(e.to_string(), &output))?;
+        let host = &bench.launcher.host;
+        let client = ClientProcess::start(host, order, folder, &output)
+            .map_err(|e| load_failed(host.as_ref(), e.to_string(), &output))?;
         let mut watched =
             vec![Watched { role: Role::Client, root: client.pid(), include_root: true }, origin.watched()];
         if let Some(running) = running {
@@ -54,15 +57,16 @@ impl<'a> Work<'a> {
         }
         // Vitals may see first that a process has gone; which it was says more.
         let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();
-        let watch = Watch::start_with_connections(watched, asked).or_else(|e| {
+        let watch = host.watch(watched, asked).or_else(|e| {
             all_alive(origin, running)?;
-            Err(load_failed(format!("vitals did not start: {e}"), &output))
+            Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
         })?;
-        Ok(Work { client, watch, output, most, deadline: Instant::now() + most, origin, running, stop })
+        let host = Arc::clone(host);
+        Ok(Work { host, client, watch, output, most, deadline: Instant::now() + most, origin, running, stop })
     }
 
     /// The next thing that the client says; `None` when it is just working.
-    pub fn hear(&mut self) -> Result<Option<ClientWord>, Failure> {
+    pub fn hear(&mut self) -> Result<Option<ClientReport>, Failure> {
         if self.stop.wanted() {
             return Err(Failure::Stopped);
         }
@@ -70,7 +74,7 @@ impl<'a> Work<'a> {
             return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
         }
         self.all_alive()?;
-        self.client.hear(LOOK).map_err(|e| self.failed(e.to_string()))
+        self.client.receive(LOOK).map_err(|e| self.failed(e.to_string()))
     }
 
     /// Lets vitals begin a window.
@@ -109,12 +113,12 @@ impl<'a> Work<'a> {
 
     /// A trial that failed under load.
     pub fn failed(&self, message: impl Into<String>) -> Failure {
-        load_failed(message.into(), &self.output)
+        load_failed(self.host.as_ref(), message.into(), &self.output)
     }
 }
 
-fn load_failed(message: String, output: &Path) -> Failure {
-    Failure::at("load", message, last_lines(output, 8), "see client.log in the trial's folder")
+fn load_failed(host: &dyn Host, message: String, output: &Path) -> Failure {
+    Failure::at("load", message, host.last_lines(output, 8), "see client.log in the trial's folder")
 }
 
 fn all_alive(origin: &mut Serving, running: &mut Option<Running>) -> Result<(), Failure> {

@@ -125,14 +125,8 @@ pub enum RenderError {
         why: String,
     },
     /// A file cannot be written.
-    #[error("{}: {error}", .path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] weir_host::files::FileError),
 }
 
 fn list(names: &[String]) -> String {

@@ -11,6 +11,10 @@ use weir_model::suite::KeyType;
 use super::*;
 use crate::catalogue::Catalogue;
 
+fn render(product: &Product, profile: &str, vars: &Vars, dir: &Path) -> Result<Rendered, RenderError> {
+    super::render(&weir_host::LocalHost::new("/weir".into()), product, profile, vars, dir)
+}
+
 fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }

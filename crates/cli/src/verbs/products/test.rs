@@ -7,8 +7,10 @@ mod progress;
 mod record;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Verdict};
+use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_model::file::{listed, suggestion};
@@ -82,8 +84,8 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     let stop = Stop::new();
     stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
     let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
-    let launcher = conformance::launcher(std::env::current_exe().map_err(Failure::missing)?, installed)
-        .map_err(Failure::missing)?;
+    let host = Arc::new(LocalHost::new(std::env::current_exe().map_err(Failure::missing)?));
+    let launcher = conformance::launcher(host, installed).map_err(Failure::missing)?;
     let mut record = Record::begin(absent, &args.only);
     let mut progress = progress::TestProgress::new(args.quiet, cases.len());
     for (product, profile) in &cases {

@@ -1,0 +1,216 @@
+//! The host plug: what weir does on the machine where a role runs, behind one trait.
+//!
+//! [`crate::local::LocalHost`] is this machine, [`crate::fake::FakeHost`] is for tests. `docs/add-a-host.md` says how to add
+//! another. No signature has a handle of this machine in it, so that an agent at the other end of a pipe can do all of it:
+//! processes are numbers, lines and frames; paths are paths on that host.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_model::product::Signal;
+use weir_model::record::Role;
+use weir_vitals::{Connections, Watched, Window};
+
+use crate::files::FileError;
+use crate::ports::NoPort;
+use crate::role::RoleError;
+use crate::supervisor::StartError;
+
+/// A host on which processes run.
+pub trait Host: Debug + Send + Sync {
+    /// Starts a program below a supervisor.
+    ///
+    /// # Errors
+    /// When it cannot be executed. A program that starts and ends at once is not an error here, see [`Process::wait`].
+    fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError>;
+
+    /// Starts weir itself in a role.
+    ///
+    /// # Errors
+    /// When it cannot be executed.
+    fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError>;
+
+    /// Samples process trees and the host, once a second within a window. `connections` are asked on weir's side, when a second
+    /// ends.
+    ///
+    /// # Errors
+    /// When a tree's root has ended, or cannot be read.
+    fn watch(
+        &self,
+        trees: Vec<Watched>,
+        connections: Vec<(Role, Box<dyn Connections>)>,
+    ) -> std::io::Result<Box<dyn Sampler>>;
+
+    /// Living descendants of a process.
+    fn descendants(&self, root: u32) -> Vec<u32>;
+
+    /// Checks that the socket listening on `addr` belongs to a descendant of `root`, and not to another process that happened to
+    /// have the port.
+    ///
+    /// # Errors
+    /// What was found instead.
+    fn owns_listener(&self, root: u32, addr: SocketAddr) -> Result<(), String>;
+
+    /// Chooses different ports on which nothing listens now.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort>;
+
+    /// CPUs that processes may use, ascending.
+    fn cpus(&self) -> Vec<u32>;
+
+    /// Makes a folder and those above it.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn create_dir(&self, folder: &Path) -> Result<(), FileError>;
+
+    /// Writes a whole file, and makes its folder. Only the owner may read one that is `private`.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn write(&self, path: &Path, bytes: &[u8], private: bool) -> Result<(), FileError>;
+
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, FileError>;
+
+    /// Removes a file, a link or a folder with all that is in it. Links are not followed. What cannot be removed stays.
+    fn remove(&self, path: &Path);
+
+    /// The last lines of a file, for messages. Empty when there is none.
+    fn last_lines(&self, path: &Path, lines: usize) -> String;
+}
+
+/// A program below a supervisor. Dropping it kills the program and all its descendants.
+pub trait Process: Debug + Send {
+    /// Pid of the supervisor: root of the process tree, not part of the program.
+    fn root(&self) -> u32;
+
+    /// Waits for the program to end by itself.
+    fn wait(&mut self, within: Duration) -> Option<Ended>;
+
+    /// How it ended, if it has; does not wait.
+    fn ended(&mut self) -> Option<Ended> {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// When it is gone.
+    fn signal(&mut self, signal: Signal) -> std::io::Result<()>;
+
+    /// Ends it: SIGTERM, then SIGKILL for whatever of its tree is still there after `grace`.
+    fn stop(self: Box<Self>, grace: Duration) -> Ended;
+}
+
+/// weir in a role: it reads lines from its standard input and writes lines of JSON to its standard output.
+pub trait RoleProcess: Debug + Send + Sync {
+    /// Its pid.
+    fn pid(&self) -> u32;
+
+    /// Whether it still runs.
+    fn alive(&self) -> bool;
+
+    /// Writes it a line.
+    ///
+    /// # Errors
+    /// When it is gone.
+    fn send(&self, line: &str) -> std::io::Result<()>;
+
+    /// The next line of JSON that it writes.
+    ///
+    /// # Errors
+    /// When none comes within the time.
+    fn receive(&self, within: Duration) -> Result<String, Silence>;
+
+    /// Closes its standard input, and kills it when it does not end by that.
+    fn end(&self);
+}
+
+/// Why no line came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Silence {
+    /// The process runs and wrote nothing.
+    Timeout,
+    /// The process has ended.
+    Ended,
+}
+
+/// Samples process trees and the host. Outside of a window it sleeps.
+pub trait Sampler: Debug {
+    /// Begins a window; returns when everything was sampled once.
+    ///
+    /// # Errors
+    /// When a root has ended, or a living process cannot be read.
+    fn begin_window(&self) -> std::io::Result<()>;
+
+    /// Ends the window.
+    ///
+    /// # Errors
+    /// When none is open, or a sample in it failed.
+    fn end_window(&self) -> std::io::Result<Window>;
+
+    /// Stops sampling; returns when it has.
+    fn stop(self: Box<Self>);
+}
+
+/// A program to start below a supervisor. It travels as one line of JSON.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ProcessSpec {
+    /// Argument vector; the first is the program.
+    pub argv: Vec<String>,
+    /// The whole environment of the process.
+    pub env: BTreeMap<String, String>,
+    /// Working directory.
+    pub dir: PathBuf,
+    /// Where standard output and standard error go, appended.
+    pub output: PathBuf,
+    /// CPUs it may use; empty for all.
+    pub cpus: Vec<u32>,
+    /// How far it stands behind other programs: 0 to 19, on top of weir's own.
+    pub nice: u8,
+}
+
+/// A role to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleSpec {
+    /// Which.
+    pub role: Role,
+    /// weir's arguments.
+    pub args: Vec<String>,
+    /// Where standard error goes, and what it writes beside JSON, appended.
+    pub output: PathBuf,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Exit code, when it exited.
+    pub code: Option<i32>,
+    /// Signal, when it was killed.
+    pub signal: Option<i32>,
+    /// It did not end by itself within the time given and was killed.
+    pub forced: bool,
+    /// Descendants that were still there when it had ended, and were killed.
+    pub left_over: u32,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit status {code}"),
+            (None, Some(signal)) => write!(f, "signal {signal}"),
+            (None, None) => write!(f, "unknown end"),
+        }
+    }
+}
