@@ -1,4 +1,6 @@
-//! Whether an answer is the right one.
+//! Whether a response is the right one. It does not know protocols.
+
+use std::ops::Range;
 
 use weir_model::load::ErrorKind;
 use weir_model::suite::Expect;
@@ -7,10 +9,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 /// A header that has to be there: its name, and its value unless any will do.
 type Wanted = (Vec<u8>, Option<Vec<u8>>);
 
-/// What a right answer is, ready for use.
+/// What the right response is, ready for use.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
-    status: Option<u16>,
+    statuses: Range<u16>,
     size: Option<u64>,
     hash: Option<u64>,
     /// With names in lower case.
@@ -18,15 +20,15 @@ pub(crate) struct Expectation {
 }
 
 impl Expectation {
-    /// ResponseParser to HEAD have no body, so only their status and headers are checked.
-    pub(crate) fn new(expect: &Expect, head: bool) -> Expectation {
+    /// `body`: the response has one to check. `success`: the statuses that will do where none is named.
+    pub(crate) fn new(expect: &Expect, body: bool, success: Range<u16>) -> Expectation {
         let header = |(name, value): &(String, Option<String>)| {
             (name.to_ascii_lowercase().into_bytes(), value.as_ref().map(|value| value.clone().into_bytes()))
         };
         Expectation {
-            status: expect.status,
-            size: expect.size.filter(|_| !head),
-            hash: expect.hash.filter(|_| !head),
+            statuses: expect.status.map_or(success, |status| status..status.saturating_add(1)),
+            size: expect.size.filter(|_| body),
+            hash: expect.hash.filter(|_| body),
             headers: expect.headers.iter().map(header).collect(),
         }
     }
@@ -46,30 +48,26 @@ impl Expectation {
         self.headers.iter().all(|(name, value)| has(name, value.as_deref()))
     }
 
-    /// What is wrong with a complete answer, the most serious thing first.
+    /// What is wrong with a complete response, the most serious thing first.
     #[inline]
-    pub(crate) fn judge(&self, answer: &Response) -> Result<(), ErrorKind> {
-        let status_right = match self.status {
-            Some(status) => answer.status == status,
-            None => (200..400).contains(&answer.status),
-        };
-        if !status_right {
+    pub(crate) fn judge(&self, response: &Response) -> Result<(), ErrorKind> {
+        if !self.statuses.contains(&response.status) {
             return Err(ErrorKind::BadStatus);
         }
-        if answer.wrong_header {
+        if response.wrong_header {
             return Err(ErrorKind::WrongHeader);
         }
-        if self.size.is_some_and(|size| size != answer.size) {
+        if self.size.is_some_and(|size| size != response.size) {
             return Err(ErrorKind::WrongBody);
         }
-        if self.hash.is_some_and(|hash| hash != answer.hash()) {
+        if self.hash.is_some_and(|hash| hash != response.hash()) {
             return Err(ErrorKind::WrongBody);
         }
         Ok(())
     }
 }
 
-/// What has come of an answer so far.
+/// What has come of a response so far.
 #[derive(Default)]
 pub(crate) struct Response {
     status: u16,
@@ -80,8 +78,8 @@ pub(crate) struct Response {
     length: Option<u64>,
     /// Hash of a body that came in one piece.
     whole: Option<u64>,
-    /// Hash of one that did not; made when first needed and kept for the connection's next answers.
-    stream: Option<Box<Xxh3>>,
+    /// Hash of one that did not; made when first needed and kept for the stream's next responses.
+    hasher: Option<Box<Xxh3>>,
 }
 
 impl std::fmt::Debug for Response {
@@ -127,11 +125,11 @@ impl Response {
             self.whole = Some(xxh3_64(piece));
             return;
         }
-        let stream = self.stream.get_or_insert_with(|| Box::new(Xxh3::new()));
+        let hasher = self.hasher.get_or_insert_with(|| Box::new(Xxh3::new()));
         if first {
-            stream.reset();
+            hasher.reset();
         }
-        stream.update(piece);
+        hasher.update(piece);
     }
 
     /// The status.
@@ -145,9 +143,9 @@ impl Response {
     }
 
     fn hash(&self) -> u64 {
-        match (self.whole, self.size, &self.stream) {
+        match (self.whole, self.size, &self.hasher) {
             (Some(hash), _, _) => hash,
-            (None, 1.., Some(stream)) => stream.digest(),
+            (None, 1.., Some(hasher)) => hasher.digest(),
             _ => xxh3_64(&[]),
         }
     }
@@ -158,33 +156,33 @@ mod tests {
     use super::*;
 
     fn check(status: Option<u16>, size: Option<u64>, hash: Option<u64>) -> Expectation {
-        Expectation::new(&Expect { status, size, hash, headers: vec![] }, false)
+        Expectation::new(&Expect { status, size, hash, headers: vec![] }, true, 200..400)
     }
 
     fn judge(
         check: &Expectation,
-        answer: &mut Response,
+        response: &mut Response,
         status: u16,
         length: Option<u64>,
         pieces: &[&[u8]],
     ) -> Result<(), ErrorKind> {
-        answer.head(status, length);
+        response.head(status, length);
         for piece in pieces {
-            answer.body(piece, check);
+            response.body(piece, check);
         }
-        check.judge(answer)
+        check.judge(response)
     }
 
     #[test]
     fn any_good_status_will_do_unless_one_is_asked_for() {
         let any = check(None, None, None);
         let one = check(Some(404), None, None);
-        let mut answer = Response::default();
+        let mut response = Response::default();
         for (status, any_right) in [(199, false), (200, true), (399, true), (400, false), (502, false)] {
-            assert_eq!(judge(&any, &mut answer, status, None, &[]).is_ok(), any_right, "{status}");
+            assert_eq!(judge(&any, &mut response, status, None, &[]).is_ok(), any_right, "{status}");
         }
-        assert!(judge(&one, &mut answer, 404, None, &[]).is_ok());
-        assert_eq!(judge(&one, &mut answer, 200, None, &[]), Err(ErrorKind::BadStatus));
+        assert!(judge(&one, &mut response, 404, None, &[]).is_ok());
+        assert_eq!(judge(&one, &mut response, 200, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
@@ -197,19 +195,19 @@ mod tests {
     fn hashes_are_equal_however_the_body_comes_and_one_answer_leaves_nothing_to_the_next() {
         let body = b"what flows over a weir is measured by its height";
         let whole = check(None, None, Some(xxh3_64(body)));
-        let mut answer = Response::default();
+        let mut response = Response::default();
         for _ in 0..2 {
             let length = Some(body.len() as u64);
-            assert!(judge(&whole, &mut answer, 200, length, &[body]).is_ok());
-            assert!(judge(&whole, &mut answer, 200, length, &[&body[..7], &body[7..]]).is_ok());
-            assert!(judge(&whole, &mut answer, 200, None, &[body]).is_ok());
-            assert!(judge(&whole, &mut answer, 200, None, &[&body[..1], &body[1..]]).is_ok());
+            assert!(judge(&whole, &mut response, 200, length, &[body]).is_ok());
+            assert!(judge(&whole, &mut response, 200, length, &[&body[..7], &body[7..]]).is_ok());
+            assert!(judge(&whole, &mut response, 200, None, &[body]).is_ok());
+            assert!(judge(&whole, &mut response, 200, None, &[&body[..1], &body[1..]]).is_ok());
             for wrong in [&body[1..], &body[..0]] {
-                assert_eq!(judge(&whole, &mut answer, 200, length, &[wrong]), Err(ErrorKind::WrongBody));
+                assert_eq!(judge(&whole, &mut response, 200, length, &[wrong]), Err(ErrorKind::WrongBody));
             }
         }
         let empty = check(None, None, Some(xxh3_64(&[])));
-        assert!(judge(&empty, &mut answer, 204, None, &[]).is_ok());
+        assert!(judge(&empty, &mut response, 204, None, &[]).is_ok());
     }
 
     #[test]
@@ -224,29 +222,29 @@ mod tests {
             (vec![header("via", Some("1.1 c"))], false),
             (vec![header("server", None), header("x-cache", None)], false),
         ] {
-            let check = Expectation::new(&expect(asked), false);
+            let check = Expectation::new(&expect(asked), true, 200..400);
             assert_eq!(check.headers_right(came.into_iter()), right, "{check:?}");
         }
-        let check = Expectation::new(&expect(vec![header("x", None)]), true);
+        let check = Expectation::new(&expect(vec![header("x", None)]), false, 200..400);
         assert!(check.checks_headers(), "answers to HEAD have headers");
-        let mut answer = Response::default();
-        answer.head(200, None);
-        answer.headers(false);
-        assert_eq!(check.judge(&answer), Err(ErrorKind::WrongHeader));
-        answer.head(500, None);
-        answer.headers(false);
-        assert_eq!(check.judge(&answer), Err(ErrorKind::BadStatus));
-        answer.head(200, None);
-        assert_eq!(check.judge(&answer), Ok(()), "nothing is left of the answer before");
+        let mut response = Response::default();
+        response.head(200, None);
+        response.headers(false);
+        assert_eq!(check.judge(&response), Err(ErrorKind::WrongHeader));
+        response.head(500, None);
+        response.headers(false);
+        assert_eq!(check.judge(&response), Err(ErrorKind::BadStatus));
+        response.head(200, None);
+        assert_eq!(check.judge(&response), Ok(()), "nothing is left of the answer before");
     }
 
     #[test]
     fn size_is_checked_and_head_answers_are_not() {
         let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
-        let mut answer = Response::default();
-        let get = Expectation::new(&expect, false);
-        assert_eq!(judge(&get, &mut answer, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
-        let head = Expectation::new(&expect, true);
-        assert!(judge(&head, &mut answer, 200, None, &[]).is_ok());
+        let mut response = Response::default();
+        let get = Expectation::new(&expect, true, 200..400);
+        assert_eq!(judge(&get, &mut response, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
+        let head = Expectation::new(&expect, false, 200..400);
+        assert!(judge(&head, &mut response, 200, None, &[]).is_ok());
     }
 }

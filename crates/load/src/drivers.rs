@@ -4,6 +4,7 @@ use weir_model::load::DriverChoice;
 use weir_net::{DescriptorKind, Driver, DriverKind, DriverPreference, EpollDriver, UringDriver, probe};
 
 use crate::error::LoadError;
+use crate::protocol::Protocol;
 use crate::worker::Worker;
 
 /// io_uring if asked for, or if it works here and nothing else was asked for.
@@ -23,7 +24,11 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, LoadError> {
 ///
 /// # Errors
 /// What the kernel refused.
-pub(crate) fn work(kind: DriverKind, descriptors: DescriptorKind, worker: Worker) -> Result<(), LoadError> {
+pub(crate) fn work<P: Protocol>(
+    kind: DriverKind,
+    descriptors: DescriptorKind,
+    worker: Worker<P>,
+) -> Result<(), LoadError> {
     let cannot = |source| LoadError::Driver { driver: kind, source };
     match kind {
         DriverKind::Uring => work_on(UringDriver::with_descriptors(descriptors).map_err(cannot)?, worker),
@@ -32,6 +37,6 @@ pub(crate) fn work(kind: DriverKind, descriptors: DescriptorKind, worker: Worker
     .map_err(|source| LoadError::DriverFailed { driver: kind, source })
 }
 
-fn work_on<D: Driver>(mut driver: D, worker: Worker) -> std::io::Result<()> {
+fn work_on<D: Driver, P: Protocol>(mut driver: D, worker: Worker<P>) -> std::io::Result<()> {
     worker.run(&mut driver)
 }

@@ -13,8 +13,6 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_model::load::RequestSpec;
 
-use crate::request_template::{Parts, RequestTemplate};
-
 /// Streams of random numbers below are for arrivals, one a thread.
 const STREAM: u64 = 1 << 40;
 
@@ -88,7 +86,7 @@ pub(crate) struct Generator {
     numbers: Vec<u64>,
     /// Workers.
     step: u64,
-    head: Vec<u8>,
+    text: Vec<u8>,
     body: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -104,7 +102,7 @@ impl Generator {
             random,
             numbers,
             step: u64::from(threads.max(1)),
-            head: Vec::new(),
+            text: Vec::new(),
             body: Vec::new(),
             ends: Vec::new(),
         }
@@ -119,22 +117,13 @@ impl Generator {
         }
     }
 
-    /// Renders the next request of a kind for HTTP/1.1: its bytes, and what of the body is sent from where it lies.
-    pub(crate) fn fill_http1(&mut self, kind: u32, form: &RequestTemplate) -> (&[u8], Option<&'static [u8]>) {
+    /// What the next request of a kind is rendered with.
+    pub(crate) fn next(&mut self, kind: u32) -> Fields<'_> {
         let number = self.next_number(kind);
-        self.head.clear();
-        self.body.clear();
-        let fixed = form.render_http1(number, &mut self.random, &mut self.head, &mut self.body);
-        (&self.head, fixed)
-    }
-
-    /// Renders the next request of a kind part by part, for HTTP/2.
-    pub(crate) fn fill_parts<'a>(&'a mut self, kind: u32, form: &'a RequestTemplate) -> Parts<'a> {
-        let number = self.next_number(kind);
-        self.head.clear();
+        self.text.clear();
         self.body.clear();
         self.ends.clear();
-        form.render_parts(number, &mut self.random, &mut self.head, &mut self.ends, &mut self.body)
+        Fields { number, random: &mut self.random, text: &mut self.text, body: &mut self.body, ends: &mut self.ends }
     }
 
     fn next_number(&mut self, kind: u32) -> u64 {
@@ -142,6 +131,25 @@ impl Generator {
         let next = *number;
         *number = number.wrapping_add(self.step);
         next
+    }
+}
+
+/// What the fields of one request are rendered from, and empty buffers to render into.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    /// The request's number, for `{{seq}}`.
+    pub number: u64,
+    pub random: &'a mut ChaCha8Rng,
+    pub text: &'a mut Vec<u8>,
+    pub body: &'a mut Vec<u8>,
+    pub ends: &'a mut Vec<usize>,
+}
+
+#[cfg(test)]
+impl Generator {
+    /// The only worker's.
+    pub(crate) fn for_tests(spec: &weir_model::load::LoadSpec) -> Generator {
+        Generator::new(Arc::new(Choices::new(&spec.requests, spec.targets.len())), spec.seed, 0, 1)
     }
 }
 
@@ -211,16 +219,11 @@ mod tests {
     #[test]
     fn threads_share_out_the_numbers_of_each_kind() {
         let requests = [ask(0, 1), ask(0, 1)];
-        let form = RequestTemplate::new(&requests[0].request, &[("Host", "a")]).unwrap();
-        let path = |generator: &mut Generator, kind| {
-            let (bytes, _) = generator.fill_http1(kind, &form);
-            String::from_utf8_lossy(bytes).split(' ').nth(1).unwrap().to_owned()
-        };
+        let take = |generator: &mut Generator, kind| generator.next(kind).number;
         let mut first = generator(&requests, 1, 1, 0);
         let mut second = generator(&requests, 1, 1, 1);
-        assert_eq!([0, 1, 0, 1, 0].map(|kind| path(&mut first, kind)), ["/0", "/0", "/2", "/2", "/4"]);
-        assert_eq!([0, 0, 1].map(|kind| path(&mut second, kind)), ["/1", "/3", "/1"]);
-        assert_eq!(first.fill_parts(0, &form).path(), b"/6");
+        assert_eq!([0, 1, 0, 1, 0].map(|kind| take(&mut first, kind)), [0, 0, 2, 2, 4]);
+        assert_eq!([0, 0, 1].map(|kind| take(&mut second, kind)), [1, 3, 1]);
     }
 
     proptest! {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration, Shape};
 use weir_net::{Address, DescriptorKind, DriverKind};
-use weir_wire::http2;
 
 use crate::capacity;
+use crate::check::Expectation;
 use crate::clock::from_secs;
-use crate::encoded::PreparedRequest;
 use crate::error::LoadError;
 use crate::generator::Choices;
+use crate::protocol::Protocol;
 use crate::schedule::Timetable;
 use crate::tls::TlsPlan;
 use crate::validate;
@@ -25,8 +25,8 @@ const CONNECTING_IN_ALL: u32 = 2048;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub targets: Vec<PlannedTarget>,
-    /// In the order's order.
-    pub requests: Vec<PreparedRequest>,
+    /// What the right response to each request is, in the order of the load's requests.
+    pub expectations: Vec<Expectation>,
     /// Which is next.
     pub choices: Arc<Choices>,
     /// Their names, method and path.
@@ -38,13 +38,11 @@ pub(crate) struct Plan {
     pub connections: u32,
     pub most: u32,
     pub protocol: LoadProtocol,
-    /// How HTTP/2 is spoken, if it is.
-    pub http2: Option<http2::ClientOptions>,
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight.
     pub streams: u32,
     /// Requests that a connection may carry in its life.
-    pub remaining: u64,
+    pub requests_per_connection: u64,
     /// A new connection for every request.
     pub close: bool,
     pub think: Option<RandomDuration>,
@@ -101,7 +99,7 @@ impl Plan {
     ///
     /// # Errors
     /// What of the order cannot be, and what the host lacks for it.
-    pub(crate) fn new(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
+    pub(crate) fn new<P: Protocol>(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
         validate::check(spec).map_err(LoadError::Order)?;
         let most = spec.max_connections.unwrap_or(spec.connections);
         let wished = match spec.threads {
@@ -110,18 +108,14 @@ impl Plan {
         };
         let threads = wished.min(spec.connections);
         let (threads, descriptors) = capacity::hold(kind, most, threads, spec.connection_close)?;
-        let requests: Result<Vec<_>, _> =
-            spec.requests.iter().map(|request| PreparedRequest::new(spec, request)).collect();
         let has_warmup = !matches!(spec.shape, Shape::Count { .. } | Shape::Replay { .. });
         let warmup = if has_warmup { from_secs(spec.warmup_s) } else { 0 };
         let duration = from_secs(spec.duration_s);
-        let requests = requests.map_err(LoadError::Order)?;
         Ok(Plan {
-            targets: goals(spec, most, ports)?,
+            targets: planned_targets(spec, most, ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
-            http2: http2(spec, &requests),
-            tls: TlsPlan::new(spec).map_err(LoadError::Order)?,
-            requests,
+            tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
+            expectations: spec.requests.iter().map(P::expectation).collect(),
             protocol: spec.protocol,
             names: spec
                 .requests
@@ -133,7 +127,11 @@ impl Plan {
             connections: spec.connections,
             most,
             streams: spec.protocol.streams(),
-            remaining: if spec.connection_close { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) },
+            requests_per_connection: if spec.connection_close {
+                1
+            } else {
+                spec.requests_per_connection.unwrap_or(u64::MAX)
+            },
             close: spec.connection_close,
             think: spec.think,
             threads,
@@ -172,33 +170,24 @@ impl Plan {
     }
 
     /// Where a connection goes, by its number among all.
-    pub(crate) fn goal(&self, connection: u32) -> &PlannedTarget {
+    pub(crate) fn target(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]
     }
 
     /// Source address of a connection, by its number among all, and how many its thread made before. Connections that
     /// are kept keep their address too, so that none gets more than it has ports for; others take one after another.
     pub(crate) fn source(&self, connection: u32, made: u64) -> Option<IpAddr> {
-        let sources = &self.goal(connection).sources;
+        let sources = &self.target(connection).sources;
         // Every target's connections count for themselves.
         let nth = if self.close { made as usize } else { connection as usize / self.targets.len() };
         sources[nth % sources.len()]
     }
 }
 
-/// How HTTP/2 is to be spoken, if it is.
-fn http2(spec: &LoadSpec, requests: &[PreparedRequest]) -> Option<http2::ClientOptions> {
-    let LoadProtocol::Http2 { streams } = spec.protocol else {
-        return None;
-    };
-    let keep_headers = requests.iter().any(|request| request.check.checks_headers());
-    Some(http2::ClientOptions { max_streams: streams, keep_headers, ..http2::ClientOptions::default() })
-}
-
 /// The targets, with as many source addresses as each needs for its part of the connections.
-fn goals(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTarget>, LoadError> {
+fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTarget>, LoadError> {
     let each = most.div_ceil(spec.targets.len() as u32);
-    let goal = |endpoint: &Endpoint| match endpoint {
+    let planned = |endpoint: &Endpoint| match endpoint {
         Endpoint::Unix(path) => {
             Ok(PlannedTarget { endpoint: endpoint.clone(), address: Address::unix(path), sources: vec![None] })
         }
@@ -207,12 +196,13 @@ fn goals(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTar
             Ok(PlannedTarget { endpoint: endpoint.clone(), address: (*target).into(), sources })
         }
     };
-    spec.targets.iter().map(|target| goal(&target.address)).collect()
+    spec.targets.iter().map(|target| planned(&target.address)).collect()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::protocol::Http1;
     use weir_model::load::Target;
     use weir_model::suite::{Arrivals, Expect, Request};
 
@@ -225,7 +215,7 @@ pub(crate) mod tests {
     const PORTS: (u16, u16) = (32768, 60999);
 
     fn plan(spec: &LoadSpec) -> Plan {
-        Plan::new(spec, DriverKind::Epoll, PORTS).unwrap()
+        Plan::new::<Http1>(spec, DriverKind::Epoll, PORTS).unwrap()
     }
 
     #[test]
@@ -274,8 +264,8 @@ pub(crate) mod tests {
         spec.requests[1].target = 1;
         spec.connections = 8;
         // 2 ports and 1 of them left to others.
-        let plan = Plan::new(&spec, DriverKind::Epoll, (40_000, 40_001)).unwrap();
-        let to: Vec<String> = (0..4).map(|k| plan.goal(k).address.to_string()).collect();
+        let plan = Plan::new::<Http1>(&spec, DriverKind::Epoll, (40_000, 40_001)).unwrap();
+        let to: Vec<String> = (0..4).map(|k| plan.target(k).address.to_string()).collect();
         assert_eq!(to, ["127.0.0.1:1", "unix:/run/x", "127.0.0.1:1", "unix:/run/x"]);
         let from: Vec<_> = (0..8).step_by(2).map(|k| plan.source(k, 0).unwrap().to_string()).collect();
         assert_eq!(from.len(), 4);

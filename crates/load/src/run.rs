@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use weir_model::load::{ErrorKind, LoadResult, LoadSecond, LoadSpec, Shape};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Shape};
 use weir_net::{DriverKind, pin_to_cpu};
 
 use crate::aggregate::Aggregate;
@@ -17,6 +17,7 @@ use crate::drivers;
 use crate::error::LoadError;
 use crate::output::{self, Outputs, span_s};
 use crate::plan::{Plan, Share};
+use crate::protocol::{Http1, Http2, Protocol};
 use crate::recorder::{Phase, Slab};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
@@ -94,10 +95,25 @@ pub(crate) fn run_with_ports(
     progress: &mut dyn FnMut(Progress),
     ports: (u16, u16),
 ) -> Result<LoadResult, LoadError> {
+    match spec.protocol {
+        LoadProtocol::Http1 { .. } => run_protocol::<Http1>(spec, outputs, stop, progress, ports),
+        LoadProtocol::Http2 { .. } => run_protocol::<Http2>(spec, outputs, stop, progress, ports),
+    }
+}
+
+/// [`run`] with this protocol.
+pub(crate) fn run_protocol<P: Protocol>(
+    spec: &LoadSpec,
+    outputs: &Outputs,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(Progress),
+    ports: (u16, u16),
+) -> Result<LoadResult, LoadError> {
     let kind = drivers::choose(spec.driver)?;
-    let plan = Arc::new(Plan::new(spec, kind, ports)?);
+    let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
+    let protocol = P::new(spec).map_err(LoadError::Order)?;
     let mut sinks = outputs.open()?;
-    let mut load = Load::start(&plan, kind, sinks.hlog.is_some())?;
+    let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
     let outcome = load.carry_out(stop, progress);
     if outcome.is_err() {
         load.shared.abandon();
@@ -130,7 +146,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(plan: &Arc<Plan>, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
+    fn start<P: Protocol>(plan: &Arc<Plan>, protocol: &P, kind: DriverKind, log: bool) -> Result<Load, LoadError> {
         let clock = Clock::start();
         let shared = Arc::new(Shared::new(plan.threads));
         let (sender, messages) = channel();
@@ -151,9 +167,10 @@ impl Load {
                 let _ = give.send(Slab::new());
             }
             load.spares.push(give);
-            let (plan, shared, sender) = (plan.clone(), shared.clone(), sender.clone());
+            let (plan, protocol) = (plan.clone(), protocol.clone());
+            let (shared, sender) = (shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
-                let worker = |sender| Worker::new(plan.clone(), shared, share, clock, sender, take);
+                let worker = |sender| Worker::new(plan.clone(), protocol, shared, share, clock, sender, take);
                 let done =
                     pin(&plan, share).and_then(|()| drivers::work(kind, plan.descriptors, worker(sender.clone())));
                 if let Err(error) = done {

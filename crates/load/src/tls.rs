@@ -7,6 +7,8 @@ use std::path::Path;
 use weir_model::load::{LoadSpec, Target, TlsSpec, TlsVersion};
 use weir_wire::tls::{ClientConfig, ClientOptions, Identity, ServerName, Version};
 
+use crate::protocol::Alpn;
+
 /// What all sessions of a load share.
 #[derive(Debug)]
 pub(crate) struct TlsPlan {
@@ -20,18 +22,18 @@ impl TlsPlan {
     ///
     /// # Errors
     /// What cannot be read or used, for people.
-    pub(crate) fn new(spec: &LoadSpec) -> Result<Option<TlsPlan>, String> {
+    pub(crate) fn new(spec: &LoadSpec, alpn: Alpn) -> Result<Option<TlsPlan>, String> {
         let Some(tls) = &spec.tls else {
             return Ok(None);
         };
-        let options = options(tls, spec.protocol.as_str())?;
+        let options = options(tls, alpn)?;
         let config = ClientConfig::new(&options).map_err(|error| format!("TLS: {error}"))?;
         let names: Result<_, String> = spec.targets.iter().map(|target| name(tls, target)).collect();
         Ok(Some(TlsPlan { config, names: names? }))
     }
 }
 
-fn options(tls: &TlsSpec, alpn: &str) -> Result<ClientOptions, String> {
+fn options(tls: &TlsSpec, alpn: Alpn) -> Result<ClientOptions, String> {
     let identity = |(chain, key): &(_, _)| Ok::<_, String>(Identity { chain: read(chain)?, key: read(key)? });
     Ok(ClientOptions {
         versions: (version(tls.versions.0), version(tls.versions.1)),
@@ -39,7 +41,7 @@ fn options(tls: &TlsSpec, alpn: &str) -> Result<ClientOptions, String> {
         groups: tls.groups.clone(),
         authorities: tls.authorities.as_deref().map(read).transpose()?,
         identity: tls.identity.as_ref().map(identity).transpose()?,
-        alpn: Some(alpn.to_owned()),
+        alpn: alpn.name().map(str::to_owned),
         resumption: tls.resumption,
     })
 }
@@ -97,9 +99,9 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_is_named() {
         let mut spec = spec();
-        assert!(TlsPlan::new(&spec).unwrap().is_none());
+        assert!(TlsPlan::new(&spec, Alpn::None).unwrap().is_none());
         spec.tls = Some(TlsSpec { authorities: Some("/nowhere/ca.pem".into()), ..TlsSpec::default() });
-        let error = TlsPlan::new(&spec).unwrap_err();
+        let error = TlsPlan::new(&spec, Alpn::None).unwrap_err();
         assert!(error.contains("/nowhere/ca.pem"), "{error}");
     }
 }

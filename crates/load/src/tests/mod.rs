@@ -1,6 +1,7 @@
 //! Loads against small servers on loopback.
 
 mod counts;
+mod echo;
 mod failures;
 mod freeze;
 mod http2;

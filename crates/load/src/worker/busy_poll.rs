@@ -1,7 +1,7 @@
 //! Being awake when a request falls due.
 //!
 //! A thread that sleeps until a due time wakes late: the timer's interrupt, the way out of the CPU's idle state and the
-//! scheduler take 20 us in the median and 50 to 100 us at the 99th percentile on a virtual machine. In an open load
+//! scheduler take 20 µs in the median and 50 to 100 us at the 99th percentile on a virtual machine. In an open load
 //! that lateness (lag) would be part of every latency. So a worker sleeps only until shortly before, and stays awake
 //! for the rest: it polls its ring, and yields the CPU to whoever shares it, such as an origin on a small machine.
 //!
@@ -16,6 +16,7 @@ use weir_net::Driver;
 
 use super::Worker;
 use crate::cpu::thread_cpu_ns;
+use crate::protocol::Protocol;
 
 /// How long before a due time a worker stays awake: nanoseconds. As long as most wake-ups take.
 const SPIN: u64 = 50_000;
@@ -51,7 +52,7 @@ impl BusyPoll {
     }
 }
 
-impl Worker {
+impl<P: Protocol> Worker<P> {
     /// One turn of the driver: sleeps while nothing is near, and only looks when a request is about to fall due.
     pub(super) fn wait<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         let due = self.next_due();

@@ -1,188 +1,242 @@
-//! Requests out, complete answers in: what every protocol has in common.
+//! Requests out, responses in: between pacing, pool, protocol and recorder.
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
 
-use super::pool::{SlotState, StreamState};
-use super::{RequestSource, SlotId, StreamId, Worker};
-use crate::recorder::Phase;
+use super::Worker;
+use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
+use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
 
-impl Worker {
-    /// A stream of a connection that is up has nothing to do: gives it the next request, or lets it stand by.
+impl<P: Protocol> Worker<P> {
+    /// The next request for a stream that is free at `now`, as its due time.
+    #[inline]
+    pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
+        let due = self.pacing.next(now)?;
+        if due.new {
+            self.recorder.due(due.at);
+        }
+        Some(due.at)
+    }
+
+    /// A stream of a connection that is up has nothing to do: it gets the next request, or stands by.
+    #[inline]
     pub(super) fn assign_next<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, now: u64) {
         match self.next_request(now) {
-            Some(due) => self.request(io, id, stream, due, now),
-            None => self.pool.give(id, stream),
+            Some(due) => self.send_request(io, id, stream, due, now),
+            None => self.pool.release(id, stream),
         }
-    }
-
-    /// The next request for a stream that is free at `now`, as its due time.
-    pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
-        if self.leaves_queue() {
-            return None;
-        }
-        if !self.returned.is_empty() {
-            return self.returned.pop_front();
-        }
-        match &mut self.pace {
-            RequestSource::Open(backlog) => return backlog.pop(),
-            RequestSource::Closed | RequestSource::Counted(_)
-                if now >= self.end || !matches!(self.slab.phase, Phase::Warmup | Phase::Window) =>
-            {
-                return None;
-            }
-            RequestSource::Closed => {}
-            RequestSource::Counted(0) => return None,
-            RequestSource::Counted(left) => *left -= 1,
-        }
-        self.slab.counts.due += 1;
-        self.tally(now).due += 1;
-        Some(now)
-    }
-
-    /// A stream has a request that cannot be sent yet.
-    pub(super) fn set_pending(&mut self, id: SlotId, stream: StreamId, due: u64) {
-        let stream = self.pool.stream(stream);
-        stream.state = StreamState::Pending;
-        stream.due = due;
-        self.pool.slot(id).pending += 1;
-        self.pending += 1;
-    }
-
-    /// Takes back the request that a stream has been waiting to send.
-    pub(super) fn take_pending(&mut self, id: SlotId, stream: StreamId) -> u64 {
-        let stream = self.pool.stream(stream);
-        debug_assert_eq!(stream.state, StreamState::Pending);
-        stream.state = StreamState::Idle;
-        let due = stream.due;
-        self.pool.slot(id).pending -= 1;
-        self.pending -= 1;
-        due
     }
 
     /// A stream of a connection that is up sends a request.
-    pub(super) fn request<I: Io>(&mut self, io: &mut I, id: SlotId, stream_id: StreamId, due: u64, now: u64) {
+    #[inline]
+    pub(super) fn send_request<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, due: u64, now: u64) {
+        if self.transport.gathering != id && !self.transport.out.is_empty() {
+            // Bytes of another connection are not to be mixed with this one's.
+            self.flush(io, self.transport.gathering);
+        }
+        let nth = stream - self.pool.first_stream(id);
         let slot = &mut self.pool.slots[id as usize];
-        let stream = &mut self.pool.streams[stream_id as usize];
-        let request = if self.plan.requests.len() == 1 { 0 } else { self.generator.choose(slot.target) };
-        stream.request = request;
-        if self.plan.http2.is_none() {
-            self.send_http1(io, id, stream_id);
-        } else if !self.send_http2(io, id, stream_id) {
-            self.requeue(due);
-            self.pool.stream(stream_id).state = StreamState::Idle;
-            if self.pool.slot(id).remaining == 0 {
-                self.close_used_up(io, id, now);
+        let request = if self.plan.expectations.len() == 1 { 0 } else { self.generator.choose(slot.target) };
+        let out = &mut self.transport.out;
+        let refusal = match self.protocol.encode(&mut slot.session, nth, request, &mut self.generator, out) {
+            Ok(Encoded::Ready(bytes, body)) => {
+                let before = self.transport.flush(io, slot);
+                self.recorder.counts().bytes_out += before + self.transport.send(io, slot, bytes, body);
+                None
             }
+            Ok(Encoded::Appended) => None,
+            Err(refusal) => Some(refusal),
+        };
+        if self.transport.gathering != id {
+            self.flush(io, id);
+        }
+        if let Some(refusal) = refusal {
+            return self.refused(io, id, stream, due, refusal, now);
+        }
+        self.pool.begin(id, stream, due, now, self.plan.timeout);
+        self.pool.stream(stream).request = request;
+        self.recorder.sent(due, request);
+    }
+
+    /// A connection did not take a request, which waits for the next stream that is free, of whatever connection.
+    fn refused<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, due: u64, refusal: Refusal, now: u64) {
+        self.pacing.give_back(due);
+        self.pool.stream(stream).state = StreamState::Idle;
+        if refusal == Refusal::Exhausted {
+            self.pool.slot(id).remaining = 0;
+        }
+        if self.pool.slot(id).remaining == 0 {
+            self.finish_if_unused(io, id, now);
+        }
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
+        self.recorder.counts().bytes_in += bytes.len() as u64;
+        if self.transport.tls.is_some() {
+            self.receive_records(io, id, bytes, now);
+        } else {
+            self.receive(io, id, bytes, now);
+        }
+    }
+
+    /// Plaintext came. What it leads to on this connection leaves together.
+    #[inline]
+    pub(super) fn receive<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
+        let conn = self.pool.slots[id as usize].conn;
+        let before = std::mem::replace(&mut self.transport.gathering, id);
+        let streams = self.pool.streams_of(id);
+        let streams = streams.start as usize..streams.end as usize;
+        let mut rest = bytes;
+        // As long as it is the same connection, and still there.
+        while self.pool.slots[id as usize].conn == conn {
+            let session = &mut self.pool.slots[id as usize].session;
+            let mut responses = Responses::new(&mut self.pool.streams[streams.clone()], &self.plan.expectations, now);
+            match self.protocol.receive(session, &mut rest, &mut responses, &mut self.transport.out) {
+                Ok(None) => break,
+                Ok(Some(Event::Progress)) => {}
+                Ok(Some(Event::Complete { stream, reusable })) => self.complete(io, id, stream, reusable, now),
+                Ok(Some(event)) => self.on_rare_event(io, id, event, now),
+                Err(error) => {
+                    self.protocol_failed(io, id, &error, now);
+                    break;
+                }
+            }
+        }
+        if self.pool.slots[id as usize].conn == conn {
+            self.flush(io, id);
+        } else {
+            // It was for the connection that is gone; there may be a new one already.
+            self.transport.out.clear();
+        }
+        self.transport.gathering = before;
+    }
+
+    /// What is not part of a response.
+    fn on_rare_event<I: Io>(&mut self, io: &mut I, id: SlotId, event: Event, now: u64) {
+        let first = self.pool.first_stream(id);
+        match event {
+            Event::Progress | Event::Complete { .. } => {}
+            Event::Failed { stream, kind } => {
+                self.fail(id, first + stream, kind, now);
+                self.stream_ended(io, id, first + stream, true, now);
+            }
+            Event::Unprocessed { stream } => {
+                if self.pool.slot(id).used {
+                    let stream = self.pool.end(id, first + stream);
+                    let (due, request) = (stream.due, stream.request);
+                    self.recorder.not_sent(due, request);
+                    self.pacing.give_back(due);
+                } else {
+                    // A peer of which no connection is of any use would be asked for ever.
+                    self.fail(id, first + stream, ErrorKind::ClosedEarly, now);
+                }
+                self.stream_ended(io, id, first + stream, true, now);
+            }
+            Event::Streams(streams) => self.on_streams(io, id, streams.min(self.plan.streams), now),
+            Event::GoAway => {
+                self.recorder.counts().closed_by_peer += 1;
+                self.pool.slot(id).remaining = 0;
+                self.finish_if_unused(io, id, now);
+            }
+        }
+    }
+
+    /// How many streams may be open is known, or has changed.
+    fn on_streams<I: Io>(&mut self, io: &mut I, id: SlotId, streams: u32, now: u64) {
+        if streams == 0 {
+            // Some servers allow streams a little later. For those that never do there is the timeout.
             return;
         }
-        let slot = &mut self.pool.slots[id as usize];
-        slot.remaining = slot.remaining.saturating_sub(1);
-        slot.busy += 1;
-        let stream = &mut self.pool.streams[stream_id as usize];
-        stream.state = StreamState::InFlight;
-        stream.due = due;
-        stream.sent = now;
-        stream.first = 0;
-        self.busy += 1;
-        self.slab.counts.sent += 1;
-        let tally = self.tally(due);
-        tally.sent += 1;
-        if let Some(of_request) = tally.of_request(request) {
-            of_request.sent += 1;
-        }
-        self.timeouts.watch(stream_id, now + self.plan.timeout);
-    }
-
-    /// A request that its connection did not take waits for the next stream that is free, of whatever connection.
-    pub(super) fn requeue(&mut self, due: u64) {
-        self.returned.push_back(due);
-    }
-
-    /// The answer of a stream is whole. `keep_alive`: its connection can be used again.
-    pub(super) fn complete<I: Io>(&mut self, io: &mut I, id: SlotId, stream_id: StreamId, keep_alive: bool, now: u64) {
-        self.answered(id, stream_id, now);
-        if self.plan.think.is_none() && keep_alive && self.pool.slots[id as usize].remaining > 0 {
-            self.assign_next(io, id, stream_id, now);
-        } else {
-            self.pause(io, id, stream_id, keep_alive, now);
+        self.pool.min_streams = self.pool.min_streams.min(streams);
+        let slot = self.pool.slot(id);
+        let had = std::mem::replace(&mut slot.streams, streams);
+        match slot.state {
+            SlotState::Handshaking => self.on_ready(io, id, now),
+            SlotState::Up if streams != had => {
+                self.pool.clear_free(id);
+                for stream in self.pool.allowed_streams(id) {
+                    if self.pool.slot(id).remaining > 0 && self.pool.stream(stream).state == StreamState::Idle {
+                        self.assign_next(io, id, stream, now);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
-    /// Judges and counts the answer of a stream. The stream then has nothing to do.
+    /// The peer broke the protocol.
+    fn protocol_failed<I: Io>(&mut self, io: &mut I, id: SlotId, error: &P::Error, now: u64) {
+        // The protocol may have told the peer why.
+        self.flush(io, id);
+        let slot = self.pool.slot(id);
+        if slot.state == SlotState::Handshaking {
+            self.handshake_failed(io, id, ErrorKind::Protocol, error.to_string(), now);
+            return;
+        }
+        if slot.in_flight == 0 {
+            // Between responses some servers say why they close, with a response to no request (408).
+            self.recorder.counts().closed_by_peer += 1;
+        }
+        self.cut(io, id, ErrorKind::Protocol, now);
+    }
+
+    /// A response is complete: validates and counts it. `reusable`: the connection takes more requests.
     #[inline]
-    pub(super) fn answered(&mut self, id: SlotId, stream_id: StreamId, now: u64) {
-        let slot = &mut self.pool.slots[id as usize];
-        slot.busy -= 1;
+    pub(super) fn complete<I: Io>(&mut self, io: &mut I, id: SlotId, nth: u32, reusable: bool, now: u64) {
+        let stream_id = self.pool.first_stream(id) + nth;
+        let slot = self.pool.slot(id);
         if !slot.used {
             slot.used = true;
             slot.fails = 0;
-            self.used += 1;
+            self.connector.used += 1;
         }
-        let stream = &mut self.pool.streams[stream_id as usize];
-        stream.state = StreamState::Idle;
-        let (due, sent) = (stream.due, stream.sent);
-        let first = if stream.first == 0 { now } else { stream.first };
-        let (status, size) = (stream.answer.status(), stream.answer.size());
-        let request = stream.request;
-        let verdict = self.plan.requests[request as usize].check.judge(&stream.answer);
-        self.busy -= 1;
-
-        let tally = self.tally(due);
-        tally.status(status);
-        tally.body_bytes += size;
-        match verdict {
-            Ok(()) => {
-                tally.right += 1;
-                if let Some(of_request) = tally.of_request(request) {
-                    of_request.right += 1;
-                }
-                self.slab.counts.right += 1;
-                self.slab.counts.right_body_bytes += size;
-                self.sample(due, sent, first, now);
-            }
-            Err(kind) => {
-                self.sample(due, sent, first, now);
-                self.count_error(due, Some(request), kind);
-            }
+        let next = reusable && slot.remaining > 0 && nth < slot.streams && !self.pacing.thinks();
+        let stream = self.pool.end(id, stream_id);
+        let verdict = self.plan.expectations[stream.request as usize].judge(&stream.response);
+        self.recorder.response(stream, verdict, now);
+        if next {
+            return self.assign_next(io, id, stream_id, now);
         }
-        self.last = now;
+        if self.pacing.thinks() {
+            self.pool.stream(stream_id).state = StreamState::Thinking;
+            self.pacing.think(stream_id, now);
+        }
+        self.stream_ended(io, id, stream_id, reusable, now);
     }
 
-    /// What follows an answer where that is not simply the next request.
-    fn pause<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, keep_alive: bool, now: u64) {
-        if self.plan.think.is_some() {
-            self.think(stream, now);
-        }
+    /// A stream has ended, by a response or otherwise.
+    fn stream_ended<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, reusable: bool, now: u64) {
         let slot = self.pool.slot(id);
-        if keep_alive && slot.remaining > 0 {
+        let exhausted = slot.remaining == 0;
+        if !reusable || (exhausted && slot.in_flight == 0) {
+            if !reusable && !self.plan.close {
+                self.recorder.counts().closed_by_peer += 1;
+            }
+            return self.finish(io, id, now);
+        }
+        if exhausted {
+            // The responses to come are the last of this connection.
             return;
         }
-        if keep_alive && slot.busy > 0 {
-            // The answers to come are the last of this connection.
-            return;
+        let mut allowed = self.pool.allowed_streams(id);
+        // Where the peer allows fewer streams than it did, one that had to wait for this one's end can go on.
+        let next = if allowed.contains(&stream) {
+            Some(stream)
+        } else {
+            allowed.find(|stream| self.pool.streams[*stream as usize].state == StreamState::Idle)
+        };
+        if let Some(next) = next
+            && self.pool.stream(next).state == StreamState::Idle
+        {
+            self.assign_next(io, id, next, now);
         }
-        if !keep_alive && !self.plan.close {
-            self.slab.counts.closed_by_peer += 1;
-        }
-        self.fail_streams(id, ErrorKind::ClosedEarly, now);
-        self.close(io, id);
-        self.down(id);
-        self.retry(io, id, now);
-    }
-
-    /// Cuts a connection and fails all that is in flight on it.
-    pub(super) fn cut<I: Io>(&mut self, io: &mut I, id: SlotId, kind: ErrorKind, now: u64) {
-        if let Some(conn) = self.pool.slot(id).conn.take() {
-            io.abort(conn);
-        }
-        self.fail_streams(id, kind, now);
-        self.lost(io, id, now);
     }
 
     /// All that is in flight on a connection has failed.
     pub(super) fn fail_streams(&mut self, id: SlotId, kind: ErrorKind, now: u64) {
-        if self.pool.slot(id).busy == 0 {
+        if self.pool.slot(id).in_flight == 0 {
             return;
         }
         for stream in self.pool.streams_of(id) {
@@ -192,109 +246,34 @@ impl Worker {
         }
     }
 
-    /// What a stream sent was certainly not looked at: it counts as not sent, and waits for another connection. (The second in
-    /// which it left keeps it: then it was sent.)
-    pub(super) fn return_unprocessed(&mut self, id: SlotId, stream: StreamId) {
-        self.pool.slot(id).busy -= 1;
-        self.busy -= 1;
-        let stream = self.pool.stream(stream);
-        stream.state = StreamState::Idle;
-        let (due, request) = (stream.due, stream.request);
-        let tally = self.tally(due);
-        tally.sent -= 1;
-        if let Some(of_request) = tally.of_request(request) {
-            of_request.sent -= 1;
+    /// The request of a stream ended without a response.
+    fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
+        let stream = self.pool.end(id, stream);
+        self.recorder.failed(stream, kind, now);
+    }
+
+    /// A stream began to wait for a response a timeout ago, or has done so again since.
+    pub(super) fn check_response_timeout<I: Io>(&mut self, io: &mut I, stream_id: StreamId, now: u64) {
+        let stream = self.pool.stream(stream_id);
+        if stream.state != StreamState::InFlight {
+            return;
         }
-        self.requeue(due);
-    }
-
-    /// The request of a stream ended without a right answer. The stream then has nothing to do.
-    pub(super) fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
-        self.pool.slot(id).busy -= 1;
-        self.busy -= 1;
-        let stream = self.pool.stream(stream);
-        stream.state = StreamState::Idle;
-        let (due, sent, first) = (stream.due, stream.sent, stream.first);
-        let request = stream.request;
-        self.sample(due, sent, first, now);
-        self.count_error(due, Some(request), kind);
-        self.last = now;
-    }
-
-    /// A request ended before it could be sent, for want of a connection.
-    pub(super) fn fail_unsent(&mut self, due: u64, kind: ErrorKind, now: u64) {
-        self.sample_unsent(due, now);
-        self.count_error(due, None, kind);
-        self.last = now;
-    }
-
-    /// `request`: which of the order's requests it was, if it was sent.
-    fn count_error(&mut self, due: u64, request: Option<u32>, kind: ErrorKind) {
-        let tally = self.tally(due);
-        tally.error(kind);
-        if let Some(of_request) = request.and_then(|request| tally.of_request(request)) {
-            of_request.errors += 1;
+        let until = stream.sent.saturating_add(self.plan.timeout);
+        if until > now {
+            self.pool.timeouts.watch(stream_id, until);
+            return;
         }
-        self.slab.counts.error(kind);
-    }
-
-    /// Records a request that ended, and of whose answer the first byte came at `first` (0: none came). One that was due
-    /// in warm-up leaves no sample behind in the window.
-    #[inline]
-    fn sample(&mut self, due: u64, sent: u64, first: u64, now: u64) {
-        if due >= self.window || self.slab.phase == Phase::Warmup {
-            self.slab.sample(due, Some(sent), now);
-            if first != now {
-                self.slab.first_byte(sent, first, now);
-            }
-        }
-    }
-
-    pub(super) fn sample_unsent(&mut self, due: u64, now: u64) {
-        if due >= self.window || self.slab.phase == Phase::Warmup {
-            self.slab.sample(due, None, now);
-        }
-    }
-
-    /// Bytes came.
-    #[inline]
-    pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
-        self.slab.counts.bytes_in += bytes.len() as u64;
-        if self.secure.is_some() {
-            self.on_records(io, id, bytes, now);
-        } else if self.plan.http2.is_some() {
-            self.on_frames(io, id, bytes, now);
-        } else {
-            self.on_answers(io, id, bytes, now);
-        }
-    }
-
-    /// No answer in time.
-    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, now: u64) {
-        if self.plan.http2.is_some() {
-            self.cancel(io, id, stream, now);
+        let id = self.pool.slot_of(stream_id);
+        let nth = stream_id - self.pool.first_stream(id);
+        debug_assert_eq!(self.transport.gathering, NO_SLOT);
+        let session = &mut self.pool.slots[id as usize].session;
+        if self.protocol.cancel(session, nth, &mut self.transport.out) {
+            self.flush(io, id);
+            self.fail(id, stream_id, ErrorKind::Timeout, now);
+            self.stream_ended(io, id, stream_id, true, now);
         } else {
             // Without its connection nothing behind it can be answered either.
             self.cut(io, id, ErrorKind::Timeout, now);
-        }
-    }
-
-    /// The peer will send no more.
-    pub(super) fn on_eof<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
-        let slot = self.pool.slot(id);
-        match slot.state {
-            SlotState::Handshaking => {
-                let (kind, when) = slot.handshake_stage();
-                let detail = format!("the peer closed the connection {when}");
-                self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::ClosedEarly), &detail, now);
-            }
-            _ if slot.busy > 0 && self.plan.http2.is_some() => self.cut(io, id, ErrorKind::ClosedEarly, now),
-            _ if slot.busy > 0 => self.end_answer(io, id, now),
-            _ => {
-                self.slab.counts.closed_by_peer += 1;
-                self.close(io, id);
-                self.lost(io, id, now);
-            }
         }
     }
 }

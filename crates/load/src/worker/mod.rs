@@ -1,256 +1,119 @@
-//! One worker thread: its connections, and what it does with each event.
+//! One worker thread: it joins the pieces and owns all that it touches for a request.
 //!
-//! A worker owns all that it touches for a request. It is a [`Handler`] of its driver's events and, between turns,
-//! looks at the clock ([`timeline`]): what has become due, which second is over, who has waited too long.
-//!
-//! - [`slot`]: a connection as the load sees it, which outlives the sockets it uses, and the streams that it has.
-//! - [`connect`]: making connections, and what follows when one is lost.
-//! - [`exchange`]: requests and complete answers: samples and counts, whatever the protocol.
-//! - [`one`] and [`two`]: HTTP/1.1 and HTTP/2 on a connection.
-//! - [`secure`]: TLS under them.
-//! - [`timeline`]: phases, seconds, due times.
-//! - [`timeouts`]: who has waited too long.
-//! - [`think`]: think times.
-//! - [`ending`]: what is given up, closed and said at the end.
+//! - [`pacing`]: where the next request comes from, and when it is due.
+//! - [`pool`]: connection slots and their streams. [`connector`]: which slot connects next. [`timer_wheel`]: deadlines.
+//! - [`crate::protocol`]: what is said on a connection. [`transport`]: TLS and gathering, below it.
+//! - [`recorder`]: counts and samples, second by second.
 //! - [`busy_poll`]: being awake when a request falls due.
+//!
+//! The worker is a [`Handler`] of its driver's events and, between turns, looks at the clock. `connections` has what it does
+//! about connections, `exchange` about requests and responses, `shutdown` at the end; the clock is here.
 
 mod busy_poll;
-mod connect;
+mod connections;
+mod connector;
 mod exchange;
-mod http1;
-mod http2;
+mod pacing;
 mod pool;
+mod recorder;
 mod shutdown;
-mod think;
-mod timeline;
 mod timer_wheel;
-mod tls;
+mod transport;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use weir_model::load::{ErrorKind, Shape};
+use weir_model::load::ErrorKind;
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
-use crate::backlog::Backlog;
-use crate::clock::{Clock, MILLI, NEVER, SECOND};
-use crate::counts::RequestCounts;
-use crate::cpu::CpuTime;
+use crate::clock::{Clock, MILLI, NEVER};
 use crate::generator::Generator;
 use crate::plan::{Plan, Share};
-use crate::recorder::{Histo, Phase, Slab, histo};
+use crate::protocol::Protocol;
+use crate::recorder::{Phase, Slab};
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
-use http2::NO_SLOT;
-use pool::{Pool, SlotState};
-use timer_wheel::TimerWheel;
-pub(crate) use tls::TlsCounters;
-use tls::TlsLayer;
+use connector::Connector;
+use pacing::Pacing;
+pub(crate) use pool::Stream;
+use pool::{NO_SLOT, Pool, SlotId, SlotState};
+use recorder::Recorder;
+pub(crate) use transport::TlsCounters;
+use transport::Transport;
 
-/// How often timeouts, retries and orders from outside are looked at; so late may a timeout be.
+/// How often timeouts, backoffs and the calling thread's wishes are checked; so late may a timeout be.
 const SWEEP_INTERVAL: u64 = 10 * MILLI;
-
-/// When nobody listens at all, trying goes on for no longer than this.
-const REFUSED_FOR: u64 = 2 * SECOND;
-
-/// Where the next request of a free connection comes from.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a worker has one")]
-pub(super) enum RequestSource {
-    /// It is due as soon as the connection is free.
-    Closed,
-    /// The same, so many more times.
-    Counted(u64),
-    /// It has become due by itself.
-    Open(Backlog),
-}
-
-/// Index of a slot.
-type SlotId = u32;
-
-/// Index of a stream.
-type StreamId = u32;
-
-/// Something to do at a time, the earliest first.
-type TimerQueue = BinaryHeap<Reverse<(u64, u32)>>;
 
 /// The worker. See the module.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub(crate) struct Worker<P: Protocol> {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     share: Share,
     clock: Clock,
-    messages: Sender<Message>,
-    spares: Receiver<Box<Slab>>,
-
-    pool: Pool,
-    /// Which slot has a driver's slot.
-    by_conn: Vec<SlotId>,
-    /// Seats that wait for their turn to connect.
-    queue: VecDeque<SlotId>,
-    /// Lanes that wait for an answer, and slots that wait to be connected.
-    timeouts: TimerWheel,
-    connect_timeouts: TimerWheel,
-    /// When slots may try again to connect, and when streams have finished thinking.
-    backoffs: TimerQueue,
-    thinking: TimerQueue,
-    /// Lanes that have finished, and whose requests are to be sent.
-    ready_to_send: Vec<StreamId>,
-    random: ChaCha8Rng,
-
-    pace: RequestSource,
-    /// Requests that were counted as due and could not be sent after all, as their due times: the next to be sent.
-    returned: VecDeque<u64>,
+    protocol: P,
     generator: Generator,
-    secure: Option<Box<TlsLayer>>,
-    /// Frames of HTTP/2 for the connection `gathering`, if they are not to leave one by one.
-    frames: Vec<u8>,
-    gathering: SlotId,
-    /// The fewest streams that a peer allowed.
-    min_streams: u32,
-
-    /// Sockets that are connected, whether or not the two sides have agreed on how to speak.
-    open: u32,
-    /// Seats being connected, and ready; streams with a request in flight, and with one that waits for a connection.
-    connecting: u32,
-    up: u32,
-    busy: u32,
-    pending: u32,
-
-    /// Attempts to connect so far.
-    made: u64,
-    /// Most connections up at a time so far, and when the last of them came up, or was first tried, if they are made at a
-    /// rate. A peer that ends connections as fast as they are made gets nowhere.
-    max_up: u32,
-    last_progress: u64,
-    /// Connections that brought an answer.
-    used: u64,
-
-    /// Warm-up's end, which is the window's start; the window's end; the end of all timeouts.
-    window: u64,
-    end: u64,
-    /// When the slab is over.
-    interval_end: u64,
-    next_sweep: u64,
-    /// When the last request ended.
-    last: u64,
-    finished: bool,
-
-    slab: Box<Slab>,
-    /// Requests due before the window, and in it.
-    before: RequestCounts,
-    inside: RequestCounts,
-    connect_times: Histo,
+    pacing: Pacing,
+    pool: Pool<P::Session>,
+    connector: Connector,
+    transport: Transport,
+    recorder: Recorder,
     busy_poll: BusyPoll,
-    /// At the window's start and its end: CPU, when, and what of the CPU was spent on busy-polling.
-    cpu: [Option<(CpuTime, u64, u64)>; 2],
-    connect_failure: Option<(ErrorKind, String)>,
-    /// Every failure to connect so far was of a kind that trying again does not mend.
-    permanent_failures: bool,
+    next_sweep: u64,
+    /// All of this worker's share of a counted load is done.
+    finished: bool,
 }
 
-impl Worker {
+impl<P: Protocol> Worker<P> {
     /// A worker at rest. `spares` has slabs for later seconds.
     pub(crate) fn new(
         plan: Arc<Plan>,
+        protocol: P,
         shared: Arc<Shared>,
         share: Share,
         clock: Clock,
         messages: Sender<Message>,
         spares: Receiver<Box<Slab>>,
-    ) -> Worker {
-        let pace = match (&plan.timetable, &plan.shape) {
-            (Some(timetable), _) => {
-                RequestSource::Open(Backlog::new(timetable.schedule(plan.seed, share.thread, plan.threads)))
-            }
-            (None, Shape::Count { .. }) => RequestSource::Counted(share.requests),
-            (None, _) => RequestSource::Closed,
-        };
-        let (slots, streams) = (share.connections, plan.streams);
-        let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
-        // Streams from 2^32 are not taken by arrivals, which have one a thread.
-        random.set_stream((1 << 32) + u64::from(share.thread));
+    ) -> Worker<P> {
         let now = clock.now();
-        let (before, inside) = (RequestCounts::new(plan.requests.len()), RequestCounts::new(plan.requests.len()));
-        let most = slots + share.more;
-        let (choices, seed, threads) = (plan.choices.clone(), plan.seed, plan.threads);
-        let secure = TlsLayer::new(&plan);
-        let thinking_streams = if plan.think.is_some() { (slots * streams) as usize } else { 0 };
         Worker {
+            protocol,
+            generator: Generator::new(plan.choices.clone(), plan.seed, share.thread, plan.threads),
+            pacing: Pacing::new(&plan, &share),
+            pool: Pool::new(share.connections + share.more, plan.streams, now),
+            connector: Connector::new(&plan, &share, now),
+            transport: Transport::new(&plan),
+            recorder: Recorder::new(&plan, share.thread, clock, messages, spares),
+            busy_poll: BusyPoll::default(),
+            next_sweep: 0,
+            finished: false,
             plan,
             shared,
             share,
             clock,
-            messages,
-            spares,
-            pool: Pool::new(most, streams),
-            by_conn: Vec::with_capacity(most as usize),
-            queue: VecDeque::with_capacity(most as usize),
-            timeouts: TimerWheel::new(most * streams, now),
-            connect_timeouts: TimerWheel::new(most, now),
-            backoffs: TimerQueue::with_capacity(most as usize),
-            thinking: TimerQueue::with_capacity(thinking_streams),
-            ready_to_send: Vec::with_capacity(thinking_streams),
-            random,
-            pace,
-            returned: VecDeque::new(),
-            generator: Generator::new(choices, seed, share.thread, threads),
-            secure,
-            frames: Vec::new(),
-            gathering: NO_SLOT,
-            min_streams: streams,
-            open: 0,
-            connecting: 0,
-            up: 0,
-            busy: 0,
-            pending: 0,
-            made: 0,
-            max_up: 0,
-            last_progress: 0,
-            used: 0,
-            window: NEVER,
-            end: NEVER,
-            interval_end: NEVER,
-            next_sweep: 0,
-            last: 0,
-            finished: false,
-            slab: Slab::new(),
-            before,
-            inside,
-            connect_times: histo(),
-            busy_poll: BusyPoll::default(),
-            cpu: [None; 2],
-            connect_failure: None,
-            permanent_failures: true,
         }
     }
 
-    /// StreamState the whole load and reports to the calling thread, except for an error of the driver itself.
+    /// Does the whole load and reports to the calling thread, except for an error of the driver itself.
     ///
     /// # Errors
     /// What the kernel said when it refused the driver's wait.
     pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
-        self.slab.start = self.clock.now();
         if !self.make_connections(driver)? {
             return Ok(());
         }
         while !self.is_over() {
             self.wait(driver)?;
-            self.look(driver);
+            self.tick(driver);
         }
         self.abandon_rest(driver);
         self.report();
         self.close_all(driver)
     }
 
-    /// Makes the connections and waits for the start. False: there will be none.
+    /// Makes the connections and waits for the start. `false`: there will be none.
     fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
         for _ in 0..self.share.connections {
             let id = self.add_slot();
@@ -267,14 +130,11 @@ impl Worker {
             let now = self.clock.now();
             self.sweep(driver, now);
             self.connect_some(driver);
-            if !reported && self.is_ready(now, begun) {
+            if !reported && self.connector.is_ready(self.pool.len(), begun, now) {
                 reported = true;
-                let ready = Ready {
-                    open: self.up,
-                    attempts: self.slab.counts.connect_failures,
-                    failure: self.connect_failure.take().or_else(|| self.what_is_missing()),
-                };
-                self.send(Message::Up(ready));
+                let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
+                let attempts = self.recorder.counts().connect_failures;
+                self.recorder.send(Message::Up(Ready { open: self.connector.up, attempts, failure }));
             }
             let start = self.shared.start();
             if let Some(start) = start.filter(|start| *start <= now) {
@@ -282,93 +142,238 @@ impl Worker {
                 return Ok(true);
             }
             let mut until = start.unwrap_or(NEVER).min(now + SWEEP_INTERVAL);
-            if self.connecting < self.plan.connecting_at_once && !self.queue.is_empty() {
-                until = until.min(self.next_attempt().max(now));
+            if self.connector.has_next() {
+                until = until.min(self.connector.next_attempt(self.first_since()).max(now));
             }
             driver.poll(self, Some(self.clock.instant(until)))?;
         }
     }
 
-    /// All connections are up, or no more can be hoped for.
-    fn is_ready(&self, now: u64, begun: u64) -> bool {
-        let tried = now - begun;
-        // As long as more come up others may.
-        let in_vain = now.saturating_sub(begun.max(self.last_progress));
-        self.up == self.pool.len()
-            || in_vain >= self.plan.timeout
-            || (self.up == 0 && self.permanent_failures && tried >= REFUSED_FOR && self.failed_once())
+    /// What an attempt that has not failed yet waits for.
+    fn unfinished_handshake(&self) -> Option<(ErrorKind, String)> {
+        let id = (0u32..).zip(&self.pool.slots).find(|(_, slot)| slot.state == SlotState::Handshaking)?.0;
+        Some((ErrorKind::ConnectTimeout, format!("no word from the peer {}", self.handshake_stage(id).1)))
     }
 
-    /// What the attempts that have not failed yet wait for.
-    fn what_is_missing(&self) -> Option<(ErrorKind, String)> {
-        let handshake_stage = self.pool.slots.iter().find(|slot| slot.state == SlotState::Handshaking)?;
-        Some((ErrorKind::ConnectTimeout, format!("no word from the peer {}", handshake_stage.handshake_stage().1)))
+    fn add_slot(&mut self) -> SlotId {
+        let number = self.share.number(self.pool.len());
+        self.connector.timeouts.grow(1);
+        self.pool.add(number % self.plan.targets.len() as u32)
     }
 
-    fn failed_once(&self) -> bool {
-        self.connect_failure.is_some()
+    /// The load starts.
+    fn begin<I: Io>(&mut self, io: &mut I, start: u64) {
+        let end = self.shared.end();
+        self.recorder.begin(start, end);
+        self.pacing.begin(start, end);
+        self.next_interval();
+        if !self.pacing.is_open() {
+            self.begin_closed(io, start);
+        }
+        self.tick(io);
     }
 
-    /// Takes the oldest request that is due and has no stream.
-    fn oldest_waiting(&mut self) -> Option<u64> {
-        match &mut self.pace {
-            _ if !self.returned.is_empty() => self.returned.pop_front(),
-            RequestSource::Open(backlog) => backlog.pop(),
-            RequestSource::Closed | RequestSource::Counted(_) => None,
+    /// In a closed load every stream has its first request now, also one that is not connected. Where there are fewer
+    /// requests than streams they are spread over the connections.
+    fn begin_closed<I: Io>(&mut self, io: &mut I, start: u64) {
+        let slots = self.pool.len();
+        (0..slots).for_each(|id| self.pool.clear_free(id));
+        'assigned: for nth in 0..self.plan.streams {
+            for id in 0..slots {
+                if nth >= self.pool.slot(id).streams {
+                    continue;
+                }
+                let Some(due) = self.next_request(start) else {
+                    break 'assigned;
+                };
+                self.pool.set_pending(id, self.pool.first_stream(id) + nth, due);
+            }
+        }
+        for id in 0..slots {
+            // What one connection gets leaves together.
+            self.transport.gathering = id;
+            self.send_pending(io, id);
+            self.transport.gathering = NO_SLOT;
+            self.flush(io, id);
         }
     }
 
-    /// How many there are.
-    fn queued(&self) -> u64 {
-        let waiting = match &self.pace {
-            RequestSource::Open(backlog) => backlog.waiting(),
-            RequestSource::Closed | RequestSource::Counted(_) => 0,
+    /// Sends what waits for a connection that is up.
+    fn send_pending<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        for stream in self.pool.streams_of(id) {
+            let slot = self.pool.slot(id);
+            if slot.state != SlotState::Up || slot.pending == 0 || slot.remaining == 0 {
+                return;
+            }
+            if let Some(due) = self.pool.take_pending(id, stream) {
+                self.send_request(io, id, stream, due, self.clock.now());
+            }
+        }
+    }
+
+    /// Looks at the clock between turns, and does what it is time for.
+    fn tick<I: Io>(&mut self, io: &mut I) {
+        let now = self.clock.now();
+        self.check_end(now);
+        self.end_intervals(now);
+        self.count_due(now);
+        self.dispatch(io, now);
+        self.sweep(io, now);
+    }
+
+    /// Ends every interval whose time is over.
+    #[inline]
+    fn end_intervals(&mut self, now: u64) {
+        while now >= self.recorder.interval_end() && self.recorder.phase() != Phase::Drain {
+            self.count_due(self.recorder.interval_end().saturating_sub(1));
+            self.next_interval();
+        }
+    }
+
+    fn next_interval(&mut self) {
+        let was = self.recorder.phase();
+        self.recorder.next_interval(self.connector.open, self.busy_poll.spent());
+        let phase = self.recorder.phase();
+        if phase == was || !self.plan.leave_queue {
+            return;
+        }
+        match phase {
+            // The window begins without a queue of the warm-up's.
+            Phase::Window => self.recorder.before.unsent += self.pacing.drop_waiting(),
+            Phase::Drain => self.pacing.stop(),
+            Phase::Connect | Phase::Warmup => {}
+        }
+    }
+
+    /// Until when the worker may sleep, unless something comes.
+    fn next_wakeup(&self) -> u64 {
+        self.next_due().min(self.recorder.interval_end()).min(self.next_sweep)
+    }
+
+    /// When the next request falls due that could be sent then; [`NEVER`] when there is none.
+    fn next_due(&self) -> u64 {
+        self.pacing.next_due(!self.pool.none_free())
+    }
+
+    /// The load is over and nothing is left to wait for.
+    fn is_over(&self) -> bool {
+        if self.shared.is_abandoned() {
+            return true;
+        }
+        if self.recorder.phase() != Phase::Drain {
+            return false;
+        }
+        self.clock.now() >= self.recorder.interval_end() || self.is_at_rest()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.pool.in_flight == 0 && self.pool.pending == 0 && self.pacing.is_done()
+    }
+
+    /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
+    fn check_end(&mut self, now: u64) {
+        if self.recorder.phase() == Phase::Drain {
+            return;
+        }
+        if !self.finished && self.pacing.all_counted() && self.is_at_rest() {
+            self.finished = true;
+            self.shared.finish(self.recorder.last.min(now));
+        }
+        let end = match self.shared.all_finished() {
+            Some(last) => last.min(self.shared.end()),
+            // The calling thread announces an end ahead of time. Should that be late all the same, what has been done until
+            // now stays on this side of the end, so that every request is on one side only.
+            None => self.shared.end().max(now + 1),
         };
-        waiting + self.returned.len() as u64
+        if self.recorder.end_at(end) {
+            self.pacing.end_at(end);
+        }
     }
 
-    /// One slot more.
-    fn add_slot(&mut self) -> SlotId {
-        let number = self.share.number(self.pool.len());
-        self.timeouts.grow(self.plan.streams);
-        self.connect_timeouts.grow(1);
-        self.pool.grow(number % self.plan.targets.len() as u32)
+    /// Counts what became due up to `now`.
+    #[inline]
+    fn count_due(&mut self, now: u64) {
+        while let Some(due) = self.pacing.count_due(now) {
+            self.recorder.due(due);
+        }
+        while let Some((due, stream)) = self.pacing.end_of_thinking(now) {
+            self.pool.stream(stream).state = pool::StreamState::Idle;
+            // After the load's end nothing is due any more.
+            if let Some(due) = self.next_request(due) {
+                self.pool.set_pending(self.pool.slot_of(stream), stream, due);
+                self.pacing.ready.push(stream);
+            }
+        }
     }
 
-    fn send(&self, message: Message) {
-        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
-        let _ = self.messages.send(message);
+    /// Gives due requests to free streams.
+    fn dispatch<I: Io>(&mut self, io: &mut I, now: u64) {
+        while let Some(stream) = self.pacing.ready.pop() {
+            let id = self.pool.slot_of(stream);
+            let slot = self.pool.slot(id);
+            match slot.state {
+                SlotState::Up if slot.remaining > 0 => {
+                    // Nothing is pending if its connection came up in the meantime.
+                    if let Some(due) = self.pool.take_pending(id, stream) {
+                        self.send_request(io, id, stream, due, now);
+                    }
+                }
+                SlotState::OnDemand => self.enqueue(id),
+                // It waits for its connection.
+                _ => {}
+            }
+        }
+        while !self.pacing.is_done()
+            && let Some((id, stream)) = self.pool.acquire()
+            && let Some(due) = self.pacing.oldest()
+        {
+            if self.pool.slot(id).state == SlotState::Up {
+                self.send_request(io, id, stream, due, now);
+            } else {
+                self.pool.set_pending(id, stream, due);
+                self.enqueue(id);
+            }
+        }
+        if !self.pacing.is_done() {
+            self.grow();
+        }
+        self.connect_some(io);
     }
 
-    fn show_gauges(&self) {
+    /// Checks, a hundred times a second, what has waited long enough.
+    fn sweep<I: Io>(&mut self, io: &mut I, now: u64) {
+        if now < self.next_sweep {
+            return;
+        }
+        self.next_sweep = now + SWEEP_INTERVAL;
+        while let Some(stream) = self.pool.timeouts.take(now) {
+            self.check_response_timeout(io, stream, now);
+        }
+        while let Some(id) = self.connector.timeouts.take(now) {
+            self.check_connect_timeout(io, id, now);
+        }
+        while let Some((_, id)) = self.connector.backoffs.pop(now) {
+            if self.pool.slot(id).state == SlotState::Down {
+                self.retry(io, id, now);
+            }
+        }
+        self.connect_some(io);
         let gauge = &self.shared.gauges[self.share.thread as usize];
-        gauge.open.store(self.up, Ordering::Relaxed);
-        let waiting = u64::from(self.busy) + u64::from(self.pending) + self.queued();
+        gauge.open.store(self.connector.up, Ordering::Relaxed);
+        let waiting = u64::from(self.pool.in_flight) + u64::from(self.pool.pending) + self.pacing.waiting();
         gauge.waiting.store(waiting, Ordering::Relaxed);
-    }
-
-    /// The counts that a request due then belongs to.
-    fn tally(&mut self, due: u64) -> &mut RequestCounts {
-        if due < self.window { &mut self.before } else { &mut self.inside }
-    }
-
-    fn phase(&self) -> Phase {
-        self.slab.phase
     }
 }
 
-impl Handler for Worker {
+impl<P: Protocol> Handler for Worker<P> {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
-        let Some(&id) = self.by_conn.get(conn.slot()) else {
+        let Some(id) = self.pool.find(conn) else {
             return;
         };
-        if self.pool.slots[id as usize].conn != Some(conn) {
-            return;
-        }
         self.busy_poll.disturb();
         let now = self.clock.now();
-        if now >= self.interval_end {
-            self.roll_intervals(now);
+        if now >= self.recorder.interval_end() {
+            self.end_intervals(now);
         }
         match event {
             Event::Data(bytes) => self.on_data(io, id, bytes, now),

@@ -1,33 +1,42 @@
-//! A connection as the load sees it (a slot, in which one socket after another may sit) and what a connection carries:
-//! streams, each with one request at a time.
+//! The connection pool: slots, in each of which one connection follows another, and their streams, each with one request at a
+//! time.
 //!
-//! HTTP/1.1 has one stream a connection, or as many as requests are pipelined; HTTP/2 has one for each stream that may be
-//! open. The streams of slot `s` are those from `s * streams`, so that with one stream a slot and its stream have one number.
+//! HTTP/1.1 has one stream a connection, or as many as requests are pipelined; HTTP/2 has one for each that may be open. The
+//! streams of slot `s` are those from `s * streams`, so that with one stream a slot and its stream have one number.
+//!
+//! It does not know why a stream has a request, or what is said on a connection: `S` is the protocol's state.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use weir_model::load::ErrorKind;
 use weir_net::Conn;
-use weir_wire::http1::{Limits, ResponseParser};
-use weir_wire::http2::Client;
-use weir_wire::tls::Session;
+use weir_wire::tls::Session as TlsSession;
 
-use super::{SlotId, StreamId};
+use super::timer_wheel::TimerWheel;
 use crate::check::Response;
 
+/// Index of a slot.
+pub(super) type SlotId = u32;
+
+/// Index of a stream.
+pub(super) type StreamId = u32;
+
+/// No slot.
+pub(super) const NO_SLOT: SlotId = SlotId::MAX;
+
 /// No stream.
-pub(super) const NO_STREAM: StreamId = StreamId::MAX;
+const NO_STREAM: StreamId = StreamId::MAX;
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotState {
-    /// Not connected; will try again when its time comes.
+    /// Not connected; it tries again when its backoff is over.
     Down,
-    /// Waits for its turn to connect.
+    /// It waits for its turn to connect.
     Queued,
     /// Connecting.
     Connecting,
-    /// Connected; the two sides agree on how to speak.
+    /// Connected; TLS or the protocol is negotiating.
     Handshaking,
     /// Not connected and free: it connects when there is a request for it.
     OnDemand,
@@ -37,75 +46,38 @@ pub(super) enum SlotState {
 
 /// One connection. What only some need is in boxes: there may be very many of them, and most wait.
 #[derive(Debug)]
-pub(super) struct ConnSlot {
+pub(super) struct ConnSlot<S> {
     pub state: SlotState,
-    /// It stands in the line of slots with a free stream.
-    pub listed: bool,
-    /// Lives of this connection in a row that brought no answer.
+    /// It stands in the list of slots with a free stream.
+    listed: bool,
+    /// Connections in a row that brought no response.
     pub fails: u8,
     pub conn: Option<Conn>,
-    /// Which of the order's targets it goes to.
+    /// Which of the load's targets it connects to.
     pub target: u32,
     /// When connecting began, and when the connection was there.
-    pub begun: u64,
-    pub since: u64,
-    /// Requests that this life may still send.
+    pub connecting_since: u64,
+    pub connected_at: u64,
+    /// Requests that this connection may still send.
     pub remaining: u64,
-    /// This life has brought an answer.
+    /// This connection has brought a response.
     pub used: bool,
-    /// Lanes that this life has.
+    /// Streams that this connection has.
     pub streams: u32,
-    /// Lanes with a request in flight, and with one that waits for the connection.
-    pub busy: u32,
+    /// Streams with a request in flight, and with one that waits for the connection.
+    pub in_flight: u32,
     pub pending: u32,
     /// The first of its free streams; each knows the next.
-    pub free: StreamId,
-    pub tls: Option<Session>,
-    pub http2: Option<Box<Client>>,
-    pub answers: ResponseParser,
-    /// Lanes with a request in flight in the order of sending, where there can be more than one.
-    #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
-    pub order: Option<Box<VecDeque<StreamId>>>,
-}
-
-impl ConnSlot {
-    pub(super) fn new(streams: u32, target: u32) -> ConnSlot {
-        ConnSlot {
-            state: SlotState::Down,
-            listed: false,
-            fails: 0,
-            conn: None,
-            target,
-            begun: 0,
-            since: 0,
-            remaining: 0,
-            used: false,
-            streams,
-            busy: 0,
-            pending: 0,
-            free: NO_STREAM,
-            tls: None,
-            http2: None,
-            answers: ResponseParser::new(Limits::default()),
-            order: None,
-        }
-    }
-}
-
-impl ConnSlot {
-    /// What a failure while the two sides agree is, if it is one of TLS, and in words when it happened.
-    pub(super) fn handshake_stage(&self) -> (Option<ErrorKind>, &'static str) {
-        match &self.tls {
-            Some(session) if !session.ready() => (Some(ErrorKind::Tls), "during the TLS handshake"),
-            _ => (None, "before its SETTINGS of HTTP/2 came"),
-        }
-    }
+    free: StreamId,
+    pub tls: Option<TlsSession>,
+    pub session: S,
 }
 
 /// What a stream is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamState {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum StreamState {
     /// Nothing: its connection is not up, or has no such stream.
+    #[default]
     Idle,
     /// It is free, and in its slot's list of such.
     Free,
@@ -113,81 +85,109 @@ pub(super) enum StreamState {
     Pending,
     /// It has a request in flight.
     InFlight,
-    /// It thinks before its next request.
+    /// It waits for its think time to end.
     Thinking,
 }
 
 /// One stream.
-#[derive(Debug)]
-pub(super) struct Stream {
-    pub state: StreamState,
-    /// Which of the order's requests.
-    pub request: u32,
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    pub(super) state: StreamState,
+    /// Which of the load's requests it carries.
+    pub(crate) request: u32,
     /// The next free stream of its slot.
-    pub next: StreamId,
+    pub(super) next: StreamId,
     /// When the request became due and when it was sent.
-    pub due: u64,
-    pub sent: u64,
-    /// When the first byte of its answer came, if the rest did not come with it; else 0.
-    pub first: u64,
-    pub answer: Response,
+    pub(super) due: u64,
+    pub(super) sent: u64,
+    /// When the first byte of its response came; 0 before.
+    pub(crate) first: u64,
+    pub(crate) response: Response,
 }
 
-impl Stream {
-    pub(super) fn new() -> Stream {
-        Stream {
-            state: StreamState::Idle,
-            request: 0,
-            next: NO_STREAM,
-            due: 0,
-            sent: 0,
-            first: 0,
-            answer: Response::default(),
-        }
-    }
-}
-
-/// The slots of a worker, their streams, and the line of those that are free.
+/// The slots of a worker, their streams, and the list of those that are free.
 ///
-/// The line holds slots, each at most once. Who takes a stream takes it from the slot that stands first, which then goes to
-/// the line's end if it has more: so requests spread over connections, and with one stream each the
-/// connection that has been free longest is next.
+/// The list holds slots, each at most once. A stream is taken from the first slot, which then goes to the list's end if it
+/// has more: so requests spread over connections, and with one stream each the connection that has been free longest is next.
 #[derive(Debug)]
-pub(super) struct Pool {
-    /// Lanes of a slot.
+pub(super) struct Pool<S> {
+    /// Streams of a slot.
     each: u32,
-    pub slots: Vec<ConnSlot>,
+    pub slots: Vec<ConnSlot<S>>,
     pub streams: Vec<Stream>,
-    line: VecDeque<SlotId>,
+    free: VecDeque<SlotId>,
+    /// Which slot has a connection, by the driver's number of it.
+    by_conn: Vec<SlotId>,
+    /// Streams that wait for a response, by when it is overdue.
+    pub timeouts: TimerWheel,
+    /// Streams with a request in flight, and with one that waits for a connection.
+    pub in_flight: u32,
+    pub pending: u32,
+    /// The fewest streams that a peer allowed.
+    pub min_streams: u32,
 }
 
-impl Pool {
-    /// No slots yet; room for `most`, so that growing moves nothing.
-    pub(super) fn new(most: u32, each: u32) -> Pool {
-        let (most_seats, most_lanes) = (most as usize, most as usize * each as usize);
+impl<S: Default> Pool<S> {
+    /// No slots yet; memory for `most`, so that growing moves nothing.
+    pub(super) fn new(most: u32, each: u32, now: u64) -> Pool<S> {
+        let (most_slots, most_streams) = (most as usize, most as usize * each as usize);
         Pool {
             each,
-            slots: Vec::with_capacity(most_seats),
-            streams: Vec::with_capacity(most_lanes),
-            line: VecDeque::with_capacity(most_seats),
+            slots: Vec::with_capacity(most_slots),
+            streams: Vec::with_capacity(most_streams),
+            free: VecDeque::with_capacity(most_slots),
+            by_conn: Vec::with_capacity(most_slots),
+            timeouts: TimerWheel::new(most * each, now),
+            in_flight: 0,
+            pending: 0,
+            min_streams: each,
         }
     }
 
-    /// One slot more, for a connection to this target.
-    pub(super) fn grow(&mut self, target: u32) -> SlotId {
-        let id = self.slots.len() as SlotId;
-        self.slots.push(ConnSlot::new(self.each, target));
-        self.streams.extend((0..self.each).map(|_| Stream::new()));
+    /// Adds a slot, for connections to this target.
+    pub(super) fn add(&mut self, target: u32) -> SlotId {
+        let id = self.len();
+        self.slots.push(ConnSlot {
+            state: SlotState::Down,
+            listed: false,
+            fails: 0,
+            conn: None,
+            target,
+            connecting_since: 0,
+            connected_at: 0,
+            remaining: 0,
+            used: false,
+            streams: self.each,
+            in_flight: 0,
+            pending: 0,
+            free: NO_STREAM,
+            tls: None,
+            session: S::default(),
+        });
+        self.streams.extend((0..self.each).map(|_| Stream::default()));
+        self.timeouts.grow(self.each);
         id
     }
 
+    /// The slot gives up its connection and all that was negotiated on it.
+    pub(super) fn disconnect(&mut self, id: SlotId) {
+        let slot = self.slot(id);
+        slot.conn = None;
+        slot.tls = None;
+        slot.session = S::default();
+        slot.state = SlotState::Down;
+        self.clear_free(id);
+    }
+}
+
+impl<S> Pool<S> {
     /// How many slots there are.
     pub(super) fn len(&self) -> u32 {
         self.slots.len() as u32
     }
 
     #[inline]
-    pub(super) fn slot(&mut self, id: SlotId) -> &mut ConnSlot {
+    pub(super) fn slot(&mut self, id: SlotId) -> &mut ConnSlot<S> {
         &mut self.slots[id as usize]
     }
 
@@ -197,8 +197,14 @@ impl Pool {
     }
 
     /// The streams that a slot may have at most.
-    pub(super) fn streams_of(&self, id: SlotId) -> std::ops::Range<StreamId> {
+    pub(super) fn streams_of(&self, id: SlotId) -> Range<StreamId> {
         id * self.each..(id + 1) * self.each
+    }
+
+    /// The streams that a slot's connection has.
+    pub(super) fn allowed_streams(&self, id: SlotId) -> Range<StreamId> {
+        let first = self.first_stream(id);
+        first..first + self.slots[id as usize].streams
     }
 
     /// The first stream of a slot.
@@ -213,13 +219,76 @@ impl Pool {
         if self.each == 1 { stream } else { stream / self.each }
     }
 
-    /// Whether nobody stands in line. Somebody who does may have become useless there.
+    /// The slot connects as `conn`.
+    pub(super) fn bind(&mut self, id: SlotId, conn: Conn) {
+        if self.by_conn.len() <= conn.slot() {
+            self.by_conn.resize(conn.slot() + 1, 0);
+        }
+        self.by_conn[conn.slot()] = id;
+        self.slot(id).conn = Some(conn);
+    }
+
+    /// The slot that a connection is of.
+    #[inline]
+    pub(super) fn find(&self, conn: Conn) -> Option<SlotId> {
+        let id = *self.by_conn.get(conn.slot())?;
+        (self.slots[id as usize].conn == Some(conn)).then_some(id)
+    }
+
+    /// A stream has a request that waits for its connection.
+    pub(super) fn set_pending(&mut self, id: SlotId, stream: StreamId, due: u64) {
+        let stream = self.stream(stream);
+        stream.state = StreamState::Pending;
+        stream.due = due;
+        self.slot(id).pending += 1;
+        self.pending += 1;
+    }
+
+    /// Takes back the request of a stream that waits for its connection, as its due time.
+    pub(super) fn take_pending(&mut self, id: SlotId, stream: StreamId) -> Option<u64> {
+        let stream = self.stream(stream);
+        if stream.state != StreamState::Pending {
+            return None;
+        }
+        stream.state = StreamState::Idle;
+        let due = stream.due;
+        self.slot(id).pending -= 1;
+        self.pending -= 1;
+        Some(due)
+    }
+
+    /// The request of a stream is sent.
+    #[inline]
+    pub(super) fn begin(&mut self, id: SlotId, stream_id: StreamId, due: u64, now: u64, timeout: u64) {
+        let slot = self.slot(id);
+        slot.remaining = slot.remaining.saturating_sub(1);
+        slot.in_flight += 1;
+        let stream = self.stream(stream_id);
+        stream.state = StreamState::InFlight;
+        stream.due = due;
+        stream.sent = now;
+        stream.first = 0;
+        self.in_flight += 1;
+        self.timeouts.watch(stream_id, now + timeout);
+    }
+
+    /// The request of a stream has ended.
+    #[inline]
+    pub(super) fn end(&mut self, id: SlotId, stream: StreamId) -> &mut Stream {
+        self.slot(id).in_flight -= 1;
+        self.in_flight -= 1;
+        let stream = self.stream(stream);
+        stream.state = StreamState::Idle;
+        stream
+    }
+
+    /// Whether no slot is listed as free. One that is may have become useless meanwhile.
     pub(super) fn none_free(&self) -> bool {
-        self.line.is_empty()
+        self.free.is_empty()
     }
 
     /// A stream has nothing to do.
-    pub(super) fn give(&mut self, id: SlotId, stream: StreamId) {
+    pub(super) fn release(&mut self, id: SlotId, stream: StreamId) {
         let slot = &mut self.slots[id as usize];
         let free = &mut self.streams[stream as usize];
         free.state = StreamState::Free;
@@ -227,19 +296,19 @@ impl Pool {
         self.list_free(id);
     }
 
-    /// A slot stands in the line, if it does not already.
+    /// Lists a slot as free.
     pub(super) fn list_free(&mut self, id: SlotId) {
         let slot = &mut self.slots[id as usize];
         if !slot.listed {
             slot.listed = true;
-            self.line.push_back(id);
+            self.free.push_back(id);
         }
     }
 
     /// Takes a stream of the slot that has been free longest. It may not be connected yet.
-    pub(super) fn take(&mut self) -> Option<(SlotId, StreamId)> {
+    pub(super) fn acquire(&mut self) -> Option<(SlotId, StreamId)> {
         loop {
-            let id = self.line.pop_front()?;
+            let id = self.free.pop_front()?;
             let slot = &mut self.slots[id as usize];
             slot.listed = false;
             match slot.state {
@@ -252,13 +321,13 @@ impl Pool {
                     return Some((id, stream));
                 }
                 SlotState::OnDemand => return Some((id, self.first_stream(id))),
-                // It lost its connection while it stood in line, or has used it up.
+                // It lost its connection while it was listed, or has used it up.
                 _ => {}
             }
         }
     }
 
-    /// The connection of a slot is gone: none of its streams is free any more.
+    /// None of a slot's streams is free any more.
     pub(super) fn clear_free(&mut self, id: SlotId) {
         let mut stream = std::mem::replace(&mut self.slots[id as usize].free, NO_STREAM);
         while stream != NO_STREAM {
@@ -272,54 +341,57 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Http1, Protocol};
+
+    type Session = <Http1 as Protocol>::Session;
 
     #[test]
     fn a_connection_that_waits_costs_bytes_and_not_kilobytes() {
-        assert!(size_of::<ConnSlot>() <= 192, "{} bytes", size_of::<ConnSlot>());
+        assert!(size_of::<ConnSlot<Session>>() <= 192, "{} bytes", size_of::<ConnSlot<Session>>());
         assert!(size_of::<Stream>() <= 128, "{} bytes", size_of::<Stream>());
     }
 
-    fn up(slots: u32, streams: u32) -> Pool {
-        let mut pool = Pool::new(slots, streams);
+    fn up(slots: u32, streams: u32) -> Pool<()> {
+        let mut pool = Pool::new(slots, streams, 0);
         for id in 0..slots {
-            assert_eq!(pool.grow(0), id);
+            assert_eq!(pool.add(0), id);
             let slot = pool.slot(id);
             slot.state = SlotState::Up;
             slot.remaining = u64::MAX;
             for stream in pool.streams_of(id).rev() {
-                pool.give(id, stream);
+                pool.release(id, stream);
             }
         }
         pool
     }
 
     #[test]
-    fn with_one_lane_each_the_longest_free_is_next() {
+    fn with_one_stream_each_the_longest_free_is_next() {
         let mut pool = up(3, 1);
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| pool.acquire()).collect();
         assert_eq!(taken, [(0, 0), (1, 1), (2, 2)]);
-        pool.give(1, 1);
-        pool.give(0, 0);
-        assert_eq!(pool.take(), Some((1, 1)));
+        pool.release(1, 1);
+        pool.release(0, 0);
+        assert_eq!(pool.acquire(), Some((1, 1)));
     }
 
     #[test]
-    fn lanes_are_taken_from_all_connections_in_turn() {
+    fn streams_are_taken_from_all_connections_in_turn() {
         let mut pool = up(2, 3);
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| pool.acquire()).collect();
         assert_eq!(taken, [(0, 0), (1, 3), (0, 1), (1, 4), (0, 2), (1, 5)]);
         assert!(pool.none_free());
         assert!(taken.iter().all(|(slot, stream)| pool.slot_of(*stream) == *slot));
     }
 
     #[test]
-    fn a_lost_connection_has_no_free_lane() {
+    fn a_lost_connection_has_no_free_stream() {
         let mut pool = up(2, 2);
         pool.slot(0).state = SlotState::Down;
         pool.clear_free(0);
-        assert_eq!(pool.take(), Some((1, 2)));
-        assert_eq!(pool.take(), Some((1, 3)));
-        assert_eq!(pool.take(), None);
+        assert_eq!(pool.acquire(), Some((1, 2)));
+        assert_eq!(pool.acquire(), Some((1, 3)));
+        assert_eq!(pool.acquire(), None);
         assert!(pool.streams[..2].iter().all(|stream| stream.state == StreamState::Idle));
     }
 }

@@ -1,76 +1,107 @@
-//! Who has waited too long, without looking at everybody and without work for each request.
+//! Deadlines. [`TimerWheel`]: many that are hardly ever reached, such as timeouts. [`TimerQueue`]: fewer, each reached.
 //!
-//! Whoever begins to wait is filed under the time at which its timeouts would end, unless it still is filed from an
-//! earlier wait. When that time comes it is taken out and looked at: if by then it waits for something newer, it is filed
-//! again. As all wait equally long, nobody is filed too late, and each is looked at once a timeout, not once a request.
+//! The wheel costs nothing for each request. An id is filed under the tick at which its deadline falls, unless it still is
+//! filed from an earlier one. When that tick comes it is taken out and looked at: if by then it has a later deadline, it is
+//! filed again. As all timeouts are equally long, none is filed too late, and each id is looked at once a timeout.
 //!
-//! It does not know what anybody waits for.
+//! It does not know what waits.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::clock::MILLI;
 
-/// How exact times are; so late may a timeout be.
-pub(super) const TICK: u64 = 10 * MILLI;
+/// How exact deadlines are: one may be found so late.
+const TICK: u64 = 10 * MILLI;
 
-/// Times further ahead than so many ticks (10 s) are looked at more often than once.
+/// Deadlines further ahead than so many ticks (10 s) are looked at more than once.
 const TICKS: u64 = 1024;
 
 /// The end of a list, and not being in any.
 const LAST: u32 = u32::MAX;
 const UNFILED: u32 = u32::MAX - 1;
 
-/// Files who waits, by small dense numbers.
+/// Things to do at a time, the earliest first.
+#[derive(Debug)]
+pub(super) struct TimerQueue(BinaryHeap<Reverse<(u64, u32)>>);
+
+impl TimerQueue {
+    pub(super) fn with_capacity(most: usize) -> TimerQueue {
+        TimerQueue(BinaryHeap::with_capacity(most))
+    }
+
+    pub(super) fn push(&mut self, at: u64, id: u32) {
+        self.0.push(Reverse((at, id)));
+    }
+
+    /// The earliest time.
+    #[inline]
+    pub(super) fn next(&self) -> Option<u64> {
+        self.0.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes the earliest, if its time has come.
+    pub(super) fn pop(&mut self, now: u64) -> Option<(u64, u32)> {
+        if self.next()? > now {
+            return None;
+        }
+        self.0.pop().map(|Reverse(entry)| entry)
+    }
+}
+
+/// See the module. Ids are small dense numbers.
 #[derive(Debug)]
 pub(super) struct TimerWheel {
-    /// The first of those filed under each tick.
-    files: Box<[u32]>,
-    /// For each number, who comes behind it.
-    behind: Vec<u32>,
-    /// Those whose time has come, and that have not been taken yet.
-    overdue: u32,
+    /// The first id of each tick.
+    buckets: Box<[u32]>,
+    /// For each id, the next in its bucket.
+    next: Vec<u32>,
+    /// Those whose tick has come and that have not been taken yet.
+    expired: u32,
     /// The next tick to look at.
     tick: u64,
 }
 
 impl TimerWheel {
-    /// For nobody yet, and numbers below `most` later.
+    /// Without ids; there will be `most`.
     pub(super) fn new(most: u32, now: u64) -> TimerWheel {
-        let behind = Vec::with_capacity(most as usize);
-        TimerWheel { files: vec![LAST; TICKS as usize].into(), behind, overdue: LAST, tick: now / TICK }
+        let next = Vec::with_capacity(most as usize);
+        TimerWheel { buckets: vec![LAST; TICKS as usize].into(), next, expired: LAST, tick: now / TICK }
     }
 
-    /// For so many numbers more.
+    /// Adds so many ids.
     pub(super) fn grow(&mut self, by: u32) {
-        self.behind.resize(self.behind.len() + by as usize, UNFILED);
+        self.next.resize(self.next.len() + by as usize, UNFILED);
     }
 
-    /// `id` is to be looked at when `until` has passed.
+    /// `id` has a deadline.
     #[inline]
     pub(super) fn watch(&mut self, id: u32, until: u64) {
-        if self.behind[id as usize] == UNFILED {
+        if self.next[id as usize] == UNFILED {
             self.file(id, until);
         }
     }
 
     fn file(&mut self, id: u32, until: u64) {
         let tick = (until / TICK).saturating_add(1).clamp(self.tick, self.tick + TICKS - 1);
-        let first = &mut self.files[(tick % TICKS) as usize];
-        self.behind[id as usize] = std::mem::replace(first, id);
+        let first = &mut self.buckets[(tick % TICKS) as usize];
+        self.next[id as usize] = std::mem::replace(first, id);
     }
 
-    /// Takes out somebody whose time may have come; `None` when nobody else's has.
+    /// Takes an id whose deadline may have passed; `None` when there are no more.
     pub(super) fn take(&mut self, now: u64) -> Option<u32> {
         let present = now / TICK;
         loop {
-            if self.overdue != LAST {
-                let id = self.overdue;
-                self.overdue = std::mem::replace(&mut self.behind[id as usize], UNFILED);
+            if self.expired != LAST {
+                let id = self.expired;
+                self.expired = std::mem::replace(&mut self.next[id as usize], UNFILED);
                 return Some(id);
             }
             if self.tick > present {
                 return None;
             }
-            let file = &mut self.files[(self.tick % TICKS) as usize];
-            self.overdue = std::mem::replace(file, LAST);
+            let bucket = &mut self.buckets[(self.tick % TICKS) as usize];
+            self.expired = std::mem::replace(bucket, LAST);
             self.tick += 1;
         }
     }
@@ -81,55 +112,55 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
 
-    fn timeouts(count: u32, now: u64) -> TimerWheel {
-        let mut timeouts = TimerWheel::new(count, now);
-        timeouts.grow(count);
-        timeouts
+    fn wheel(count: u32, now: u64) -> TimerWheel {
+        let mut wheel = TimerWheel::new(count, now);
+        wheel.grow(count);
+        wheel
     }
 
-    fn all(timeouts: &mut TimerWheel, now: u64) -> Vec<u32> {
-        let mut ids: Vec<u32> = std::iter::from_fn(|| timeouts.take(now)).collect();
+    fn all(wheel: &mut TimerWheel, now: u64) -> Vec<u32> {
+        let mut ids: Vec<u32> = std::iter::from_fn(|| wheel.take(now)).collect();
         ids.sort_unstable();
         ids
     }
 
     #[test]
-    fn nobody_is_taken_early_and_nobody_more_than_a_tick_late() {
-        let mut timeouts = timeouts(100, 3 * SECOND);
+    fn deadlines_are_found_a_tick_late_at_most_and_never_early() {
+        let mut wheel = wheel(100, 3 * SECOND);
         for id in 0..100 {
-            timeouts.watch(id, 4 * SECOND + u64::from(id) * MILLI);
+            wheel.watch(id, 4 * SECOND + u64::from(id) * MILLI);
         }
         for now in (3 * SECOND..5 * SECOND).step_by(MILLI as usize) {
-            while let Some(id) = timeouts.take(now) {
+            while let Some(id) = wheel.take(now) {
                 let until = 4 * SECOND + u64::from(id) * MILLI;
                 assert!(now > until && now <= until + TICK, "{id}: {now} {until}");
             }
         }
-        assert!(all(&mut timeouts, 100 * SECOND).is_empty());
+        assert!(all(&mut wheel, 100 * SECOND).is_empty());
     }
 
     #[test]
-    fn who_is_filed_stays_where_it_is_until_it_is_taken() {
-        let mut timeouts = timeouts(2, 0);
-        timeouts.watch(1, SECOND);
-        timeouts.watch(1, 2 * SECOND);
-        assert_eq!(all(&mut timeouts, SECOND + TICK), [1]);
+    fn an_id_stays_where_it_is_filed_until_it_is_taken() {
+        let mut wheel = wheel(2, 0);
+        wheel.watch(1, SECOND);
+        wheel.watch(1, 2 * SECOND);
+        assert_eq!(all(&mut wheel, SECOND + TICK), [1]);
         // What it is looked at for has moved: it is filed again, also while others are being taken.
-        timeouts.watch(1, 2 * SECOND);
-        assert!(all(&mut timeouts, 2 * SECOND - TICK).is_empty());
-        assert_eq!(all(&mut timeouts, 2 * SECOND + TICK), [1]);
+        wheel.watch(1, 2 * SECOND);
+        assert!(all(&mut wheel, 2 * SECOND - TICK).is_empty());
+        assert_eq!(all(&mut wheel, 2 * SECOND + TICK), [1]);
     }
 
     #[test]
-    fn times_far_ahead_are_looked_at_on_the_way() {
-        let mut timeouts = timeouts(1, 0);
-        timeouts.watch(0, 25 * SECOND);
+    fn deadlines_far_ahead_are_looked_at_on_the_way() {
+        let mut wheel = wheel(1, 0);
+        wheel.watch(0, 25 * SECOND);
         let mut looks = Vec::new();
         for now in (0..30 * SECOND).step_by(TICK as usize) {
-            while let Some(id) = timeouts.take(now) {
+            while let Some(id) = wheel.take(now) {
                 looks.push(now);
                 if now < 25 * SECOND {
-                    timeouts.watch(id, 25 * SECOND);
+                    wheel.watch(id, 25 * SECOND);
                 }
             }
         }
@@ -138,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_loses_nobody() {
-        let mut timeouts = timeouts(10, 0);
-        (0..10).for_each(|id| timeouts.watch(id, u64::from(id) * SECOND));
-        assert_eq!(all(&mut timeouts, 3_600 * SECOND).len(), 10);
+    fn a_clock_that_jumps_loses_no_deadline() {
+        let mut wheel = wheel(10, 0);
+        (0..10).for_each(|id| wheel.watch(id, u64::from(id) * SECOND));
+        assert_eq!(all(&mut wheel, 3_600 * SECOND).len(), 10);
     }
 }

@@ -1,20 +1,22 @@
-//! RequestParser with fields (see the module `template`), made ready to be rendered.
+//! HTTP requests with fields (see the module `template`), made ready to be rendered.
 //!
-//! A form is checked when it is made: whatever its fields turn out to be, what it renders to can be sent. It knows
+//! A template is checked when it is made: whatever its fields turn out to be, what it renders to can be sent. It knows
 //! HTTP/1.1's layout, and the parts that HTTP/2 is made of; it knows neither connections nor whose turn it is.
 
-use rand::RngCore;
+use weir_model::load::RequestSpec;
 use weir_model::suite::Request;
 use weir_wire::http1::encode;
 
+use super::leak;
+use crate::generator::Fields;
 use crate::template::Template;
 
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
-const BODY_IN_PLACE: usize = 4096;
+pub(super) const BODY_IN_PLACE: usize = 4096;
 
 /// A request with fields.
 #[derive(Debug)]
-pub(crate) struct RequestTemplate {
+pub(crate) struct HttpTemplate {
     path: Template,
     headers: Vec<(String, Template)>,
     body: Body,
@@ -23,7 +25,7 @@ pub(crate) struct RequestTemplate {
     head: Template,
 }
 
-/// A form's body.
+/// A template's body.
 #[derive(Debug)]
 enum Body {
     /// No fields.
@@ -34,13 +36,13 @@ enum Body {
     Uneven(Template),
 }
 
-impl RequestTemplate {
-    /// Makes a form of a request whose path, header values and body are templates. `headers` is all that is to be sent but
+impl HttpTemplate {
+    /// Makes a template of a request whose path, header values and body are templates. `headers` is all that is to be sent but
     /// `Content-Length`, which is added as it comes out.
     ///
     /// # Errors
     /// A template that is none, or one that may render to what cannot be sent.
-    pub(crate) fn new(request: &Request, headers: &[(&str, &str)]) -> Result<RequestTemplate, String> {
+    pub(crate) fn new(request: &Request, headers: &[(&str, &str)]) -> Result<HttpTemplate, String> {
         let parse = |what: &str, text: &[u8]| Template::parse(text).map_err(|error| format!("{what}: {error}"));
         let path = parse("the path", request.path.as_bytes())?;
         let headers: Vec<(String, Template)> = headers
@@ -58,7 +60,11 @@ impl RequestTemplate {
                     head.push_text(format!("Content-Length: {length}\r\n").as_bytes());
                 }
                 head.push_text(b"\r\n");
-                if body.is_text() { Body::Fixed(leak(&body)) } else { Body::Even(body) }
+                if body.is_text() {
+                    Body::Fixed(leak(body.samples().pop().unwrap_or_default()))
+                } else {
+                    Body::Even(body)
+                }
             }
         };
         if let Body::Fixed(body) = &body
@@ -66,42 +72,31 @@ impl RequestTemplate {
         {
             head.push_text(body);
         }
-        Ok(RequestTemplate { path, headers, body, head })
+        Ok(HttpTemplate { path, headers, body, head })
     }
 
-    /// Appends a request of HTTP/1.1 to `out`, and returns what of its body is sent from where it lies. `scratch` is empty.
-    pub(crate) fn render_http1(
-        &self,
-        number: u64,
-        random: &mut impl RngCore,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Option<&'static [u8]> {
-        self.head.render(out, number, random);
+    /// Renders a request of HTTP/1.1: its bytes, and what of its body is sent from where it lies.
+    pub(crate) fn render<'a>(&self, fields: Fields<'a>) -> (&'a [u8], &'static [u8]) {
+        let Fields { number, random, text, body: scratch, .. } = fields;
+        self.head.render(text, number, random);
         match &self.body {
-            Body::Fixed(body) => return Some(*body).filter(|body| body.len() >= BODY_IN_PLACE),
-            Body::Even(body) => body.render(out, number, random),
+            Body::Fixed(body) if body.len() >= BODY_IN_PLACE => return (text, body),
+            Body::Fixed(_) => {}
+            Body::Even(body) => body.render(text, number, random),
             Body::Uneven(body) => {
                 body.render(scratch, number, random);
-                out.extend_from_slice(b"Content-Length: ");
-                crate::template::put_decimal(out, scratch.len() as u64, 1);
-                out.extend_from_slice(b"\r\n\r\n");
-                out.extend_from_slice(scratch);
+                text.extend_from_slice(b"Content-Length: ");
+                crate::template::put_decimal(text, scratch.len() as u64, 1);
+                text.extend_from_slice(b"\r\n\r\n");
+                text.extend_from_slice(scratch);
             }
         }
-        None
+        (text, &[])
     }
 
-    /// Renders path and header values one after another into `text`, with the end of each in `ends`, and the body into
-    /// `scratch`. All three are empty.
-    pub(crate) fn render_parts<'a>(
-        &'a self,
-        number: u64,
-        random: &mut impl RngCore,
-        text: &'a mut Vec<u8>,
-        ends: &'a mut Vec<usize>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Parts<'a> {
+    /// Renders path, header values and body, each for itself.
+    pub(crate) fn render_parts<'a>(&'a self, fields: Fields<'a>) -> Parts<'a> {
+        let Fields { number, random, text, body: scratch, ends } = fields;
         for template in std::iter::once(&self.path).chain(self.headers.iter().map(|(_, value)| value)) {
             template.render(text, number, random);
             ends.push(text.len());
@@ -113,14 +108,14 @@ impl RequestTemplate {
                 None
             }
         };
-        Parts { form: self, text, ends, filled: scratch, fixed }
+        Parts { template: self, text, ends, filled: scratch, fixed }
     }
 }
 
 /// A rendered request in parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    form: &'a RequestTemplate,
+    template: &'a HttpTemplate,
     text: &'a [u8],
     ends: &'a [usize],
     /// The body, if it has fields.
@@ -135,9 +130,9 @@ impl<'a> Parts<'a> {
         self.part(0)
     }
 
-    /// The headers, as they were given to [`RequestTemplate::new`].
+    /// The headers, as they were given to [`HttpTemplate::new`].
     pub(crate) fn headers(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        (1..).zip(&self.form.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
+        (1..).zip(&self.template.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
     }
 
     fn part(&self, index: usize) -> &'a [u8] {
@@ -195,13 +190,19 @@ fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Resul
     Ok(())
 }
 
-/// The drivers take bodies that live for ever, since the kernel may read them after the worker has moved on. A load gives
-/// away each of its bodies once.
-fn leak(body: &Template) -> &'static [u8] {
-    match body.samples().pop() {
-        Some(text) if !text.is_empty() => Vec::leak(text),
-        _ => &[],
-    }
+/// The headers of a request but one, and less a right `Content-Length`, which the encoders write; a wrong one is left in for
+/// them to refuse.
+pub(super) fn headers_but<'a>(request: &'a RequestSpec, but: &str) -> Vec<(&'a str, &'a str)> {
+    let length = request.request.body.len().to_string();
+    let written = |name: &str, value: &str| name.eq_ignore_ascii_case("content-length") && value == length;
+    let given = request.request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    given.filter(|(name, value)| !written(name, value) && !name.eq_ignore_ascii_case(but)).collect()
+}
+
+/// The value of a request's header.
+pub(super) fn header<'a>(request: &'a RequestSpec, name: &str) -> Option<&'a str> {
+    let of_name = |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
+    request.request.headers.iter().find(of_name).map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]
@@ -219,21 +220,36 @@ mod tests {
         Request { method: method.into(), path: path.into(), headers: vec![], body: body.to_vec() }
     }
 
-    fn render(form: &RequestTemplate, number: u64) -> (String, Option<&'static [u8]>) {
-        let (mut out, mut scratch) = (Vec::new(), Vec::new());
-        let fixed = form.render_http1(number, &mut ChaCha8Rng::seed_from_u64(1), &mut out, &mut scratch);
-        (String::from_utf8(out).unwrap(), fixed)
+    /// Buffers to render into.
+    struct Buffers(ChaCha8Rng, Vec<u8>, Vec<u8>, Vec<usize>);
+
+    impl Buffers {
+        fn new() -> Buffers {
+            Buffers(ChaCha8Rng::seed_from_u64(1), Vec::with_capacity(256), Vec::with_capacity(64), Vec::new())
+        }
+
+        fn fields(&mut self, number: u64) -> Fields<'_> {
+            self.1.clear();
+            self.2.clear();
+            Fields { number, random: &mut self.0, text: &mut self.1, body: &mut self.2, ends: &mut self.3 }
+        }
+    }
+
+    fn render(template: &HttpTemplate, number: u64) -> (String, &'static [u8]) {
+        let mut buffers = Buffers::new();
+        let (text, body) = template.render(buffers.fields(number));
+        (String::from_utf8(text.to_vec()).unwrap(), body)
     }
 
     #[test]
     fn requests_are_as_the_encoder_writes_them() {
         let headers = [HOST, ("X-Id", "{{seq}}"), ("X-{{", "a {{{{ b")];
-        assert!(RequestTemplate::new(&request("GET", "/", b""), &headers).is_err(), "names are no templates");
+        assert!(HttpTemplate::new(&request("GET", "/", b""), &headers).is_err(), "names are no templates");
         let headers = &headers[..2];
         for (method, body) in [("GET", ""), ("POST", ""), ("POST", "abc"), ("PUT", "id={{seq:100}}&end")] {
-            let form = RequestTemplate::new(&request(method, "/a/{{seq}}?b", body.as_bytes()), headers).unwrap();
+            let template = HttpTemplate::new(&request(method, "/a/{{seq}}?b", body.as_bytes()), headers).unwrap();
             for number in [0, 7, 12_345] {
-                let (got, fixed) = render(&form, number);
+                let (got, fixed) = render(&template, number);
                 let body = body.replace("{{seq:100}}", &(number + 100).to_string());
                 let id = number.to_string();
                 let mut expected = Vec::new();
@@ -246,16 +262,16 @@ mod tests {
                 )
                 .unwrap();
                 assert_eq!(got.as_bytes(), expected, "{got}");
-                assert_eq!(fixed, None);
+                assert!(fixed.is_empty());
             }
         }
     }
 
     #[test]
     fn even_bodies_have_their_length_in_the_head() {
-        let form = RequestTemplate::new(&request("POST", "/", b"{{hex:10}}{{pick:ab|cd}}"), &[HOST]).unwrap();
-        assert!(matches!(form.body, Body::Even(_)));
-        let (got, _) = render(&form, 0);
+        let template = HttpTemplate::new(&request("POST", "/", b"{{hex:10}}{{pick:ab|cd}}"), &[HOST]).unwrap();
+        assert!(matches!(template.body, Body::Even(_)));
+        let (got, _) = render(&template, 0);
         let (head, body) = got.split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with("Content-Length: 12") && body.len() == 12, "{got}");
     }
@@ -263,18 +279,18 @@ mod tests {
     #[test]
     fn large_bodies_without_fields_are_not_copied() {
         let body = vec![b'x'; 100_000];
-        let form = RequestTemplate::new(&request("POST", "/{{seq}}", &body), &[HOST]).unwrap();
-        let (got, fixed) = render(&form, 5);
+        let template = HttpTemplate::new(&request("POST", "/{{seq}}", &body), &[HOST]).unwrap();
+        let (got, fixed) = render(&template, 5);
         assert_eq!(got, "POST /5 HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 100000\r\n\r\n");
-        assert_eq!(fixed, Some(&body[..]));
+        assert_eq!(fixed, &body[..]);
     }
 
     #[test]
     fn parts_are_what_the_whole_is_made_of() {
         let headers = [HOST, ("x-id", "a{{seq}}b"), ("x-more", "{{pick:c}}")];
-        let form = RequestTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers).unwrap();
-        let (mut text, mut ends, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-        let parts = form.render_parts(9, &mut ChaCha8Rng::seed_from_u64(1), &mut text, &mut ends, &mut scratch);
+        let template = HttpTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers).unwrap();
+        let mut buffers = Buffers::new();
+        let parts = template.render_parts(buffers.fields(9));
         assert_eq!(parts.path(), b"/9");
         let headers: Vec<(&str, &[u8])> = parts.headers().collect();
         assert_eq!(headers, [("Host", &b"origin.test"[..]), ("x-id", b"a9b"), ("x-more", b"c")]);
@@ -292,32 +308,29 @@ mod tests {
             ("/", "{{pick:a| b}}", "white space"),
             ("a{{seq}}", "a", "is not a request target"),
         ] {
-            let error = RequestTemplate::new(&request("GET", path, b""), &[HOST, ("X", value)]).unwrap_err();
+            let error = HttpTemplate::new(&request("GET", path, b""), &[HOST, ("X", value)]).unwrap_err();
             assert!(error.contains(text), "{path} {value}: {error}");
         }
-        let host = RequestTemplate::new(&request("GET", "/{{seq}}", b""), &[("X", "a")]).unwrap_err();
+        let host = HttpTemplate::new(&request("GET", "/{{seq}}", b""), &[("X", "a")]).unwrap_err();
         assert!(host.contains("no Host"), "{host}");
         let length =
-            RequestTemplate::new(&request("POST", "/{{seq}}", b"a"), &[HOST, ("Content-Length", "1")]).unwrap_err();
+            HttpTemplate::new(&request("POST", "/{{seq}}", b"a"), &[HOST, ("Content-Length", "1")]).unwrap_err();
         assert!(length.contains("follows from the body"), "{length}");
     }
 
     #[test]
     fn rendering_again_does_not_allocate() {
-        let form = RequestTemplate::new(
+        let template = HttpTemplate::new(
             &request("POST", "/{{hex:9}}", b"{{pick:a|bcd|ef}}{{random:1..100000}}"),
             &[HOST, ("X", "{{uuid}}")],
         )
         .unwrap();
-        let mut random = ChaCha8Rng::seed_from_u64(1);
-        let (mut out, mut scratch) = (Vec::with_capacity(256), Vec::with_capacity(64));
-        let before = (out.as_ptr(), scratch.as_ptr());
+        let mut buffers = Buffers::new();
+        let before = (buffers.1.as_ptr(), buffers.2.as_ptr());
         for number in 0..10_000 {
-            out.clear();
-            scratch.clear();
-            form.render_http1(number, &mut random, &mut out, &mut scratch);
+            template.render(buffers.fields(number));
         }
-        assert_eq!((out.as_ptr(), scratch.as_ptr()), before);
+        assert_eq!((buffers.1.as_ptr(), buffers.2.as_ptr()), before);
     }
 
     /// Reads one request with the reader of the other side.
@@ -342,9 +355,9 @@ mod tests {
             body in "([a-z\r\n]{0,3}|\\{\\{(seq|uuid|pick:a\\|bcd\\||random:8..11)\\}\\}){0,4}",
             numbers in proptest::collection::vec(0u64..1_000, 5),
         ) {
-            if let Ok(form) = RequestTemplate::new(&request("POST", &path, body.as_bytes()), &[HOST, ("X", &value)]) {
+            if let Ok(template) = HttpTemplate::new(&request("POST", &path, body.as_bytes()), &[HOST, ("X", &value)]) {
                 for number in numbers {
-                    let (got, _) = render(&form, number);
+                    let (got, _) = render(&template, number);
                     let (target, body) = read(got.as_bytes());
                     prop_assert!(target.starts_with('/'));
                     let end = got.find("\r\n\r\n").unwrap() + 4;

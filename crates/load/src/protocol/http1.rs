@@ -1,0 +1,250 @@
+//! HTTP/1.1: requests as they were prepared, responses in the order of the requests. A stream is a place in the pipeline.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir_model::load::{LoadSpec, RequestSpec};
+use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, encode, headers};
+
+use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but};
+use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
+use crate::check::Expectation;
+use crate::generator::Generator;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Http1 {
+    requests: Arc<[Request]>,
+    pipelined: bool,
+}
+
+/// A kind of request.
+#[derive(Debug)]
+struct Request {
+    /// It is a HEAD request.
+    head: bool,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Always the same: all bytes, or the head when the body lies elsewhere.
+    Fixed(Vec<u8>, &'static [u8]),
+    /// With fields.
+    Template(HttpTemplate),
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    parser: ResponseParser,
+    /// Streams in the order of sending, where there can be more than one.
+    #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
+    order: Option<Box<VecDeque<u32>>>,
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        Session { parser: ResponseParser::new(Limits::default()), order: None }
+    }
+}
+
+impl Session {
+    /// The stream whose response is next.
+    #[inline]
+    fn oldest(&self) -> u32 {
+        self.order.as_ref().and_then(|order| order.front().copied()).unwrap_or(0)
+    }
+}
+
+impl Protocol for Http1 {
+    const ALPN: Alpn = Alpn::Offered("http/1.1");
+    const SUCCESS: Range<u16> = 200..400;
+    type Session = Session;
+    type Error = ParseError;
+
+    fn new(spec: &LoadSpec) -> Result<Http1, String> {
+        let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
+        Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
+    }
+
+    fn expectation(request: &RequestSpec) -> Expectation {
+        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
+    }
+
+    fn connect(&self, _out: &mut Vec<u8>) -> (Session, bool) {
+        let order = self.pipelined.then(Box::default);
+        (Session { order, ..Session::default() }, true)
+    }
+
+    #[inline]
+    fn encode<'a>(
+        &'a self,
+        session: &mut Session,
+        stream: u32,
+        kind: u32,
+        generator: &'a mut Generator,
+        _out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal> {
+        let request = &self.requests[kind as usize];
+        if let Some(order) = &mut session.order {
+            order.push_back(stream);
+        }
+        session.parser.request_sent(request.head);
+        Ok(match &request.content {
+            Content::Fixed(bytes, body) => Encoded::Ready(bytes, body),
+            Content::Template(template) => {
+                let (bytes, body) = template.render(generator.next(kind));
+                Encoded::Ready(bytes, body)
+            }
+        })
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        session: &mut Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        _out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, ParseError> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let stream = session.oldest();
+        let mut response = responses.of(stream);
+        let reusable = loop {
+            match session.parser.next(input) {
+                Ok(Some(ResponseEvent::Head(head))) => {
+                    response.head(head.status, length(head.framing));
+                    response.headers(headers(head.raw));
+                }
+                Ok(Some(ResponseEvent::Body(piece))) => response.body(piece),
+                Ok(Some(ResponseEvent::Informational(_))) => {}
+                Ok(Some(ResponseEvent::End { keep_alive })) => break keep_alive,
+                Ok(None) => {
+                    response.begun();
+                    return Ok(None);
+                }
+                Err(error) => {
+                    response.begun();
+                    return Err(error);
+                }
+            }
+        };
+        if !input.is_empty() && session.parser.in_flight() == 0 {
+            // Whatever follows the response to the last request nobody asked for.
+            return Err(ParseError::Unsolicited);
+        }
+        if let Some(order) = &mut session.order {
+            order.pop_front();
+        }
+        Ok(Some(Event::Complete { stream, reusable }))
+    }
+
+    fn end_of_input(&self, session: &mut Session) -> Option<u32> {
+        // A body that lasts until the peer closes.
+        let complete = session.parser.on_eof() == Ok(true);
+        complete.then(|| session.oldest())
+    }
+}
+
+fn length(framing: Framing) -> Option<u64> {
+    match framing {
+        Framing::Length(length) => Some(length),
+        Framing::None | Framing::Chunked | Framing::UntilClose => None,
+    }
+}
+
+impl Request {
+    fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        if header(request, "host").is_none() {
+            all.push(("Host", &spec.targets[request.target as usize].authority));
+        }
+        all.extend(headers_but(request, ""));
+        if spec.connection_close && header(request, "connection").is_none() {
+            all.push(("Connection", "close"));
+        }
+        let head = request.request.method == "HEAD";
+        if request.template {
+            return Ok(Request { head, content: Content::Template(HttpTemplate::new(&request.request, &all)?) });
+        }
+        let body = &request.request.body;
+        let mut bytes = Vec::new();
+        encode::request(&mut bytes, &request.request.method, &request.request.path, &all, body)
+            .map_err(|error| format!("the request cannot be sent: {error}"))?;
+        if body.len() < BODY_IN_PLACE {
+            return Ok(Request { head, content: Content::Fixed(bytes, &[]) });
+        }
+        bytes.truncate(bytes.len() - body.len());
+        Ok(Request { head, content: Content::Fixed(bytes, leak(body.clone())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::spec;
+
+    fn encoded(spec: &LoadSpec) -> (String, &'static [u8]) {
+        let request = Request::new(spec, &spec.requests[0]).unwrap();
+        let Content::Fixed(bytes, body) = request.content else { panic!("{request:?}") };
+        (String::from_utf8(bytes).unwrap(), body)
+    }
+
+    #[test]
+    fn a_request_gets_what_it_lacks_and_nothing_twice() {
+        let mut spec = spec();
+        assert_eq!(encoded(&spec).0, "GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\n\r\n");
+        spec.requests[0].request.headers = vec![("HOST".into(), "other".into())];
+        spec.connection_close = true;
+        let text = encoded(&spec).0;
+        assert!(text.contains("HOST: other\r\nConnection: close\r\n"), "{text}");
+        assert!(!text.contains("origin.test"), "{text}");
+    }
+
+    #[test]
+    fn large_bodies_are_not_copied() {
+        let mut spec = spec();
+        spec.requests[0].request.method = "POST".into();
+        spec.requests[0].request.body = b"small".to_vec();
+        let (text, body) = encoded(&spec);
+        assert!(text.ends_with("\r\n\r\nsmall") && body.is_empty());
+        spec.requests[0].request.body = vec![7; 100_000];
+        let (text, body) = encoded(&spec);
+        assert!(text.ends_with("\r\n\r\n") && body.len() == 100_000);
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_sent_is_refused() {
+        let mut spec = spec();
+        spec.requests[0].request.method = "G T".into();
+        let error = Http1::new(&spec).unwrap_err();
+        assert!(error.contains("cannot be sent"), "{error}");
+    }
+
+    #[test]
+    fn a_session_is_read_without_a_worker() {
+        let protocol = Http1::new(&spec()).unwrap();
+        let (mut session, ready) = protocol.connect(&mut Vec::new());
+        assert!(ready);
+        let expectations = [Http1::expectation(&spec().requests[0])];
+        let mut streams = [Stream::default()];
+        let mut generator = Generator::for_tests(&spec());
+        let mut receive = |session: &mut Session, mut input: &[u8]| {
+            let mut responses = Responses::new(&mut streams, &expectations, 5);
+            protocol.receive(session, &mut input, &mut responses, &mut Vec::new())
+        };
+        let sent = protocol.encode(&mut session, 0, 0, &mut generator, &mut Vec::new()).unwrap();
+        assert!(matches!(sent, Encoded::Ready(b"GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\n\r\n", b"")));
+        assert_eq!(receive(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Ok(None));
+        let complete = Event::Complete { stream: 0, reusable: true };
+        assert_eq!(receive(&mut session, b"k"), Ok(Some(complete)));
+        assert_eq!(receive(&mut session, b"HTTP"), Err(ParseError::Unsolicited), "nothing was asked");
+        assert_eq!((streams[0].first, streams[0].response.status(), streams[0].response.size()), (5, 200, 2));
+    }
+
+    use crate::worker::Stream;
+}

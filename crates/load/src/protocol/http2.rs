@@ -1,0 +1,216 @@
+//! HTTP/2: a stream of the load is a stream of the connection, by its tag.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
+use weir_wire::http2::{self, Body, Client, ClientEvent, ClientOptions, Prepared, ResetCause, SendError};
+
+use super::http_template::{HttpTemplate, header, headers_but};
+use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
+use crate::check::Expectation;
+use crate::generator::Generator;
+use crate::template::Template;
+
+/// Headers with fields that a request may have: a worker lists them without asking for memory.
+const MAX_CHANGING: usize = 32;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Http2 {
+    requests: Arc<[Request]>,
+    options: ClientOptions,
+}
+
+/// A kind of request.
+#[derive(Debug)]
+enum Request {
+    /// Always the same.
+    Fixed { head: Prepared, body: &'static [u8] },
+    /// With fields, in the path or body, and in the headers at these indices.
+    Template { template: HttpTemplate, head: Prepared, changing: Vec<usize> },
+}
+
+impl Protocol for Http2 {
+    const ALPN: Alpn = Alpn::Required("h2");
+    const SUCCESS: Range<u16> = 200..400;
+    const NEGOTIATING: &'static str = "before its SETTINGS of HTTP/2 came";
+    type Session = Option<Box<Client>>;
+    type Error = String;
+
+    fn new(spec: &LoadSpec) -> Result<Http2, String> {
+        let LoadProtocol::Http2 { streams: max_streams } = spec.protocol else {
+            return Err("not a load of HTTP/2".into());
+        };
+        let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
+        let keep_headers = spec.requests.iter().any(|request| !request.expect.headers.is_empty());
+        Ok(Http2 { requests, options: ClientOptions { max_streams, keep_headers, ..ClientOptions::default() } })
+    }
+
+    fn expectation(request: &RequestSpec) -> Expectation {
+        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
+    }
+
+    fn connect(&self, out: &mut Vec<u8>) -> (Self::Session, bool) {
+        let mut client = Box::new(Client::new(&self.options));
+        client.start(out);
+        (Some(client), false)
+    }
+
+    #[inline]
+    fn encode<'a>(
+        &'a self,
+        session: &mut Self::Session,
+        stream: u32,
+        kind: u32,
+        generator: &'a mut Generator,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal> {
+        let Some(client) = session else { return Err(Refusal::Exhausted) };
+        let sent = match &self.requests[kind as usize] {
+            Request::Fixed { head, body } => {
+                let body = if body.is_empty() { Body::None } else { Body::Static(body) };
+                client.request(stream, head, body, out)
+            }
+            Request::Template { template, head, changing } => {
+                let parts = template.render_parts(generator.next(kind));
+                let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
+                let mut changing = changing.iter().copied().peekable();
+                let mut filled = 0;
+                for (index, (_, value)) in parts.headers().enumerate() {
+                    if changing.next_if_eq(&index).is_some() {
+                        values[filled] = value;
+                        filled += 1;
+                    }
+                }
+                let body = match parts.fixed {
+                    None => Body::Copied(parts.filled),
+                    Some([]) => Body::None,
+                    Some(body) => Body::Static(body),
+                };
+                client.request_filled(stream, head, parts.path(), &values[..filled], body, out)
+            }
+        };
+        match sent {
+            Ok(()) => Ok(Encoded::Appended),
+            Err(SendError::Full) => Err(Refusal::Full),
+            Err(_) => Err(Refusal::Exhausted),
+        }
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        session: &mut Self::Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, String> {
+        let Some(client) = session else { return Ok(None) };
+        let event = match client.next(input, out) {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(format!("not HTTP/2: {error}")),
+        };
+        Ok(Some(match event {
+            ClientEvent::Data { tag, bytes } => {
+                responses.of(tag).body(bytes);
+                Event::Progress
+            }
+            ClientEvent::Head { tag, head } => {
+                let mut response = responses.of(tag);
+                response.head(head.status, head.length);
+                response.headers(head.headers.iter());
+                Event::Progress
+            }
+            ClientEvent::Informational { tag, .. } => {
+                responses.of(tag).begun();
+                Event::Progress
+            }
+            ClientEvent::End { tag } => Event::Complete { stream: tag, reusable: true },
+            ClientEvent::Reset { tag, cause } => match cause {
+                // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
+                ResetCause::GoneAway => Event::Unprocessed { stream: tag },
+                ResetCause::Peer(_) => Event::Failed { stream: tag, kind: ErrorKind::StreamReset },
+                ResetCause::Malformed(_) => Event::Failed { stream: tag, kind: ErrorKind::Protocol },
+            },
+            ClientEvent::Settings => Event::Streams(client.streams()),
+            ClientEvent::GoAway { .. } => Event::GoAway,
+        }))
+    }
+
+    fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {
+        if let Some(client) = session {
+            client.cancel(stream, out);
+        }
+        true
+    }
+
+    fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {
+        if let Some(client) = session {
+            client.go_away(out);
+        }
+    }
+}
+
+impl Request {
+    fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
+        let authority = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
+        let all = headers_but(request, "host");
+        let parts = http2::Request {
+            method: &request.request.method,
+            scheme: if spec.tls.is_some() { "https" } else { "http" },
+            authority,
+            path: &request.request.path,
+            headers: &all,
+        };
+        let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
+        if !request.template {
+            let head = Prepared::request(&parts).map_err(wrong)?;
+            return Ok(Request::Fixed { head, body: leak(request.request.body.clone()) });
+        }
+        let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
+        if !is_text(authority) {
+            return Err("the Host of a request of HTTP/2 cannot have fields".into());
+        }
+        // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
+        let with_host: Vec<(&str, &str)> = all.iter().copied().chain([("Host", authority)]).collect();
+        let template = HttpTemplate::new(&request.request, &with_host)?;
+        let changing: Vec<usize> =
+            all.iter().enumerate().filter(|(_, (_, value))| !is_text(value)).map(|(index, _)| index).collect();
+        if changing.len() > MAX_CHANGING {
+            return Err(format!("{} headers with fields; at most {MAX_CHANGING} would be right", changing.len()));
+        }
+        // What stands where the fields are does not matter, but has to be sendable.
+        let constant: Vec<(&str, &str)> =
+            all.iter().map(|(name, value)| (*name, if is_text(value) { *value } else { "x" })).collect();
+        let path = if is_text(&request.request.path) { &request.request.path } else { "/" };
+        let constant = http2::Request { path, headers: &constant, ..parts };
+        let head = Prepared::template(&constant, !is_text(&request.request.path), &changing).map_err(wrong)?;
+        Ok(Request::Template { template, head, changing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::spec;
+
+    #[test]
+    fn a_request_has_parts_that_change_and_parts_that_do_not() {
+        let mut spec = spec();
+        spec.protocol = LoadProtocol::Http2 { streams: 1 };
+        let request = &mut spec.requests[0].request;
+        request.headers = ["x-a", "Host", "x-b"].map(|name| (name.to_owned(), "{{seq}}".to_owned())).to_vec();
+        request.headers[0].1 = "constant".into();
+        request.headers[1].1 = "other.test".into();
+        spec.requests[0].template = true;
+        match Request::new(&spec, &spec.requests[0]).unwrap() {
+            Request::Template { changing, .. } => assert_eq!(changing, [1]),
+            other @ Request::Fixed { .. } => panic!("{other:?}"),
+        }
+        spec.requests[0].request.headers[1].1 = "{{seq}}.test".into();
+        let error = Http2::new(&spec).unwrap_err();
+        assert!(error.contains("Host"), "{error}");
+    }
+}

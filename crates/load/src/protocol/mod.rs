@@ -1,0 +1,219 @@
+//! The client's protocols: what one connection says and understands.
+//!
+//! A protocol implements [`Protocol`]: it encodes requests, reads responses and knows nothing of sockets, TLS, pacing or
+//! counting. The worker drives it and is compiled once for each, so that no call goes through a pointer. To add one: a file
+//! here, and its line in `run::run`.
+
+mod http1;
+mod http2;
+mod http_template;
+
+use std::fmt;
+use std::ops::Range;
+
+use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
+
+use crate::check::Expectation;
+use crate::generator::Generator;
+use crate::worker::Stream;
+
+pub(crate) use http1::Http1;
+pub(crate) use http2::Http2;
+
+/// A protocol, with the requests of one load made ready. Each worker has a clone.
+pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
+    /// What TLS negotiates for it.
+    const ALPN: Alpn;
+
+    /// Which statuses are successes, where the request does not name one. A protocol without statuses reports 0.
+    const SUCCESS: Range<u16>;
+
+    /// For error texts: when a connection that is still negotiating failed, such as `before its SETTINGS came`.
+    const NEGOTIATING: &'static str = "before it was ready";
+
+    /// The state of one connection. The default is that of a slot without a connection: it should be small.
+    type Session: Default + fmt::Debug + Send;
+
+    /// What the peer did wrong.
+    type Error: fmt::Display;
+
+    /// Makes a load's requests ready.
+    ///
+    /// # Errors
+    /// What cannot be sent, for people.
+    fn new(spec: &LoadSpec) -> Result<Self, String>;
+
+    /// What the right response to a request is.
+    fn expectation(request: &RequestSpec) -> Expectation {
+        Expectation::new(&request.expect, true, Self::SUCCESS)
+    }
+
+    /// A connection was made, and its TLS negotiated: its session, and what is sent first. `true`: it is ready for requests;
+    /// else it becomes so with its first [`Event::Streams`].
+    fn connect(&self, out: &mut Vec<u8>) -> (Self::Session, bool);
+
+    /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free.
+    ///
+    /// # Errors
+    /// The connection does not take it; nothing was written.
+    fn encode<'a>(
+        &'a self,
+        session: &mut Self::Session,
+        stream: u32,
+        kind: u32,
+        generator: &'a mut Generator,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal>;
+
+    /// Takes bytes from `input` up to the next event; `None` when all were taken and no event is left. What the protocol itself
+    /// wants to send goes to `out`.
+    ///
+    /// # Errors
+    /// What ends the connection.
+    fn receive(
+        &self,
+        session: &mut Self::Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, Self::Error>;
+
+    /// The peer closed with requests in flight: the stream whose response is complete by that.
+    fn end_of_input(&self, _session: &mut Self::Session) -> Option<u32> {
+        None
+    }
+
+    /// Gives up a request. `false`: the protocol cannot, and the connection has to end.
+    fn cancel(&self, _session: &mut Self::Session, _stream: u32, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// The connection is about to be closed in the orderly way.
+    fn close(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
+}
+
+/// What TLS negotiates for a protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    /// Nothing.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for protocols that have no name in ALPN"))]
+    None,
+    /// The name is offered; a peer that does not choose it may speak the protocol all the same.
+    Offered(&'static str),
+    /// The peer has to choose it.
+    Required(&'static str),
+}
+
+impl Alpn {
+    /// The name.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Alpn::None => None,
+            Alpn::Offered(name) | Alpn::Required(name) => Some(name),
+        }
+    }
+}
+
+/// A request ready to be sent.
+#[derive(Debug)]
+pub(crate) enum Encoded<'a> {
+    /// These bytes, copied, and then these, sent from where they are.
+    Ready(&'a [u8], &'static [u8]),
+    /// It was appended to `out`.
+    Appended,
+}
+
+/// Why a connection does not take a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Its streams are all in use.
+    Full,
+    /// It takes no more.
+    Exhausted,
+}
+
+/// What came, as far as it concerns the worker. Streams count from 0 on each connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Part of a response; [`Responses`] was told.
+    Progress,
+    /// So many streams may be open. The first ends the negotiation.
+    Streams(u32),
+    /// A response is complete. Not `reusable`: the connection takes no more requests, and its other responses are lost.
+    Complete { stream: u32, reusable: bool },
+    /// A request failed and the connection goes on.
+    Failed { stream: u32, kind: ErrorKind },
+    /// The peer certainly did not process a request.
+    Unprocessed { stream: u32 },
+    /// The peer takes no more requests; those in flight go on.
+    GoAway,
+}
+
+/// A connection's responses in the making.
+#[derive(Debug)]
+pub(crate) struct Responses<'a> {
+    streams: &'a mut [Stream],
+    expectations: &'a [Expectation],
+    now: u64,
+}
+
+impl<'a> Responses<'a> {
+    #[inline]
+    pub(crate) fn new(streams: &'a mut [Stream], expectations: &'a [Expectation], now: u64) -> Responses<'a> {
+        Responses { streams, expectations, now }
+    }
+
+    /// The response that a stream waits for.
+    #[inline]
+    pub(crate) fn of(&mut self, stream: u32) -> PartialResponse<'_> {
+        let stream = &mut self.streams[stream as usize];
+        let expectation = &self.expectations[stream.request as usize];
+        PartialResponse { stream, expectation, now: self.now }
+    }
+}
+
+/// A response in the making.
+#[derive(Debug)]
+pub(crate) struct PartialResponse<'a> {
+    stream: &'a mut Stream,
+    expectation: &'a Expectation,
+    now: u64,
+}
+
+impl PartialResponse<'_> {
+    /// A byte of it came.
+    #[inline]
+    pub(crate) fn begun(&mut self) {
+        if self.stream.first == 0 {
+            self.stream.first = self.now;
+        }
+    }
+
+    /// Its status came, and the length of its body if that is known.
+    #[inline]
+    pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
+        self.begun();
+        self.stream.response.head(status, length);
+    }
+
+    /// Its headers came, which are looked at if one is expected.
+    #[inline]
+    pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
+        if self.expectation.checks_headers() {
+            let right = self.expectation.headers_right(headers);
+            self.stream.response.headers(right);
+        }
+    }
+
+    /// A piece of its body came.
+    #[inline]
+    pub(crate) fn body(&mut self, piece: &[u8]) {
+        self.stream.response.body(piece, self.expectation);
+    }
+}
+
+/// The drivers take bodies that live for ever, since the kernel may read them after the worker has moved on. A load gives
+/// away each of its bodies once.
+fn leak(body: Vec<u8>) -> &'static [u8] {
+    if body.is_empty() { &[] } else { Vec::leak(body) }
+}

@@ -1,0 +1,355 @@
+//! Making connections, and what follows when one is lost.
+//!
+//! A lost connection is made again: at once if it had brought a response, else after a backoff that doubles from 10 ms to half a
+//! second with each in a row that brought none. In a closed load the stream's next request becomes due when the backoff is
+//! over: who waits for weir does not wait for the product.
+//!
+//! A failed attempt ends the requests that were waiting for this connection. In an open load requests wait for any connection,
+//! so only when none is up does a failed attempt end one: the oldest.
+
+use std::io;
+
+use weir_model::load::ErrorKind;
+use weir_net::Io;
+
+use super::Worker;
+use super::pool::{SlotId, SlotState, StreamState};
+use crate::protocol::Protocol;
+use crate::recorder::Phase;
+
+impl<P: Protocol> Worker<P> {
+    /// A slot waits for its turn to connect.
+    pub(super) fn enqueue(&mut self, id: SlotId) {
+        self.pool.slot(id).state = SlotState::Queued;
+        self.connector.enqueue(id);
+    }
+
+    /// While the first connections are made: since when.
+    pub(super) fn first_since(&self) -> Option<u64> {
+        (self.recorder.phase() == Phase::Connect).then(|| self.recorder.interval_start())
+    }
+
+    /// Begins as many connections as may be made at a time.
+    pub(super) fn connect_some<I: Io>(&mut self, io: &mut I) {
+        while self.connector.has_next() {
+            let now = self.clock.now();
+            let Some(id) = self.connector.next(self.first_since(), now) else {
+                return;
+            };
+            self.connect(io, id, now);
+        }
+    }
+
+    fn connect<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let number = self.share.number(id);
+        let source = self.plan.source(number, self.connector.attempts);
+        self.connector.attempt(now);
+        match io.connect(&self.plan.target(number).address, source) {
+            Ok(conn) => {
+                self.pool.bind(id, conn);
+                let slot = self.pool.slot(id);
+                slot.state = SlotState::Connecting;
+                slot.connecting_since = now;
+                self.connector.begin(id, now);
+            }
+            Err(error) => self.connect_failed(id, kind_of(&error), error.to_string(), now),
+        }
+    }
+
+    /// A socket is connected.
+    pub(super) fn on_connected<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        slot.used = false;
+        self.connector.times.saturating_record(now - slot.connecting_since);
+        self.connector.open += 1;
+        self.shared.opened();
+        self.recorder.counts().connections += 1;
+        if !self.begin_tls(io, id, now) {
+            self.begin_session(io, id, now);
+        }
+        self.connect_some(io);
+    }
+
+    /// The protocol begins on a connection.
+    pub(super) fn begin_session<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let (session, ready) = self.protocol.connect(&mut self.transport.out);
+        let slot = self.pool.slot(id);
+        slot.session = session;
+        slot.state = SlotState::Handshaking;
+        self.flush(io, id);
+        if ready {
+            self.on_ready(io, id, now);
+        }
+    }
+
+    /// A connection can carry requests.
+    pub(super) fn on_ready<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        self.connector.ready(now);
+        let slot = self.pool.slot(id);
+        slot.state = SlotState::Up;
+        slot.remaining = self.plan.requests_per_connection;
+        let allowed = self.pool.allowed_streams(id);
+        for stream in allowed.end..self.pool.streams_of(id).end {
+            // The peer allows fewer at a time than wait for this connection.
+            if let Some(due) = self.pool.take_pending(id, stream) {
+                self.pacing.give_back(due);
+            }
+        }
+        for stream in allowed {
+            let slot = self.pool.slot(id);
+            if slot.remaining == 0 || slot.state != SlotState::Up {
+                return;
+            }
+            match self.pool.take_pending(id, stream) {
+                Some(due) => self.send_request(io, id, stream, due, now),
+                None if self.pool.stream(stream).state == StreamState::Idle => self.assign_next(io, id, stream, now),
+                None => {}
+            }
+        }
+    }
+
+    /// An attempt failed; the socket is gone.
+    fn connect_failed(&mut self, id: SlotId, kind: ErrorKind, detail: String, now: u64) {
+        self.recorder.counts().connect_failures += 1;
+        if self.recorder.phase() == Phase::Connect {
+            self.connector.note_failure(kind, detail);
+        }
+        self.pool.disconnect(id);
+        let slot = self.pool.slot(id);
+        slot.fails = slot.fails.saturating_add(1);
+        let (fails, pending) = (slot.fails, slot.pending);
+        self.connector.back_off(id, fails, now);
+        if pending > 0 {
+            for stream in self.pool.streams_of(id) {
+                if let Some(due) = self.pool.take_pending(id, stream) {
+                    self.recorder.failed_unsent(due, kind, now);
+                }
+            }
+        } else if self.connector.up == 0
+            && let Some(due) = self.pacing.oldest()
+        {
+            self.recorder.failed_unsent(due, kind, now);
+        }
+    }
+
+    /// Closes a connection in the orderly way.
+    pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        self.say_goodbye(io, id);
+        if let Some(conn) = self.pool.slot(id).conn.take() {
+            io.close(conn);
+        }
+    }
+
+    /// Closes a connection at once.
+    fn abort<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        if let Some(conn) = self.pool.slot(id).conn.take() {
+            io.abort(conn);
+        }
+    }
+
+    fn one_less_open(&mut self) {
+        self.connector.open -= 1;
+        self.shared.closed();
+    }
+
+    /// A connection that was up is up no more.
+    fn down(&mut self, id: SlotId) {
+        self.pool.disconnect(id);
+        self.connector.up -= 1;
+        self.one_less_open();
+    }
+
+    /// A connection that was up is gone, and what was in flight has been counted.
+    pub(super) fn lost<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        self.down(id);
+        let slot = self.pool.slot(id);
+        let fails = slot.fails;
+        slot.fails = fails.saturating_add(1);
+        if fails == 0 {
+            self.retry(io, id, now);
+        } else {
+            self.connector.back_off(id, fails, now);
+        }
+    }
+
+    /// Ends a connection that carries no more requests.
+    pub(super) fn finish<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        self.fail_streams(id, ErrorKind::ClosedEarly, now);
+        self.close(io, id);
+        if self.pool.slot(id).used {
+            self.down(id);
+            self.retry(io, id, now);
+        } else {
+            self.lost(io, id, now);
+        }
+    }
+
+    /// A connection takes no more requests: it is closed with its last response.
+    pub(super) fn finish_if_unused<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        match slot.state {
+            SlotState::Up if slot.in_flight == 0 => self.finish(io, id, now),
+            SlotState::Handshaking => {
+                let detail = "the peer goes away (GOAWAY)".to_owned();
+                self.handshake_failed(io, id, ErrorKind::ClosedEarly, detail, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Cuts a connection and fails all that is in flight on it.
+    pub(super) fn cut<I: Io>(&mut self, io: &mut I, id: SlotId, kind: ErrorKind, now: u64) {
+        self.abort(io, id);
+        self.fail_streams(id, kind, now);
+        self.lost(io, id, now);
+    }
+
+    /// A slot without a connection may have one again.
+    pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let phase = self.recorder.phase();
+        // For requests to come, as long as there may be some.
+        let kept_up = match self.pacing.is_open() && !self.plan.close {
+            true => phase != Phase::Drain || self.pacing.waiting() > 0,
+            false => phase == Phase::Connect,
+        };
+        if !kept_up {
+            self.assign_pending(id, now);
+        }
+        if kept_up || self.pool.slot(id).pending > 0 {
+            self.enqueue(id);
+        } else {
+            self.pool.slot(id).state = SlotState::OnDemand;
+            self.pool.list_free(id);
+        }
+        self.connect_some(io);
+    }
+
+    /// Gives the streams of a slot without a connection the next requests, if there are any.
+    fn assign_pending(&mut self, id: SlotId, now: u64) {
+        for stream in self.pool.allowed_streams(id) {
+            if self.pacing.is_open() && self.pool.slot(id).pending > 0 {
+                // Others may be free sooner.
+                return;
+            }
+            if self.pool.stream(stream).state == StreamState::Idle {
+                let Some(due) = self.next_request(now) else {
+                    return;
+                };
+                self.pool.set_pending(id, stream, due);
+            }
+        }
+    }
+
+    /// Makes more connections, if requests wait for which there are none, nor are any being made, and the load allows it.
+    pub(super) fn grow(&mut self) {
+        let most = self.share.connections + self.share.more;
+        let streams = u64::from(self.plan.streams);
+        while self.pool.len() < most && self.pacing.waiting() > self.connector.under_way() * streams {
+            let id = self.add_slot();
+            self.enqueue(id);
+        }
+    }
+
+    /// The connection failed; `unsent` bytes of those given to the driver did not leave.
+    pub(super) fn on_failed<I: Io>(&mut self, io: &mut I, id: SlotId, error: &io::Error, unsent: usize, now: u64) {
+        // Those of an earlier second are left where they are counted.
+        let counts = self.recorder.counts();
+        counts.bytes_out = counts.bytes_out.saturating_sub(unsent as u64);
+        let slot = self.pool.slot(id);
+        slot.conn = None;
+        match slot.state {
+            SlotState::Connecting => self.attempt_failed(io, id, kind_of(error), error.to_string(), now),
+            SlotState::Handshaking => {
+                let (kind, when) = self.handshake_stage(id);
+                self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::Reset), format!("{error} {when}"), now);
+            }
+            SlotState::Up => {
+                if slot.in_flight == 0 {
+                    self.recorder.counts().closed_by_peer += 1;
+                }
+                self.fail_streams(id, ErrorKind::Reset, now);
+                self.lost(io, id, now);
+            }
+            // No socket, no event.
+            SlotState::Down | SlotState::Queued | SlotState::OnDemand => {}
+        }
+    }
+
+    /// The peer will send no more.
+    pub(super) fn on_eof<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        if slot.state == SlotState::Handshaking {
+            let (kind, when) = self.handshake_stage(id);
+            let detail = format!("the peer closed the connection {when}");
+            self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::ClosedEarly), detail, now);
+        } else if slot.in_flight == 0 {
+            self.recorder.counts().closed_by_peer += 1;
+            self.close(io, id);
+            self.lost(io, id, now);
+        } else if let Some(stream) = self.protocol.end_of_input(&mut slot.session) {
+            self.complete(io, id, stream, false, now);
+        } else {
+            self.cut(io, id, ErrorKind::ClosedEarly, now);
+        }
+    }
+
+    /// What a failure during the handshake is, if it is one of TLS, and in words when it happened.
+    pub(super) fn handshake_stage(&self, id: SlotId) -> (Option<ErrorKind>, &'static str) {
+        match &self.pool.slots[id as usize].tls {
+            Some(session) if !session.ready() => (Some(ErrorKind::Tls), "during the TLS handshake"),
+            _ => (None, P::NEGOTIATING),
+        }
+    }
+
+    /// A connection was made and is of no use.
+    pub(super) fn handshake_failed<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: SlotId,
+        kind: ErrorKind,
+        detail: String,
+        now: u64,
+    ) {
+        if kind == ErrorKind::Tls
+            && let Some(layer) = &mut self.transport.tls
+        {
+            layer.counters.failed += 1;
+        }
+        self.one_less_open();
+        self.attempt_failed(io, id, kind, detail, now);
+    }
+
+    /// An attempt that had a socket failed.
+    fn attempt_failed<I: Io>(&mut self, io: &mut I, id: SlotId, kind: ErrorKind, detail: String, now: u64) {
+        self.abort(io, id);
+        self.connector.connecting -= 1;
+        self.connect_failed(id, kind, detail, now);
+        self.connect_some(io);
+    }
+
+    /// A slot began to connect a timeout ago, or has done so again since.
+    pub(super) fn check_connect_timeout<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = self.pool.slot(id);
+        let until = slot.connecting_since.saturating_add(self.plan.timeout);
+        match slot.state {
+            SlotState::Connecting | SlotState::Handshaking if until > now => self.connector.timeouts.watch(id, until),
+            SlotState::Connecting => {
+                let detail = "no answer to the attempt to connect".to_owned();
+                self.attempt_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
+            }
+            SlotState::Handshaking => {
+                let detail = format!("no word from the peer {}", self.handshake_stage(id).1);
+                self.handshake_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
+            }
+            SlotState::Down | SlotState::Queued | SlotState::OnDemand | SlotState::Up => {}
+        }
+    }
+}
+
+fn kind_of(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorKind::ConnectRefused,
+        io::ErrorKind::TimedOut => ErrorKind::ConnectTimeout,
+        _ => ErrorKind::ConnectFailed,
+    }
+}

@@ -1,0 +1,272 @@
+//! Where the next request of a free stream comes from, and when it is due. It does not know connections.
+//!
+//! *Closed* and *counted* loads: a stream's next request is due as soon as the stream is free, or when its think time is over.
+//! *Open* loads: requests become due by themselves and wait for a stream. In any of them requests may come back that could not
+//! be sent after all; those are next.
+
+use std::collections::VecDeque;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weir_model::load::{RandomDuration, Shape};
+
+use super::pool::StreamId;
+use super::timer_wheel::TimerQueue;
+use crate::backlog::Backlog;
+use crate::clock::{NEVER, from_secs};
+use crate::plan::{Plan, Share};
+
+/// Streams of random numbers below are for arrivals, one a thread.
+const THINK_STREAM: u64 = 1 << 32;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pacing {
+    source: Source,
+    /// Due times of requests that came back.
+    returned: VecDeque<u64>,
+    think: Option<Think>,
+    /// From here on nothing becomes due; 0 before the start.
+    end: u64,
+    /// What waits is not handed out any more.
+    stopped: bool,
+    /// Streams whose think time is over, and whose requests are to be sent.
+    pub ready: Vec<StreamId>,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
+enum Source {
+    Closed,
+    /// So many more.
+    Counted(u64),
+    Open(Backlog),
+}
+
+/// Think times.
+#[derive(Debug)]
+struct Think {
+    time: RandomDuration,
+    random: ChaCha8Rng,
+    /// Streams that think, by when they have done.
+    until: TimerQueue,
+}
+
+/// A request to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub at: u64,
+    /// It becomes due by being handed out, and was not counted yet.
+    pub new: bool,
+}
+
+impl Pacing {
+    /// Nothing is due until [`Pacing::begin`].
+    pub(super) fn new(plan: &Plan, share: &Share) -> Pacing {
+        let source = match (&plan.timetable, &plan.shape) {
+            (Some(timetable), _) => {
+                Source::Open(Backlog::new(timetable.schedule(plan.seed, share.thread, plan.threads)))
+            }
+            (None, Shape::Count { .. }) => Source::Counted(share.requests),
+            (None, _) => Source::Closed,
+        };
+        let streams = (share.connections * plan.streams) as usize;
+        let think = plan.think.map(|time| {
+            let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+            random.set_stream(THINK_STREAM + u64::from(share.thread));
+            Think { time, random, until: TimerQueue::with_capacity(streams) }
+        });
+        let ready = Vec::with_capacity(if think.is_some() { streams } else { 0 });
+        Pacing { source, returned: VecDeque::new(), think, end: 0, stopped: false, ready }
+    }
+
+    /// The load starts, and ends.
+    pub(super) fn begin(&mut self, start: u64, end: u64) {
+        self.end = end;
+        if let Source::Open(backlog) = &mut self.source {
+            backlog.begin(start, end);
+        }
+    }
+
+    /// The end moves to an earlier time.
+    pub(super) fn end_at(&mut self, end: u64) {
+        self.end = end;
+        if let Source::Open(backlog) = &mut self.source {
+            backlog.end_at(end);
+        }
+    }
+
+    /// Nothing is handed out any more.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Whether requests become due by themselves.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.source, Source::Open(_))
+    }
+
+    /// All requests of a counted load were handed out.
+    pub(super) fn all_counted(&self) -> bool {
+        matches!(self.source, Source::Counted(0))
+    }
+
+    /// The next request for a stream that is free at `now`.
+    #[inline]
+    pub(super) fn next(&mut self, now: u64) -> Option<Due> {
+        if self.stopped {
+            return None;
+        }
+        if !self.returned.is_empty() || self.is_open() {
+            return self.oldest().map(|at| Due { at, new: false });
+        }
+        if now >= self.end {
+            return None;
+        }
+        if let Source::Counted(left) = &mut self.source {
+            *left = left.checked_sub(1)?;
+        }
+        Some(Due { at: now, new: true })
+    }
+
+    /// Takes the oldest request that waits for a stream, as its due time.
+    pub(super) fn oldest(&mut self) -> Option<u64> {
+        if let Some(due) = self.returned.pop_front() {
+            return Some(due);
+        }
+        match &mut self.source {
+            Source::Open(backlog) => backlog.pop(),
+            Source::Closed | Source::Counted(_) => None,
+        }
+    }
+
+    /// How many wait for a stream.
+    #[inline]
+    pub(super) fn waiting(&self) -> u64 {
+        let backlog = match &self.source {
+            Source::Open(backlog) => backlog.waiting(),
+            Source::Closed | Source::Counted(_) => 0,
+        };
+        backlog + self.returned.len() as u64
+    }
+
+    /// Forgets all that wait, and says how many they were.
+    pub(super) fn drop_waiting(&mut self) -> u64 {
+        let returned = std::mem::take(&mut self.returned).len() as u64;
+        match &mut self.source {
+            Source::Open(backlog) => returned + backlog.forget(),
+            Source::Closed | Source::Counted(_) => returned,
+        }
+    }
+
+    /// Nothing is left to be sent.
+    pub(super) fn is_done(&self) -> bool {
+        self.stopped || self.waiting() == 0
+    }
+
+    /// A request that its connection did not take waits for the next free stream.
+    pub(super) fn give_back(&mut self, due: u64) {
+        self.returned.push_back(due);
+    }
+
+    /// Counts a request of an open load that became due up to `now`.
+    #[inline]
+    pub(super) fn count_due(&mut self, now: u64) -> Option<u64> {
+        match &mut self.source {
+            Source::Open(backlog) => backlog.count_one(now),
+            Source::Closed | Source::Counted(_) => None,
+        }
+    }
+
+    /// When the next request becomes due that could be sent then; [`NEVER`] when there is none. `free`: a stream is.
+    #[inline]
+    pub(super) fn next_due(&self, free: bool) -> u64 {
+        match &self.source {
+            // With no stream free, what becomes due can wait to be counted.
+            Source::Open(backlog) if free => backlog.next_due(),
+            Source::Open(_) => NEVER,
+            Source::Closed | Source::Counted(_) => {
+                self.think.as_ref().and_then(|think| think.until.next()).unwrap_or(NEVER)
+            }
+        }
+    }
+
+    /// Whether streams think between a response and their next request.
+    #[inline]
+    pub(super) fn thinks(&self) -> bool {
+        self.think.is_some()
+    }
+
+    /// A stream begins to think.
+    pub(super) fn think(&mut self, stream: StreamId, now: u64) {
+        if let Some(think) = &mut self.think {
+            let length = from_secs(think.time.at(think.random.random::<f64>()));
+            think.until.push(now.saturating_add(length), stream);
+        }
+    }
+
+    /// A stream that has done thinking, and since when.
+    pub(super) fn end_of_thinking(&mut self, now: u64) -> Option<(u64, StreamId)> {
+        self.think.as_mut()?.until.pop(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::suite::Arrivals;
+
+    use super::*;
+    use crate::clock::SECOND;
+    use crate::plan::tests::spec;
+    use crate::protocol::Http1;
+
+    fn pacing(shape: Shape, think: Option<RandomDuration>) -> Pacing {
+        let spec = weir_model::load::LoadSpec { shape, think, ..spec() };
+        let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
+        let mut pacing = Pacing::new(&plan, &plan.shares()[0]);
+        assert_eq!(pacing.next(5), None, "nothing before the start");
+        pacing.begin(SECOND, 2 * SECOND);
+        pacing
+    }
+
+    #[test]
+    fn a_closed_load_is_due_at_once_until_the_end() {
+        let mut pacing = pacing(Shape::Closed, None);
+        let at = SECOND + 7;
+        assert_eq!(pacing.next(at), Some(Due { at, new: true }));
+        assert_eq!(pacing.next(2 * SECOND), None);
+        pacing.give_back(at);
+        assert_eq!(pacing.next(3 * SECOND), Some(Due { at, new: false }), "what came back is sent after the end, too");
+    }
+
+    #[test]
+    fn a_counted_load_ends_with_its_last_request() {
+        let mut pacing = pacing(Shape::Count { requests: 2 }, None);
+        assert!(pacing.next(SECOND).is_some() && !pacing.all_counted());
+        assert!(pacing.next(SECOND).is_some() && pacing.all_counted());
+        assert_eq!(pacing.next(SECOND), None);
+    }
+
+    #[test]
+    fn an_open_load_is_due_by_itself_and_waits() {
+        let mut pacing = pacing(Shape::Open { rate: 10.0, arrivals: Arrivals::Constant }, None);
+        assert_eq!((pacing.next_due(true), pacing.next_due(false)), (SECOND, NEVER));
+        assert_eq!(pacing.next(SECOND), None, "not counted yet");
+        let due: Vec<u64> = std::iter::from_fn(|| pacing.count_due(SECOND + SECOND / 4)).collect();
+        assert_eq!((due.len(), pacing.waiting()), (3, 3));
+        assert_eq!(pacing.next(SECOND + SECOND / 4), Some(Due { at: due[0], new: false }));
+        assert_eq!(pacing.drop_waiting(), 2);
+        pacing.stop();
+        assert!(pacing.next(SECOND + SECOND / 4).is_none() && pacing.is_done());
+    }
+
+    #[test]
+    fn a_stream_is_due_when_its_think_time_is_over() {
+        let mut pacing = pacing(Shape::Closed, Some(RandomDuration::Constant { s: 0.001 }));
+        pacing.think(3, SECOND);
+        assert_eq!(pacing.next_due(false), SECOND + 1_000_000);
+        assert_eq!(pacing.end_of_thinking(SECOND), None);
+        assert_eq!(pacing.end_of_thinking(SECOND + 2_000_000), Some((SECOND + 1_000_000, 3)));
+    }
+}

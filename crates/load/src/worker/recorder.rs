@@ -1,0 +1,319 @@
+//! What a worker writes down: counts and samples, second by second, and the phases that they belong to. It does not know
+//! connections.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use weir_model::load::ErrorKind;
+
+use super::pool::Stream;
+use crate::clock::{Clock, NEVER, SECOND};
+use crate::counts::RequestCounts;
+use crate::cpu::CpuTime;
+use crate::plan::Plan;
+use crate::recorder::{EventCounts, Phase, Slab};
+use crate::shared::Message;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    thread: u32,
+    messages: Sender<Message>,
+    spares: Receiver<Box<Slab>>,
+    clock: Clock,
+    warmup: u64,
+    timeout: u64,
+    /// The second, or the part of one, that is under way, and when it is over.
+    interval: Box<Slab>,
+    interval_end: u64,
+    /// Warm-up's end, which is the window's start; and the window's end.
+    window: u64,
+    end: u64,
+    /// Requests due before the window, and in it.
+    pub before: RequestCounts,
+    pub inside: RequestCounts,
+    /// When the last request ended.
+    pub last: u64,
+    /// At the window's start and its end: CPU, when, and nanoseconds of the CPU that were spent on busy-polling.
+    cpu: [Option<(CpuTime, u64, u64)>; 2],
+}
+
+impl Recorder {
+    pub(super) fn new(
+        plan: &Plan,
+        thread: u32,
+        clock: Clock,
+        messages: Sender<Message>,
+        spares: Receiver<Box<Slab>>,
+    ) -> Recorder {
+        let counts = || RequestCounts::new(plan.expectations.len());
+        let mut interval = Slab::new();
+        interval.start = clock.now();
+        Recorder {
+            thread,
+            messages,
+            spares,
+            clock,
+            warmup: plan.warmup,
+            timeout: plan.timeout,
+            interval,
+            interval_end: NEVER,
+            window: NEVER,
+            end: NEVER,
+            before: counts(),
+            inside: counts(),
+            last: 0,
+            cpu: [None; 2],
+        }
+    }
+
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        self.interval.phase
+    }
+
+    /// When the interval under way began.
+    pub(super) fn interval_start(&self) -> u64 {
+        self.interval.start
+    }
+
+    #[inline]
+    pub(super) fn interval_end(&self) -> u64 {
+        self.interval_end
+    }
+
+    /// What happened in the interval under way.
+    #[inline]
+    pub(super) fn counts(&mut self) -> &mut EventCounts {
+        &mut self.interval.counts
+    }
+
+    pub(super) fn send(&self, message: Message) {
+        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
+        let _ = self.messages.send(message);
+    }
+
+    /// The load starts.
+    pub(super) fn begin(&mut self, start: u64, end: u64) {
+        self.end = end;
+        self.window = start.saturating_add(self.warmup).min(end);
+        self.interval_end = start;
+    }
+
+    /// The end moves, if it is earlier than it was.
+    pub(super) fn end_at(&mut self, end: u64) -> bool {
+        if end >= self.end {
+            return false;
+        }
+        self.end = end;
+        self.window = self.window.min(end);
+        self.interval_end = self.end_of_interval(self.phase(), self.interval.start);
+        true
+    }
+
+    /// When the interval that began at `start` is over.
+    fn end_of_interval(&self, phase: Phase, start: u64) -> u64 {
+        match phase {
+            Phase::Connect => start,
+            Phase::Warmup => self.window.min(start + SECOND).max(start),
+            Phase::Window => self.end.min(start + SECOND).max(start),
+            Phase::Drain => start + self.timeout,
+        }
+    }
+
+    /// Hands over the interval, which is over, and begins the next. `open`: connections; `busy_polled`: nanoseconds so far.
+    pub(super) fn next_interval(&mut self, open: u32, busy_polled: u64) {
+        let at = self.interval_end;
+        let phase = if at < self.window {
+            Phase::Warmup
+        } else if at < self.end {
+            Phase::Window
+        } else {
+            Phase::Drain
+        };
+        let was = self.phase();
+        if phase != was && (phase == Phase::Window || was == Phase::Window) {
+            let reading = (CpuTime::of_this_thread(), self.clock.now(), busy_polled);
+            self.cpu[usize::from(was == Phase::Window)] = Some(reading);
+        }
+        // The calling thread gives intervals back within milliseconds. If it is more than a second behind, paying for
+        // a new one is better than mixing two seconds in one.
+        let mut next = self.spares.try_recv().unwrap_or_else(|_| Slab::new());
+        next.second = if phase == was { self.interval.second + 1 } else { 0 };
+        next.phase = phase;
+        next.start = at;
+        self.interval.end = at;
+        self.interval.open = Some(open);
+        let full = std::mem::replace(&mut self.interval, next);
+        self.send(Message::Slab(self.thread, full));
+        self.interval_end = self.end_of_interval(phase, at);
+    }
+
+    /// Hands over the last interval.
+    pub(super) fn finish(&mut self, now: u64) {
+        self.interval.end = now.max(self.interval.start);
+        let last = std::mem::replace(&mut self.interval, Slab::new());
+        self.send(Message::Slab(self.thread, last));
+    }
+
+    /// The window's CPU time, of it the microseconds that were spent on busy-polling, and the share of the window that the
+    /// thread was at work.
+    pub(super) fn cpu(&self) -> (CpuTime, u64, f64) {
+        match self.cpu {
+            [Some((from, start, polled)), Some((to, end, polled_after))] if end > start => {
+                let used = to.since(from);
+                let busy_poll_us = ((polled_after - polled) / 1_000).min(used.total_us());
+                let busy = (used.total_us() - busy_poll_us) as f64 * 1e3 / (end - start) as f64;
+                (used, busy_poll_us, busy)
+            }
+            _ => (CpuTime::default(), 0, 0.0),
+        }
+    }
+
+    /// The counts that a request due then belongs to.
+    #[inline]
+    fn counts_of(&mut self, due: u64) -> &mut RequestCounts {
+        if due < self.window { &mut self.before } else { &mut self.inside }
+    }
+
+    /// A request became due.
+    #[inline]
+    pub(super) fn due(&mut self, due: u64) {
+        self.interval.counts.due += 1;
+        self.counts_of(due).due += 1;
+    }
+
+    /// It was sent.
+    #[inline]
+    pub(super) fn sent(&mut self, due: u64, request: u32) {
+        self.interval.counts.sent += 1;
+        let counts = self.counts_of(due);
+        counts.sent += 1;
+        if let Some(of_request) = counts.of_request(request) {
+            of_request.sent += 1;
+        }
+    }
+
+    /// It was sent and certainly not processed: it counts as not sent. (The second in which it left keeps it: then it was.)
+    pub(super) fn not_sent(&mut self, due: u64, request: u32) {
+        let counts = self.counts_of(due);
+        counts.sent -= 1;
+        if let Some(of_request) = counts.of_request(request) {
+            of_request.sent -= 1;
+        }
+    }
+
+    /// Its response is complete, and right or wrong.
+    #[inline]
+    pub(super) fn response(&mut self, stream: &Stream, verdict: Result<(), ErrorKind>, now: u64) {
+        let (due, size) = (stream.due, stream.response.size());
+        let counts = self.counts_of(due);
+        counts.status(stream.response.status());
+        counts.body_bytes += size;
+        match verdict {
+            Ok(()) => {
+                counts.right += 1;
+                if let Some(of_request) = counts.of_request(stream.request) {
+                    of_request.right += 1;
+                }
+                self.interval.counts.right += 1;
+                self.interval.counts.right_body_bytes += size;
+            }
+            Err(kind) => self.count_error(due, Some(stream.request), kind),
+        }
+        let first = if stream.first == 0 { now } else { stream.first };
+        self.sample(due, stream.sent, first, now);
+    }
+
+    /// It was sent and ended without a response.
+    pub(super) fn failed(&mut self, stream: &Stream, kind: ErrorKind, now: u64) {
+        self.sample(stream.due, stream.sent, stream.first, now);
+        self.count_error(stream.due, Some(stream.request), kind);
+    }
+
+    /// It ended before it could be sent, for want of a connection.
+    pub(super) fn failed_unsent(&mut self, due: u64, kind: ErrorKind, now: u64) {
+        self.sample_unsent(due, now);
+        self.count_error(due, None, kind);
+        self.last = now;
+    }
+
+    /// It will never be sent.
+    pub(super) fn unsent(&mut self, due: u64, now: u64) {
+        self.sample_unsent(due, now);
+        self.counts_of(due).unsent += 1;
+    }
+
+    fn count_error(&mut self, due: u64, request: Option<u32>, kind: ErrorKind) {
+        let counts = self.counts_of(due);
+        counts.error(kind);
+        if let Some(of_request) = request.and_then(|request| counts.of_request(request)) {
+            of_request.errors += 1;
+        }
+        self.interval.counts.error(kind);
+    }
+
+    /// Whether a request leaves a sample now: one that was due in the warm-up leaves none in the window.
+    #[inline]
+    fn is_sampled(&self, due: u64) -> bool {
+        due >= self.window || self.phase() == Phase::Warmup
+    }
+
+    /// Records a request that ended, and of whose response the first byte came at `first` (0: none came).
+    #[inline]
+    fn sample(&mut self, due: u64, sent: u64, first: u64, now: u64) {
+        self.last = now;
+        if self.is_sampled(due) {
+            self.interval.sample(due, Some(sent), now);
+            if first != now {
+                self.interval.first_byte(sent, first, now);
+            }
+        }
+    }
+
+    fn sample_unsent(&mut self, due: u64, now: u64) {
+        if self.is_sampled(due) {
+            self.interval.sample(due, None, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::plan::tests::spec;
+    use crate::protocol::Http1;
+
+    #[test]
+    fn a_request_belongs_to_the_phase_in_which_it_was_due() {
+        let spec = weir_model::load::LoadSpec { warmup_s: 1.0, duration_s: 1.0, ..spec() };
+        let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
+        let ((messages, received), (_spare, spares)) = (channel(), channel());
+        let mut recorder = Recorder::new(&plan, 0, Clock::start(), messages, spares);
+        recorder.begin(SECOND, 3 * SECOND);
+        let warm = Stream { due: SECOND, sent: SECOND, ..Stream::default() };
+        let measured = Stream { due: 2 * SECOND, sent: 2 * SECOND, ..Stream::default() };
+        for (edge, phase) in [(SECOND, Phase::Warmup), (2 * SECOND, Phase::Window), (3 * SECOND, Phase::Drain)] {
+            assert_eq!(recorder.interval_end(), edge);
+            recorder.next_interval(1, 0);
+            assert_eq!(recorder.phase(), phase);
+            if phase == Phase::Window {
+                // One of the warm-up that took until now, and one of now.
+                recorder.response(&warm, Ok(()), 2 * SECOND + 5);
+                recorder.due(measured.due);
+                recorder.sent(measured.due, 0);
+                recorder.failed(&measured, ErrorKind::Timeout, 2 * SECOND + 6);
+            }
+        }
+        assert_eq!((recorder.before.right, recorder.inside.right, recorder.inside.sent), (1, 0, 1));
+        let slabs: Vec<_> = received
+            .try_iter()
+            .map(|message| match message {
+                Message::Slab(0, slab) => (slab.phase, slab.counts.right, slab.counts.errors),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(slabs, [(Phase::Connect, 0, 0), (Phase::Warmup, 0, 0), (Phase::Window, 1, 1)]);
+    }
+}

@@ -1,0 +1,241 @@
+//! What lies under a protocol: bytes gathered for one connection, and TLS. Protocols do not know either.
+//!
+//! Plaintext goes down through [`Transport::send`], which seals it where the slot has a TLS session; records come up through
+//! `Worker::receive_records`. TLS sessions are the slots', buffers are the worker's. What is counted is what is on the wire.
+
+use std::collections::BTreeMap;
+
+use weir_model::load::ErrorKind;
+use weir_net::Io;
+use weir_wire::tls::{ClientConfig, Scratch, Session, TlsError, TlsEvent};
+
+use super::Worker;
+use super::pool::{ConnSlot, NO_SLOT, SlotId, SlotState};
+use crate::plan::Plan;
+use crate::protocol::{Alpn, Protocol};
+use crate::recorder::{Histo, histo};
+
+/// What a worker sends with.
+#[derive(Debug)]
+pub(super) struct Transport {
+    /// TLS, if it is spoken.
+    pub tls: Option<Box<TlsLayer>>,
+    /// Bytes of the connection that is gathering, or of the one at hand.
+    pub out: Vec<u8>,
+    /// The slot whose bytes are gathered, to leave together.
+    pub gathering: SlotId,
+}
+
+/// What a worker needs for TLS, and what it saw of it.
+#[derive(Debug)]
+pub(super) struct TlsLayer {
+    /// By target: tickets of one are of no use at another.
+    configs: Vec<ClientConfig>,
+    scratch: Scratch,
+    /// Records, for as long as it takes to send them.
+    records: Vec<u8>,
+    pub counters: TlsCounters,
+}
+
+/// What TLS came to on one thread.
+#[derive(Debug, Clone)]
+pub(crate) struct TlsCounters {
+    pub handshakes: u64,
+    pub resumed: u64,
+    pub failed: u64,
+    pub versions: BTreeMap<&'static str, u64>,
+    pub suites: BTreeMap<&'static str, u64>,
+    pub groups: BTreeMap<&'static str, u64>,
+    /// Times from connected to negotiated.
+    pub times: Histo,
+}
+
+impl Transport {
+    pub(super) fn new(plan: &Plan) -> Transport {
+        let counters = || TlsCounters {
+            handshakes: 0,
+            resumed: 0,
+            failed: 0,
+            versions: BTreeMap::new(),
+            suites: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            times: histo(),
+        };
+        let layer = |tls: &crate::tls::TlsPlan| TlsLayer {
+            configs: plan.targets.iter().map(|_| tls.config.for_thread()).collect(),
+            scratch: Scratch::new(),
+            records: Vec::new(),
+            counters: counters(),
+        };
+        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), gathering: NO_SLOT }
+    }
+
+    /// Sends bytes and then a body, which is not copied unless it is sealed. Returns how many bytes go on the wire.
+    #[inline]
+    pub(super) fn send<I: Io, S>(
+        &mut self,
+        io: &mut I,
+        slot: &mut ConnSlot<S>,
+        bytes: &[u8],
+        body: &'static [u8],
+    ) -> u64 {
+        let Some(conn) = slot.conn else { return 0 };
+        if let (Some(layer), Some(session)) = (&mut self.tls, &mut slot.tls) {
+            layer.records.clear();
+            // Only a session that has failed refuses, and its connection ends with that.
+            let _ = session.write(&[bytes, body], &mut layer.records);
+            io.send(conn, &layer.records);
+            return layer.records.len() as u64;
+        }
+        io.send_with(conn, bytes, body);
+        (bytes.len() + body.len()) as u64
+    }
+
+    /// Sends what was gathered, on the slot that it is for.
+    #[inline]
+    pub(super) fn flush<I: Io, S>(&mut self, io: &mut I, slot: &mut ConnSlot<S>) -> u64 {
+        if self.out.is_empty() {
+            return 0;
+        }
+        let mut out = std::mem::take(&mut self.out);
+        let sent = self.send(io, slot, &out, &[]);
+        out.clear();
+        self.out = out;
+        sent
+    }
+
+    /// Sends records that the TLS session has written by itself.
+    fn send_records<I: Io, S>(&self, io: &mut I, slot: &ConnSlot<S>) -> u64 {
+        match (&self.tls, slot.conn) {
+            (Some(layer), Some(conn)) if !layer.records.is_empty() => {
+                io.send(conn, &layer.records);
+                layer.records.len() as u64
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl<P: Protocol> Worker<P> {
+    /// Sends what was gathered for a slot.
+    #[inline]
+    pub(super) fn flush<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        let sent = self.transport.flush(io, &mut self.pool.slots[id as usize]);
+        self.recorder.counts().bytes_out += sent;
+    }
+
+    fn send_records<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        let sent = self.transport.send_records(io, &self.pool.slots[id as usize]);
+        self.recorder.counts().bytes_out += sent;
+    }
+
+    /// A connection was made: begins the handshake. `false`: TLS is not spoken.
+    pub(super) fn begin_tls<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) -> bool {
+        let (Some(layer), Some(tls)) = (&mut self.transport.tls, &self.plan.tls) else {
+            return false;
+        };
+        let slot = &mut self.pool.slots[id as usize];
+        slot.state = SlotState::Handshaking;
+        slot.connected_at = now;
+        let target = slot.target as usize;
+        layer.records.clear();
+        let begun = Session::client(&layer.configs[target], &tls.names[target]).and_then(|mut session| {
+            session.start(&mut layer.records)?;
+            Ok(session)
+        });
+        match begun {
+            Ok(session) => {
+                slot.tls = Some(session);
+                self.send_records(io, id);
+            }
+            Err(error) => self.tls_failed(io, id, &error, now),
+        }
+        true
+    }
+
+    /// Records came.
+    pub(super) fn receive_records<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
+        let conn = self.pool.slots[id as usize].conn;
+        // Plaintext is handled while calls of other sessions need no scratch.
+        let mut scratch = match &mut self.transport.tls {
+            Some(layer) => std::mem::take(&mut layer.scratch),
+            None => return,
+        };
+        let mut rest = bytes;
+        // As long as it is the same connection, and still there.
+        while self.pool.slots[id as usize].conn == conn {
+            let (Some(layer), Some(session)) = (&mut self.transport.tls, &mut self.pool.slots[id as usize].tls) else {
+                break;
+            };
+            layer.records.clear();
+            let event = session.next(&mut rest, &mut scratch, &mut layer.records);
+            self.send_records(io, id);
+            match event {
+                Ok(None) => break,
+                Ok(Some(TlsEvent::Ready)) => self.on_negotiated(io, id, now),
+                Ok(Some(TlsEvent::Plaintext(range))) => self.receive(io, id, &scratch[range], now),
+                Ok(Some(TlsEvent::Closed)) => {
+                    self.on_eof(io, id, now);
+                    break;
+                }
+                Err(error) => {
+                    self.tls_failed(io, id, &error, now);
+                    break;
+                }
+            }
+        }
+        if let Some(layer) = &mut self.transport.tls {
+            layer.scratch = scratch;
+        }
+    }
+
+    /// The handshake is done.
+    fn on_negotiated<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let slot = &mut self.pool.slots[id as usize];
+        let negotiated = slot.tls.as_ref().and_then(Session::negotiated);
+        let (Some(layer), Some(negotiated)) = (&mut self.transport.tls, negotiated) else {
+            return;
+        };
+        if let Alpn::Required(name) = P::ALPN
+            && negotiated.alpn.as_deref() != Some(name)
+        {
+            let detail = format!("the peer speaks TLS and does not offer the load's protocol in it (ALPN {name})");
+            self.handshake_failed(io, id, ErrorKind::Tls, detail, now);
+            return;
+        }
+        let counters = &mut layer.counters;
+        counters.times.saturating_record(now.saturating_sub(slot.connected_at));
+        counters.handshakes += 1;
+        counters.resumed += u64::from(negotiated.resumed);
+        *counters.versions.entry(negotiated.version.as_str()).or_default() += 1;
+        *counters.suites.entry(negotiated.suite).or_default() += 1;
+        if let Some(group) = negotiated.group {
+            *counters.groups.entry(group).or_default() += 1;
+        }
+        self.begin_session(io, id, now);
+    }
+
+    /// The handshake failed, or what came after it is not TLS, or says that the peer has a reason to end.
+    fn tls_failed<I: Io>(&mut self, io: &mut I, id: SlotId, error: &TlsError, now: u64) {
+        let slot = self.pool.slot(id);
+        if slot.state == SlotState::Handshaking {
+            self.handshake_failed(io, id, ErrorKind::Tls, error.to_string(), now);
+            return;
+        }
+        if slot.in_flight == 0 {
+            self.recorder.counts().closed_by_peer += 1;
+        }
+        self.cut(io, id, ErrorKind::Tls, now);
+    }
+
+    /// Says goodbye on a connection, in its protocol and in TLS.
+    pub(super) fn say_goodbye<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        self.protocol.close(&mut self.pool.slots[id as usize].session, &mut self.transport.out);
+        self.flush(io, id);
+        if let (Some(layer), Some(session)) = (&mut self.transport.tls, &mut self.pool.slots[id as usize].tls) {
+            layer.records.clear();
+            session.close(&mut layer.records);
+            self.send_records(io, id);
+        }
+    }
+}
