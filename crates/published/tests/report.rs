@@ -13,7 +13,7 @@ use common::golden;
 use run::{Made, Runner};
 use weir_model::record::{Finding, Measurement, Severity, Verdict};
 use weir_published::sections;
-use weir_report::chart::Kind;
+use weir_report::charts::ChartKind;
 use weir_report::extra::Item;
 use weir_report::{Extra, Made as Report, Options, load_run, make_of, summary};
 
@@ -246,7 +246,7 @@ fn what_is_invalid_is_shown_and_not_ordered() {
 fn connections<'p>(published: &'p Extra, role: &str) -> (Vec<f64>, &'p [String]) {
     let name = format!("published-performance-metrices-monolake-nginx-as-published-monolake-{role}");
     let chart = published.charts().find(|chart| chart.name == name).unwrap();
-    let Kind::Lines(lines) = &chart.kind else { panic!("lines") };
+    let ChartKind::Lines(lines) = &chart.kind else { panic!("lines") };
     let line = lines.series.iter().find(|line| line.name == "TCP connections").unwrap();
     let mut values: Vec<f64> = line.pieces.iter().flatten().map(|(_, open)| *open).collect();
     values.dedup();
@@ -310,7 +310,7 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
         assert_eq!(charts(&published_of(&folder.path().join(made.suite), made, &|_| {})), wanted);
     }
     for chart in monolake.charts() {
-        let svg = weir_report::chart::draw::svg(chart).unwrap();
+        let svg = weir_report::charts::draw::svg(chart).unwrap();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", chart.name);
         assert!(
             chart.notes.iter().any(|note| note.contains("windows of 8 s")),

@@ -165,7 +165,7 @@ const layout = plot => {
   x.end = Math.max(x.to + width - chart.width, x.from + 60);
   const bottom = y ? layoutLines(chart) : layoutBars(chart, width);
   const name = svg.querySelector(".name");
-  name.setAttribute("x", (x.start + x.end) / 2);
+  name.setAttribute("x", Math.max((x.start + x.end) / 2, name.getComputedTextLength() / 2));
   name.setAttribute("y", bottom + 37);
   const height = bottom + 42;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -226,7 +226,7 @@ const nearestPoints = (chart, [left, top]) => {
   }
   found.sort((a, b) => a.away - b.away);
   const [nearest] = found;
-  if (!nearest || Math.abs(nearest.x - left) > 60) return null;
+  if (!nearest) return null;
   const beside = found.filter(other => Math.abs(other.x - nearest.x) < 4).slice(0, MOST_VALUES).sort((a, b) => a.y - b.y);
   return { at: [nearest.x, nearest.y], heading: whereOf(chart, nearest.point), rows: beside.map(other => ({
     colour: other.series.colour, nearest: other === nearest,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use askama::Template;
 
-use crate::chart::Chart;
+use crate::charts::Chart;
 use crate::error::ReportError;
 use crate::page;
 use crate::run::Broken;

@@ -7,7 +7,6 @@
 //! The verbs `run` and `report` call [`make_of`], with sections of their own to add ([`extra`]). This crate knows no product,
 //! no protocol, no document that something was published in, and not how anything was measured beyond what the record says.
 
-pub mod chart;
 pub mod charts;
 mod error;
 pub mod extra;

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::chart::{Chart, data, draw, png};
-use crate::charts::{self, SectionCharts};
+use crate::charts::{self, Chart, SectionCharts, csv, draw, png};
 use crate::error::ReportError;
 use crate::extra::Extra;
 use crate::page::{self, Drawing};
@@ -166,5 +165,5 @@ fn write_chart(chart: &Chart, folder: &Path, options: &Options) -> Result<(), Re
         write(&file("png"), &png::draw(&chart.name, &picture)?)?;
     }
     write(&file("svg"), picture.as_bytes())?;
-    write(&file("csv"), &data::csv(chart)?)
+    write(&file("csv"), &csv::draw(chart)?)
 }

@@ -77,7 +77,7 @@ fn heading(text: &mut String, level: usize, words: &str) {
     let _ = writeln!(text, "{} {}\n", "#".repeat(level), escape(words));
 }
 
-fn picture(text: &mut String, chart: &crate::chart::Chart) {
+fn picture(text: &mut String, chart: &crate::charts::Chart) {
     let _ = writeln!(text, "![{}](charts/{}.svg)\n", escape(&chart.alt), chart.name);
 }
 

@@ -9,9 +9,9 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use weir_model::suite::Series;
 
-use crate::chart::Chart;
-use crate::chart::draw::{self, Plot};
+use crate::charts::Chart;
 use crate::charts::SectionCharts;
+use crate::charts::draw::{self, Plot};
 use crate::error::ReportError;
 use crate::extra::{self, ExtraSection};
 use crate::files::{self, Rendered};

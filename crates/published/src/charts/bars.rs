@@ -10,9 +10,9 @@ use crate::metrics::unit_size;
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
 use weir_model::text::short;
-use weir_report::chart::axis::{Axis, Scale};
-use weir_report::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
+use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::style;
+use weir_report::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use weir_report::palette::lighter;
 
 /// How much white the last of several bars of a product has in it.
@@ -78,7 +78,7 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
         subtitle: counterpart.subtitle(better(&layout.metrics)),
         alt: format!("Bars: {}.", alt_text.join("; ")),
         notes,
-        kind: Kind::Bars(bars),
+        kind: ChartKind::Bars(bars),
     })
 }
 

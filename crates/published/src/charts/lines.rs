@@ -9,11 +9,11 @@ use crate::metrics::{METRICS, unit_size};
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
 use weir_model::text::Unit;
-use weir_report::chart::axis::{Axis, Scale};
-use weir_report::chart::{Chart, Curve, CurvePoint, Curves, Dash, Kind, Line, Lines};
+use weir_report::charts::axis::{Axis, Scale};
+use weir_report::charts::separate;
 use weir_report::charts::style;
-use weir_report::charts::told;
-use weir_report::charts::{curve, merged};
+use weir_report::charts::{Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, Lines};
+use weir_report::charts::{merged_histogram, percentile_curve};
 use weir_report::palette::lighter;
 use weir_report::run::{BASELINE, Broken};
 
@@ -41,8 +41,8 @@ pub(super) fn percentiles(
     let size = counterpart.picture.and_then(|picture| unit_size(&picture.y_unit)).unwrap_or(Unit::MILLIS.size);
     let mut series = Vec::new();
     for (case, entry) in all.into_iter().filter(|(_, entry)| !one_profile || first(entry)) {
-        if let Some((histogram, us)) = merged(run_cases.run, case.section, entry, broken) {
-            let points = curve(&histogram, us).into_iter().map(|(p, us)| (p, us / size)).collect();
+        if let Some((histogram, us)) = merged_histogram(run_cases.run, case.section, entry, broken) {
+            let points = percentile_curve(&histogram, us).into_iter().map(|(p, us)| (p, us / size)).collect();
             let place = cases.iter().position(|name| *name == case.name).unwrap_or(0);
             series.push(line(context, case, entry, (place, cases.len()), points));
         }
@@ -66,7 +66,7 @@ pub(super) fn percentiles(
             series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(", ")
         ),
         notes,
-        kind: Kind::Lines(Lines {
+        kind: ChartKind::Lines(Lines {
             x: Axis {
                 label: "Share of requests answered within".to_string(),
                 unit: String::new(),
@@ -130,16 +130,16 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
             curves.push((entry.product == BASELINE, curve));
         }
     }
-    let told = told(curves, Scale::Linear, &unit);
-    if told.drawn.is_empty() {
+    let separated = separate(curves, Scale::Linear, &unit);
+    if separated.drawn.is_empty() {
         return None;
     }
-    let names: Vec<&str> = told.drawn.iter().map(|curve| curve.name.as_str()).collect();
+    let names: Vec<&str> = separated.drawn.iter().map(|curve| curve.name.as_str()).collect();
     let mut notes = vec![
         "Each point is one load; between them the product was not restarted. Medians over blocks, whiskers their intervals."
             .to_string(),
     ];
-    notes.extend(told.notes);
+    notes.extend(separated.notes);
     notes.push(context.scaled.to_string());
     Some(Chart {
         name: counterpart.name(),
@@ -147,11 +147,11 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
         subtitle: counterpart.subtitle("A product that warms up carries more from round to round."),
         alt: format!("{metric} over rounds of {}.", names.join(", ")),
         notes,
-        kind: Kind::Curves(Curves {
+        kind: ChartKind::Curves(Curves {
             x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
             y: Axis { label: axis_label(metric), unit, scale: Scale::Linear },
-            series: told.drawn,
-            apart: told.apart,
+            series: separated.drawn,
+            csv_only: separated.csv_only,
             ideal: None,
         }),
     })

@@ -8,8 +8,8 @@ mod resources;
 use crate::context::Context;
 use crate::figures::Picture;
 use crate::layout::{Draw, PictureLayout};
-use weir_report::chart::Chart;
-use weir_report::chart::axis::Scale;
+use weir_report::charts::Chart;
+use weir_report::charts::axis::Scale;
 use weir_report::run::Broken;
 
 /// A layout with the picture that it draws.

@@ -7,9 +7,9 @@ use weir_model::suite::Entry;
 use super::{Counterpart, slug};
 use crate::context::Context;
 use crate::run_cases::RunCase;
-use weir_report::chart::axis::{Axis, Scale};
-use weir_report::chart::{Chart, Dash, Kind, Line, Lines};
+use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::note_broken;
+use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines};
 use weir_report::run::{BASELINE, Broken};
 use weir_report::series;
 
@@ -124,7 +124,7 @@ fn chart(
         subtitle: counterpart.subtitle("The original has a linear axis, on which only the connections are seen."),
         alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
         notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), context.scaled.to_string()],
-        kind: Kind::Lines(Lines {
+        kind: ChartKind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
             y: Axis {
                 label: "CPU and memory in %, connections, threads".to_string(),

@@ -1,88 +1,14 @@
-//! Which charts a report has, and what they show. Knows runs and summaries, nothing of how a chart is drawn.
+//! Charts: described once as plain data ([`Chart`]), drawn once as SVG ([`draw`]) for the page, as a file and as PNG; CSV has
+//! their numbers. Which charts a report has is in `section`.
 
-mod apart;
-mod bars;
-mod costs;
-mod curves;
-mod latency;
-mod overview;
-mod resources;
-mod timeline;
+pub mod axis;
+pub mod csv;
+mod description;
+pub mod draw;
+pub mod png;
+mod section;
 
-pub use apart::{Told, told};
-pub use latency::{curve, merged};
-use weir_model::suite::{Entry, Series};
-
-use crate::chart::{Chart, Dash};
-use crate::palette::{Look, look};
-use crate::run::{Broken, Run};
-use crate::summary::{Section, Summary};
-
-/// The charts of one section, in reading order.
-#[derive(Debug, Clone, Default)]
-pub struct SectionCharts {
-    /// Answers of the section: rate, percentiles, latency over time, cost, and the proxy over time.
-    pub main: Vec<Chart>,
-    /// More of the same, for who looks closer: other percentiles of a series, cost of all roles.
-    pub more: Vec<Chart>,
-    /// What client and origin used: for who doubts that they had room.
-    pub room: Vec<Chart>,
-}
-
-impl SectionCharts {
-    /// All of them, in reading order.
-    pub fn all(&self) -> impl Iterator<Item = &Chart> {
-        self.main.iter().chain(&self.more).chain(&self.room)
-    }
-}
-
-/// The picture of the first screen: every section of the headline's kind when there are several, else the headline.
-pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
-    overview::overview(run, summary)
-}
-
-/// The charts of a section. Files that could not be read go into `broken`, each once.
-pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
-    let mut charts = SectionCharts::default();
-    let (curves, other_percentiles) = curves::of_section(run, section);
-    if section.series == Series::Once {
-        charts.main.push(bars::capacity(run, section));
-        // The histograms of a series are of its last window, which stands for nothing.
-        charts.main.push(latency::by_percentile(run, section, broken));
-    }
-    charts.main.extend(curves);
-    if section.series != Series::Once {
-        charts.main.push(bars::capacity(run, section));
-    }
-    charts.main.push(latency::over_time(run, section, broken));
-    charts.main.push(costs::proxy(run, section));
-    charts.main.push(costs::memory(run, section));
-    charts.more.extend(other_percentiles);
-    charts.more.push(costs::roles(section));
-    for chart in resources::over_time(run, section, broken) {
-        if chart.role == weir_model::record::Role::Proxy {
-            charts.main.push(chart.chart);
-        } else {
-            charts.room.push(chart.chart);
-        }
-    }
-    charts.main.retain(|chart| !chart.is_empty());
-    charts.more.retain(|chart| !chart.is_empty());
-    charts.room.retain(|chart| !chart.is_empty());
-    charts
-}
-
-/// Colour and dash of an entry, the same in every chart.
-pub fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
-    let look = look(entry, &run.suite.entries);
-    let dash = if look.variant == 0 { Dash::Solid } else { Dash::Dashed };
-    (look, dash)
-}
-
-/// Adds a file that could not be read to `broken`, once.
-pub fn note_broken(broken: &mut Vec<Broken>, file: String, why: String) {
-    let row = Broken { file, why };
-    if !broken.contains(&row) {
-        broken.push(row);
-    }
-}
+pub use description::*;
+pub use section::{
+    SectionCharts, Separated, merged_histogram, note_broken, of_section, overview, percentile_curve, separate, style,
+};

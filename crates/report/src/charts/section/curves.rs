@@ -3,10 +3,10 @@
 use weir_model::suite::Series;
 use weir_stats::Estimate;
 
-use super::apart::told;
+use super::baseline::separate;
 use super::style;
-use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Chart, Curve, CurvePoint, Curves, Kind};
+use crate::charts::axis::{Axis, Scale};
+use crate::charts::{Chart, ChartKind, Curve, CurvePoint, Curves};
 use crate::run::{BASELINE, Run};
 use crate::summary::{Metric, PointRow, Row, Section};
 use crate::tables::knee_words;
@@ -55,14 +55,14 @@ fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
     let unit = quantity.unit.unwrap_or_else(|| Unit::for_times(estimates.map(|estimate| estimate.value)));
     let curves =
         section.all_rows().map(|row| (row.entry.product == BASELINE, curve(run, section, row, quantity, unit)));
-    let told = told(curves.filter(|(_, curve)| !curve.points.is_empty()).collect(), quantity.scale, unit.name);
+    let separated = separate(curves.filter(|(_, curve)| !curve.points.is_empty()).collect(), quantity.scale, unit.name);
     let against = against(section);
     let offered = matches!(section.series, Series::Shares(_));
     let mut notes = vec![
         section.how.first().cloned().unwrap_or_default(),
-        "Points are medians over blocks, whiskers their intervals; a crossed or empty point is invalid.".to_string(),
+        "Points are medians over blocks, whiskers their intervals; an empty point is invalid.".to_string(),
     ];
-    notes.extend(told.notes);
+    notes.extend(separated.notes);
     notes.extend(knee_words(section, "A diamond"));
     Chart {
         name: format!("{}-{}", section.slug(), quantity.stem),
@@ -79,13 +79,13 @@ fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
             ("goodput", _) => "More is better.".to_string(),
             _ => "Less is better. Latency is due to answered.".to_string(),
         },
-        alt: format!("{} {}: {}.", quantity.title, against.0, spoken(section, quantity, unit)),
+        alt: format!("{} {}: {}.", quantity.title, against.0, alt_text(section, quantity, unit)),
         notes,
-        kind: Kind::Curves(Curves {
+        kind: ChartKind::Curves(Curves {
             x: against.1,
             y: Axis { label: quantity.label.to_string(), unit: unit.name.to_string(), scale: quantity.scale },
-            series: told.drawn,
-            apart: told.apart,
+            series: separated.drawn,
+            csv_only: separated.csv_only,
             ideal: (offered && quantity.stem == "goodput").then(|| "offered".to_string()),
         }),
     }
@@ -130,7 +130,7 @@ fn against(section: &Section) -> (&'static str, Axis) {
 }
 
 /// "haproxy 0.61 ms at first, 12 ms at last, knee at point 4".
-fn spoken(section: &Section, quantity: &Quantity, unit: Unit) -> String {
+fn alt_text(section: &Section, quantity: &Quantity, unit: Unit) -> String {
     let words = section.all_rows().filter_map(|row| {
         let first = (quantity.pick)(row.points.first()?)?.value / unit.size;
         let last = (quantity.pick)(row.points.last()?)?.value / unit.size;

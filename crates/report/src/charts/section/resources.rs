@@ -5,8 +5,8 @@ use weir_model::suite::Entry;
 
 use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
-use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Chart, Kind, Line, Lines, Points};
+use crate::charts::axis::{Axis, Scale};
+use crate::charts::{Chart, ChartKind, Line, Lines, Points};
 use crate::run::{Broken, Run, Trial};
 use crate::series;
 use crate::summary::Section;
@@ -120,7 +120,7 @@ fn chart(section: &Section, role: Role, quantity: &Quantity, series: Vec<Line>, 
         },
         alt: format!("{} of the {who}, second by second, for every product and block.", quantity.name),
         notes: vec![quantity.note.to_string(), timeline.words().to_string()],
-        kind: Kind::Lines(Lines {
+        kind: ChartKind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
             y: Axis { label: quantity.name.to_string(), unit: quantity.unit.name.to_string(), scale: Scale::Linear },
             series,

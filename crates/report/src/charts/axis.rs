@@ -43,7 +43,7 @@ pub struct Tick {
 
 impl Axis {
     /// "Latency, ms (log scale)".
-    pub fn words(&self) -> String {
+    pub fn title(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
         let scale = if self.scale == Scale::Log { " (log scale)" } else { "" };
         format!("{}{unit}{scale}", self.label)

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use askama::Template;
 
+use super::text::{fit, width};
 use super::{DrawnAxis, LegendEntry, SIZE, TICK_SIZE, WIDER, clean, round};
-use crate::chart::axis::{Axis, Scale, Span, tick_text};
-use crate::chart::measure::{fit, width};
-use crate::chart::{Curve, CurvePoint, Curves, Dash, Line, Lines, Points};
+use crate::charts::axis::{Axis, Scale, Span, tick_text};
+use crate::charts::{Curve, CurvePoint, Curves, Dash, Line, Lines, Points};
 use weir_model::text::short;
 
 const PLOT_HEIGHT: f64 = 330.0;

@@ -2,10 +2,10 @@
 
 use weir_stats::Estimate;
 
-use super::bars::{bar, spoken, subtitle, with_interval};
+use super::capacity::{alt_text, bar, subtitle, with_interval};
 use super::style;
-use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
+use crate::charts::axis::{Axis, Scale};
+use crate::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::run::{BASELINE, Run};
 use crate::summary::{Metric, Overall, OverallRow, Row, Section, Summary};
 use weir_model::text::{Unit, short};
@@ -77,7 +77,7 @@ fn over_all(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
         subtitle: words_of(overall, sections),
         alt: format!("Bars. {}.", words.join(", ")),
         notes,
-        kind: Kind::Bars(Bars {
+        kind: ChartKind::Bars(Bars {
             value,
             series: vec![BarSeries { name: String::new(), colour: String::new() }],
             groups: groups.into_iter().map(|(_, group)| group).collect(),
@@ -139,11 +139,11 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
         });
         BarGroup { label: format!("{} {}", section.workload, section.load), baseline: false, bars: bars.collect() }
     });
-    let spoken: Vec<String> = sections
+    let alt_text: Vec<String> = sections
         .iter()
         .map(|section| {
             let of = |row: &Row| -> Option<Estimate> { row.of(metric) };
-            format!("{}: {}", section.slug_words(), spoken(section, of, unit))
+            format!("{}: {}", section.slug_words(), alt_text(section, of, unit))
         })
         .collect();
     Chart {
@@ -153,8 +153,8 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
             _ => "99th percentile of latency: every workload".to_string(),
         },
         subtitle: sections.first().map(|section| subtitle(section)).unwrap_or_default(),
-        alt: format!("Bars. {}.", spoken.join(". ")),
+        alt: format!("Bars. {}.", alt_text.join(". ")),
         notes: sections.first().map(|section| section.how_drawn.iter().skip(1).cloned().collect()).unwrap_or_default(),
-        kind: Kind::Bars(Bars { value, series: series.collect(), groups: groups.collect(), stacked: false }),
+        kind: ChartKind::Bars(Bars { value, series: series.collect(), groups: groups.collect(), stacked: false }),
     }
 }

@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 use ttf_parser::Face;
 
 /// The two faces that every picture uses: Noto Sans, Apache 2.0, from the crate `ttf-noto-sans`.
-pub(super) const REGULAR: &[u8] = ttf_noto_sans::REGULAR;
+pub(crate) const REGULAR: &[u8] = ttf_noto_sans::REGULAR;
 /// The bold one.
-pub(super) const BOLD: &[u8] = ttf_noto_sans::BOLD;
+pub(crate) const BOLD: &[u8] = ttf_noto_sans::BOLD;
 
 static FACES: LazyLock<[Option<Face<'static>>; 2]> =
     LazyLock::new(|| [Face::parse(REGULAR, 0).ok(), Face::parse(BOLD, 0).ok()]);
 
 /// Width in pixels at `size` pixels. A letter the font lacks counts as half a square.
-pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
+pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     let Some(face) = &FACES[usize::from(bold)] else {
         return text.chars().count() as f64 * size * 0.5;
     };
@@ -26,7 +26,7 @@ pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
 }
 
 /// `text`, or as much of it as fits into `room` pixels with an ellipsis.
-pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
+pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     if width(text, size, false) <= room {
         return text.to_string();
     }
@@ -38,7 +38,7 @@ pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
 }
 
 /// Breaks at spaces so that every line fits into `room` pixels, where its words do.
-pub(super) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(crate) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let longer = lines.last().map(|line| format!("{line} {word}"));

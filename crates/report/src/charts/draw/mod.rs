@@ -4,13 +4,14 @@
 
 mod bars;
 mod lines;
+pub(crate) mod text;
 
 use askama::Template;
 
 use super::axis::{Axis, Span};
-use super::measure::{width, wrap};
-use super::{Chart, Dash, Kind};
+use super::{Chart, ChartKind, Dash};
 use crate::error::ReportError;
+use text::{width, wrap};
 
 /// Width of every file, pixels.
 const WIDTH: f64 = 960.0;
@@ -25,7 +26,7 @@ const TICK_SIZE: f64 = 12.0;
 const WIDER: f64 = 1.12;
 
 /// How drawings look. The page has these rules with its own colours, which change in the dark.
-pub(crate) const STYLE: &str = include_str!("../../assets/drawing.css");
+pub(crate) const STYLE: &str = include_str!("../../../assets/drawing.css");
 
 /// Colours of a file, by the page's names for them.
 const COLOURS: [(&str, &str); 4] =
@@ -87,7 +88,7 @@ impl DrawnAxis {
     fn new(axis: &Axis, span: &Span, (from, to): (f64, f64)) -> DrawnAxis {
         let ticks = span.ticks().into_iter();
         DrawnAxis {
-            name: clean(&axis.words()),
+            name: clean(&axis.title()),
             data: format!("{} {} {} {}", span.data(), round(from), round(to), clean(&axis.unit)),
             ticks: ticks
                 .map(|tick| DrawnTick { at: round(from + span.place(tick.value) * (to - from)), text: tick.text })
@@ -118,9 +119,9 @@ impl DrawnAxis {
 pub(crate) fn plot(chart: &Chart, legend: bool) -> Result<Plot, ReportError> {
     let room = WIDTH - 2.0 * MARGIN;
     let (markup, height) = match &chart.kind {
-        Kind::Bars(bars) => bars::draw(bars, room, legend),
-        Kind::Lines(lines) => lines::lines(lines, room, legend),
-        Kind::Curves(curves) => lines::curves(curves, room, legend),
+        ChartKind::Bars(bars) => bars::draw(bars, room, legend),
+        ChartKind::Lines(lines) => lines::lines(lines, room, legend),
+        ChartKind::Curves(curves) => lines::curves(curves, room, legend),
     }
     .map_err(|error| ReportError::draw(&chart.name, error))?;
     Ok(Plot { markup, width: room, height: height.ceil() })

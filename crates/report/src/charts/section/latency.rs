@@ -6,8 +6,8 @@ use weir_model::suite::Entry;
 
 use super::timeline::{Timeline, measured, windows};
 use super::{note_broken, style};
-use crate::chart::axis::{Axis, Scale, rarity};
-use crate::chart::{Chart, Dash, Kind, Line, Lines, Points};
+use crate::charts::axis::{Axis, Scale, rarity};
+use crate::charts::{Chart, ChartKind, Dash, Line, Lines, Points};
 use crate::run::{Broken, Run, Trial};
 use crate::summary::{Metric, Section};
 use crate::{hlog, series};
@@ -26,8 +26,8 @@ const POINTS_PER_DECADE: f64 = 40.0;
 pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Chart {
     let mut curves: Vec<(Entry, Vec<(f64, f64)>)> = Vec::new();
     for row in section.all_rows() {
-        if let Some((histogram, us)) = merged(run, section, &row.entry, broken) {
-            curves.push((row.entry.clone(), curve(&histogram, us)));
+        if let Some((histogram, us)) = merged_histogram(run, section, &row.entry, broken) {
+            curves.push((row.entry.clone(), percentile_curve(&histogram, us)));
         }
     }
     let least = curves.iter().flat_map(|(_, curve)| curve).map(|(_, us)| *us).fold(f64::INFINITY, f64::min);
@@ -37,7 +37,7 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
         let points = curve.iter().map(|(p, us)| (*p, us / unit.size)).collect();
         Line { name: run.label_of(entry), part: String::new(), colour: look.colour, dash, pieces: vec![points] }
     });
-    let spoken = section.all_rows().filter_map(|row| {
+    let alt_text = section.all_rows().filter_map(|row| {
         let (p50, p99) = (row.of(Metric::P50)?.value / unit.size, row.of(Metric::P99)?.value / unit.size);
         Some(format!("{} {} {} at 50 % and {} {} at 99 %", row.label, short(p50), unit.name, short(p99), unit.name))
     });
@@ -45,14 +45,14 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
         name: format!("{}-percentiles", section.slug()),
         title: format!("Latency by percentile: {}", section.heading()),
         subtitle: "Less is better. Each step to the right is ten times as rare.".to_string(),
-        alt: format!("Latency over percentile: {}.", spoken.collect::<Vec<_>>().join("; ")),
+        alt: format!("Latency over percentile: {}.", alt_text.collect::<Vec<_>>().join("; ")),
         notes: vec![
             "Latency is due to answered. Histograms of all blocks that count, added up; a curve ends where fewer than ten \
              samples lie beyond."
                 .to_string(),
             section.how.first().cloned().unwrap_or_default(),
         ],
-        kind: Kind::Lines(Lines {
+        kind: ChartKind::Lines(Lines {
             x: Axis { label: "Share of requests answered within".to_string(), unit: String::new(), scale: Scale::Percentile },
             y: Axis { label: "Latency".to_string(), unit: unit.name.to_string(), scale: Scale::Log },
             series: lines.collect(),
@@ -62,7 +62,12 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
 }
 
 /// One entry's histograms of the section added up, and microseconds a value.
-pub fn merged(run: &Run, section: &Section, entry: &Entry, broken: &mut Vec<Broken>) -> Option<(Histogram<u64>, f64)> {
+pub fn merged_histogram(
+    run: &Run,
+    section: &Section,
+    entry: &Entry,
+    broken: &mut Vec<Broken>,
+) -> Option<(Histogram<u64>, f64)> {
     let mut sum: Option<(Histogram<u64>, f64)> = None;
     let ranked = section.trials(run).any(|t| t.is_of(entry) && t.counts());
     for trial in measured(run, section).filter(|t| t.is_of(entry) && (t.counts() || !ranked)) {
@@ -88,7 +93,7 @@ pub fn merged(run: &Run, section: &Section, entry: &Entry, broken: &mut Vec<Brok
 }
 
 /// (share of requests, microseconds), as far as the samples carry.
-pub fn curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
+pub fn percentile_curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f64, f64)> {
     let trusted = rarity(1.0 - SAMPLES_BEYOND / histogram.len() as f64);
     let last = (trusted.clamp(0.0, RAREST) * POINTS_PER_DECADE).floor() as usize;
     let point = |i: usize| {
@@ -158,7 +163,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
             "Each point is of the requests answered in that second. Every trial is drawn, invalid ones too."
                 .to_string(),
         ],
-        kind: Kind::Lines(Lines {
+        kind: ChartKind::Lines(Lines {
             x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
             y: Axis { label: "Latency".to_string(), unit: unit.name.to_string(), scale: Scale::Log },
             series: drawn,

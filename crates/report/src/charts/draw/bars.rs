@@ -2,10 +2,10 @@
 
 use askama::Template;
 
+use super::text::{fit, width};
 use super::{DrawnAxis, LegendEntry, SIZE, WIDER, clean, round};
-use crate::chart::axis::Span;
-use crate::chart::measure::{fit, width};
-use crate::chart::{Bar, BarGroup, Bars, Dash};
+use crate::charts::axis::Span;
+use crate::charts::{Bar, BarGroup, Bars, Dash};
 use weir_model::text::short;
 
 const BAR: f64 = 20.0;

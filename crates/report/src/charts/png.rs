@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
-use super::measure::{BOLD, REGULAR};
+use super::draw::text::{BOLD, REGULAR};
 use crate::error::ReportError;
 
 /// Pixels of the picture for one of the SVG: sharp on a dense screen.

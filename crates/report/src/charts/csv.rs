@@ -1,6 +1,6 @@
 //! The numbers of a chart as CSV, for whoever wants to draw it otherwise. Knows charts, nothing of runs.
 
-use super::{Chart, Kind};
+use super::{Chart, ChartKind};
 use crate::error::ReportError;
 
 /// One row a bar or a point; the header names the units.
@@ -8,11 +8,11 @@ use crate::error::ReportError;
 /// # Errors
 ///
 /// Only when memory for the text cannot be had.
-pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+pub fn draw(chart: &Chart) -> Result<Vec<u8>, ReportError> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
     let written = match &chart.kind {
-        Kind::Bars(bars) => {
-            let value = bars.value.words();
+        ChartKind::Bars(bars) => {
+            let value = bars.value.title();
             let header = ["group", "series", &value, "low", "high"].map(str::to_string);
             let rows = bars.groups.iter().flat_map(|group| {
                 group.bars.iter().map(|bar| {
@@ -24,18 +24,18 @@ pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
             });
             write(&mut writer, header, rows)
         }
-        Kind::Lines(lines) => {
-            let header = ["series".to_string(), "part".to_string(), lines.x.words(), lines.y.words()];
+        ChartKind::Lines(lines) => {
+            let header = ["series".to_string(), "part".to_string(), lines.x.title(), lines.y.title()];
             let rows = lines.series.iter().flat_map(|line| {
                 let points = line.pieces.iter().flatten();
                 points.map(|(x, y)| [line.name.clone(), line.part.clone(), x.to_string(), y.to_string()])
             });
             write(&mut writer, header, rows)
         }
-        Kind::Curves(curves) => {
-            let (x, y) = (curves.x.words(), curves.y.words());
+        ChartKind::Curves(curves) => {
+            let (x, y) = (curves.x.title(), curves.y.title());
             let header = ["series".to_string(), x, y, "low".to_string(), "high".to_string(), "knee".to_string()];
-            let rows = curves.series.iter().chain(&curves.apart).flat_map(|curve| {
+            let rows = curves.series.iter().chain(&curves.csv_only).flat_map(|curve| {
                 curve.points.iter().enumerate().map(|(place, point)| {
                     let end =
                         |pick: fn((f64, f64)) -> f64| point.interval.map(|i| pick(i).to_string()).unwrap_or_default();
@@ -52,10 +52,10 @@ pub fn csv(chart: &Chart) -> Result<Vec<u8>, ReportError> {
 }
 
 fn write<const N: usize>(
-    writer: &mut csv::Writer<Vec<u8>>,
+    writer: &mut ::csv::Writer<Vec<u8>>,
     header: [String; N],
     rows: impl Iterator<Item = [String; N]>,
-) -> Result<(), csv::Error> {
+) -> Result<(), ::csv::Error> {
     writer.write_record(&header)?;
     for row in rows {
         writer.write_record(&row)?;

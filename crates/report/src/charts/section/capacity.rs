@@ -4,14 +4,14 @@ use weir_model::suite::{LoadKind, Series};
 use weir_stats::Estimate;
 
 use super::style;
-use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
+use crate::charts::axis::{Axis, Scale};
+use crate::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section};
 use weir_model::text::{Unit, short};
 
 /// Right answers a second of each entry.
-pub(super) fn capacity(run: &Run, section: &Section) -> Chart {
+pub(super) fn bars(run: &Run, section: &Section) -> Chart {
     let groups = section.baseline.iter().map(|row| (row, true)).chain(section.rows.iter().map(|row| (row, false)));
     let groups: Vec<BarGroup> = groups
         .map(|(row, baseline)| BarGroup {
@@ -44,10 +44,10 @@ pub(super) fn capacity(run: &Run, section: &Section) -> Chart {
         subtitle: subtitle(section),
         alt: format!(
             "Bars of right answers a second: {}.",
-            spoken(section, |row| row.of(Metric::Rate), Unit::PER_SECOND)
+            alt_text(section, |row| row.of(Metric::Rate), Unit::PER_SECOND)
         ),
         notes: section.how_drawn.clone(),
-        kind: Kind::Bars(bars),
+        kind: ChartKind::Bars(bars),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn subtitle(section: &Section) -> String {
 }
 
 /// "haproxy 45,100 requests/s, nginx 40,000 requests/s".
-pub(super) fn spoken(section: &Section, of: impl Fn(&Row) -> Option<Estimate>, unit: Unit) -> String {
+pub(super) fn alt_text(section: &Section, of: impl Fn(&Row) -> Option<Estimate>, unit: Unit) -> String {
     let words = section.all_rows().filter_map(|row| {
         let estimate = of(row)?;
         Some(format!("{} {} {}", row.label, short(estimate.value / unit.size), unit.name))

@@ -1,13 +1,6 @@
-//! A chart, described once as plain data and drawn once, as SVG: for the page, as a file, and as PNG. CSV has its numbers.
-//! Knows no suite and no run.
+//! What a chart is: plain data, which drawings and CSV are made from. Knows no suite and no run.
 
-pub mod axis;
-pub mod data;
-pub mod draw;
-mod measure;
-pub mod png;
-
-use axis::Axis;
+use super::axis::Axis;
 
 /// One picture.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +16,12 @@ pub struct Chart {
     /// How the numbers were obtained, in sentences.
     pub notes: Vec<String>,
     /// What is drawn.
-    pub kind: Kind,
+    pub kind: ChartKind,
 }
 
 /// What is drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum ChartKind {
     /// Horizontal bars.
     Bars(Bars),
     /// Lines over an axis.
@@ -128,7 +121,7 @@ pub struct Curves {
     /// What is drawn, later ones on top.
     pub series: Vec<Curve>,
     /// What is only among the numbers: drawn, it would press the others flat.
-    pub apart: Vec<Curve>,
+    pub csv_only: Vec<Curve>,
     /// A line on which both axes have one value, with its name: what was asked for, beside what came.
     pub ideal: Option<String>,
 }
@@ -198,7 +191,7 @@ impl Chart {
     /// The notes, and what the drawing leaves out.
     pub fn drawn_notes(&self) -> String {
         let mut notes = self.notes.join(" ");
-        if let Kind::Lines(lines) = &self.kind
+        if let ChartKind::Lines(lines) = &self.kind
             && lines.stride() > 1
         {
             let stride = lines.stride();
@@ -210,19 +203,19 @@ impl Chart {
     /// True when there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match &self.kind {
-            Kind::Bars(bars) => bars.groups.iter().all(|group| group.bars.is_empty()),
-            Kind::Lines(lines) => lines.series.iter().all(|line| line.pieces.iter().all(Vec::is_empty)),
-            Kind::Curves(curves) => curves.series.iter().all(|curve| curve.points.is_empty()),
+            ChartKind::Bars(bars) => bars.groups.iter().all(|group| group.bars.is_empty()),
+            ChartKind::Lines(lines) => lines.series.iter().all(|line| line.pieces.iter().all(Vec::is_empty)),
+            ChartKind::Curves(curves) => curves.series.iter().all(|curve| curve.points.is_empty()),
         }
     }
 
     /// Names of what can be shown and hidden, with their colours: each once, in drawing order.
     pub fn toggles(&self) -> Vec<(&str, &str)> {
         let all: Vec<(&str, &str)> = match &self.kind {
-            Kind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
-            Kind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
-            Kind::Lines(lines) => lines.series.iter().map(|l| (l.name.as_str(), l.colour.as_str())).collect(),
-            Kind::Curves(curves) => curves.series.iter().map(|c| (c.name.as_str(), c.colour.as_str())).collect(),
+            ChartKind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
+            ChartKind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
+            ChartKind::Lines(lines) => lines.series.iter().map(|l| (l.name.as_str(), l.colour.as_str())).collect(),
+            ChartKind::Curves(curves) => curves.series.iter().map(|c| (c.name.as_str(), c.colour.as_str())).collect(),
         };
         let mut unique: Vec<(&str, &str)> = Vec::new();
         for toggle in all {

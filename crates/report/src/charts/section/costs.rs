@@ -2,10 +2,10 @@
 
 use weir_stats::Estimate;
 
-use super::bars::{bar, label, spoken, with_interval};
+use super::capacity::{alt_text, bar, label, with_interval};
 use super::style;
-use crate::chart::axis::{Axis, Scale};
-use crate::chart::{Bar, BarGroup, BarSeries, Bars, Chart, Kind};
+use crate::charts::axis::{Axis, Scale};
+use crate::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::palette::lighter;
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section};
@@ -54,10 +54,10 @@ pub(super) fn proxy(run: &Run, section: &Section) -> Chart {
         subtitle: "Less is better. Dark is user mode, pale is the kernel.".to_string(),
         alt: format!(
             "Stacked bars of CPU microseconds an answer: {}.",
-            spoken(section, |row| row.of(Metric::Cpu), unit)
+            alt_text(section, |row| row.of(Metric::Cpu), unit)
         ),
         notes,
-        kind: Kind::Bars(bars),
+        kind: ChartKind::Bars(bars),
     }
 }
 
@@ -86,14 +86,14 @@ pub(super) fn roles(section: &Section) -> Chart {
         name: format!("{}-roles", section.slug()),
         title: format!("CPU time of all roles for one answer: {}", section.heading()),
         subtitle: "Less is better. Client and origin are weir's own, and do the same for every product.".to_string(),
-        alt: format!("Stacked bars of CPU microseconds an answer of proxy, client and origin: {}.", spoken(section, sums, unit)),
+        alt: format!("Stacked bars of CPU microseconds an answer of proxy, client and origin: {}.", alt_text(section, sums, unit)),
         notes: vec![
             "CPU time of a role's processes in the window, user and system, by the answers that the client got in the window. \
              Medians over blocks; the numbers at the ends are sums of medians."
                 .to_string(),
             section.how.first().cloned().unwrap_or_default(),
         ],
-        kind: Kind::Bars(Bars {
+        kind: ChartKind::Bars(Bars {
             value: Axis { label: "CPU time".to_string(), unit: unit.name.to_string(), scale: Scale::Linear },
             series: roles
                 .map(|(name, colour)| BarSeries { name: name.to_string(), colour: colour.to_string() })
@@ -128,14 +128,14 @@ pub(super) fn memory(run: &Run, section: &Section) -> Chart {
         name: format!("{}-memory-connection", section.slug()),
         title: format!("Memory of the proxy by connection: {}", section.heading()),
         subtitle: "Less is better.".to_string(),
-        alt: format!("Bars of memory by connection: {}.", spoken(section, by_connection, unit)),
+        alt: format!("Bars of memory by connection: {}.", alt_text(section, by_connection, unit)),
         notes: vec![
             format!(
                 "{measure} The largest in the window by the client's connections, the product's own needs included."
             ),
             section.how.first().cloned().unwrap_or_default(),
         ],
-        kind: Kind::Bars(Bars {
+        kind: ChartKind::Bars(Bars {
             value: Axis { label: "Memory".to_string(), unit: "KiB/connection".to_string(), scale: Scale::Linear },
             series: vec![BarSeries { name: "memory".to_string(), colour: String::new() }],
             groups: groups.collect(),
