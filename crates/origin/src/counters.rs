@@ -31,14 +31,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use weir_model::counters::{COUNTERS_SCHEMA, OriginCounters, TlsCounters};
+use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
 use crate::fault::{self, FaultKind};
 
 /// Names of [`WorkerCounters::versions`], in their order.
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
-/// Names of [`WorkerCounters::protocols`], in the order of [`Protocol`].
-const PROTOCOLS: [&str; 2] = ["http/1.1", "h2"];
 /// Powers of two that are told apart: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
 /// Names of [`WorkerCounters::connection_headers`], in their order.
@@ -89,18 +88,9 @@ pub(crate) struct WorkerCounters {
     pub(crate) connections_used: Counter,
     pub(crate) connections_reset: Counter,
     faults: [Counter; fault::KINDS.len()],
-    protocols: [Counter; 2],
+    protocols: [Counter; Application::ALL.len()],
     reaching: Powers,
     max_requests: Counter,
-}
-
-/// What a connection speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// HTTP/1.1 or 1.0.
-    One,
-    /// HTTP/2.
-    Two,
 }
 
 /// Connections by the powers of two of requests that they have reached.
@@ -116,33 +106,33 @@ impl Default for Powers {
 impl WorkerCounters {
     /// Counts a request that is not the lab's own: the so-many-th of its connection, from 1.
     #[inline]
-    pub(crate) fn request(&self, number: u64, protocol: Protocol) {
+    pub(crate) fn request(&self, number: u64, application: Application) {
         self.requests.add(1);
         self.max_requests.raise(number);
         if number.is_power_of_two() {
-            self.reached(number, protocol);
+            self.reached(number, application);
         }
     }
 
     #[cold]
-    fn reached(&self, number: u64, protocol: Protocol) {
+    fn reached(&self, number: u64, application: Application) {
         if number == 1 {
             self.connections_used.add(1);
-            self.protocols[protocol as usize].add(1);
+            self.protocols[application as usize].add(1);
         }
         let power = (number.trailing_zeros() as usize).min(POWERS - 1);
         self.reaching.0[power].add(1);
     }
 
     /// Counts a request of HTTP/2 that is not the lab's own. It has no `Connection` header.
-    pub(crate) fn request_two(&self) {
+    pub(crate) fn request_http2(&self) {
         self.versions[2].add(1);
         self.connection_headers[0].add(1);
     }
 
     /// Counts a request of HTTP/1 that is not the lab's own.
     #[inline]
-    pub(crate) fn request_one(&self, version: Version, connection: ConnectionHeader) {
+    pub(crate) fn request_http1(&self, version: Version, connection: ConnectionHeader) {
         let version = match version {
             Version::Http10 => 0,
             Version::Http11 => 1,
@@ -255,7 +245,7 @@ impl AllCounters {
             max_in_flight_per_connection: max(|w| &w.max_in_flight).unwrap_or(0),
             max_connections_open: self.max_open.load(Ordering::Relaxed),
             faults: self.by_name(&fault::KINDS, |w| &w.faults),
-            connections_by_protocol: self.by_name(&PROTOCOLS, |w| &w.protocols),
+            connections_by_protocol: self.by_name(&Application::ALL.map(Application::id), |w| &w.protocols),
             connections_reaching: self.reaching(),
             max_requests_per_connection: max(|w| &w.max_requests).unwrap_or(0),
             tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -287,8 +277,8 @@ mod tests {
             (0, 2, Version::Http11, ConnectionHeader::Close),
             (1, 1, Version::Http10, ConnectionHeader::None),
         ] {
-            all_counters.worker(worker).request(number, Protocol::One);
-            all_counters.worker(worker).request_one(version, header);
+            all_counters.worker(worker).request(number, Application::Http1);
+            all_counters.worker(worker).request_http1(version, header);
         }
         all_counters.worker(0).max_in_flight.raise(3);
         all_counters.worker(1).max_in_flight.raise(2);

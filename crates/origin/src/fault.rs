@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use weir_model::units::ByteCount;
 
-use crate::chance::Chance;
+use crate::random::Random;
 
 /// What goes wrong with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Fault {
     }
 
     /// Decides what is still open.
-    fn settled(self, chance: &mut Chance) -> Fault {
-        let mut coin = || Some(chance.unit() < 0.5);
+    fn settled(self, random: &mut Random) -> Fault {
+        let mut coin = || Some(random.unit() < 0.5);
         match self {
             Fault::Reset { middle: None } => Fault::Reset { middle: coin() },
             Fault::Length { more: None } => Fault::Length { more: coin() },
@@ -95,14 +95,14 @@ impl Faults {
     }
 
     /// What befalls the next answer.
-    pub(crate) fn draw(&self, chance: &mut Chance) -> Option<Fault> {
+    pub(crate) fn draw(&self, random: &mut Random) -> Option<Fault> {
         if self.is_empty() {
             return None;
         }
-        let mut left = chance.unit();
+        let mut left = random.unit();
         for (fault, probability) in &self.all {
             if left < *probability {
-                return Some(fault.settled(chance));
+                return Some(fault.settled(random));
             }
             left -= probability;
         }
@@ -136,15 +136,15 @@ impl FromStr for Faults {
 /// `kind`, `kind=value`, each with a probability or not.
 fn one(text: &str) -> Option<(Fault, f64)> {
     let (what, probability) = match text.rsplit_once(':') {
-        Some((what, chance)) => (what, probability(chance)?),
+        Some((what, random)) => (what, probability(random)?),
         None => (text, 1.0),
     };
     if let Some(fault) = fault(what) {
         return Some((fault, probability));
     }
     // `reset=1%`: no value, so that is the probability.
-    let (kind, chance) = text.split_once('=')?;
-    Some((fault(kind)?, self::probability(chance)?))
+    let (kind, random) = text.split_once('=')?;
+    Some((fault(kind)?, self::probability(random)?))
 }
 
 fn fault(text: &str) -> Option<Fault> {
@@ -258,11 +258,11 @@ mod tests {
     #[test]
     fn drawn_as_often_as_said() {
         let faults: Faults = "reset=10%,stall=20%,status=500:30%".parse().unwrap();
-        let mut chance = Chance::new(5, 0);
+        let mut random = Random::new(5, 0);
         let mut counts = [0u32; KINDS.len()];
         let n = 100_000;
         for _ in 0..n {
-            if let Some(fault) = faults.draw(&mut chance) {
+            if let Some(fault) = faults.draw(&mut random) {
                 counts[fault.kind() as usize] += 1;
                 assert!(!matches!(fault, Fault::Reset { middle: None }));
             }

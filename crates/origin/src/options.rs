@@ -21,7 +21,7 @@ pub struct Options {
     /// Driver.
     pub driver: DriverChoice,
     /// How requests are answered that do not say.
-    pub manner: Manner,
+    pub responses: ResponseOptions,
     /// Listens on this path too: a Unix stream socket.
     pub unix: Option<PathBuf>,
     /// Connections to be ready for; `None`: as many as there are descriptors.
@@ -33,7 +33,7 @@ pub struct Options {
 /// When and how badly the requests are answered whose target does not say so itself. The lab's own are always
 /// answered at once and well.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Manner {
+pub struct ResponseOptions {
     /// How long answers wait.
     pub delay: Option<RandomDuration>,
     /// What goes wrong with them.
@@ -42,14 +42,14 @@ pub struct Manner {
     pub seed: u64,
 }
 
-impl Default for Manner {
+impl Default for ResponseOptions {
     /// At once, and well.
-    fn default() -> Manner {
-        Manner { delay: None, faults: Faults::default(), seed: 1 }
+    fn default() -> ResponseOptions {
+        ResponseOptions { delay: None, faults: Faults::default(), seed: 1 }
     }
 }
 
-impl Manner {
+impl ResponseOptions {
     /// Whether anything differs from at once and well.
     pub(crate) fn is_special(&self) -> bool {
         self.delay.is_some() || !self.faults.is_empty()
@@ -64,7 +64,7 @@ impl Default for Options {
             threads: 1,
             cpus: Vec::new(),
             driver: DriverChoice::Auto,
-            manner: Manner::default(),
+            responses: ResponseOptions::default(),
             unix: None,
             connections: None,
             tls: None,

@@ -14,16 +14,15 @@ use weir_model::counters::OriginCounters;
 use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
-use crate::choose::{Room, choose, serve_on};
 use crate::counters::AllCounters;
-use crate::desk::Desk;
+use crate::driver::{ConnectionLimit, select, serve_on};
+use crate::http::{HttpSession, HttpShared};
 use crate::options::{Options, OriginError};
+use crate::session::Session;
+use crate::state::WorkerState;
 use crate::worker;
 
-/// What ALPN offers, best first.
-const PROTOCOLS: [&str; 2] = ["h2", "http/1.1"];
-
-/// Wish for the accept queue, connections; the kernel caps it at `net.core.somaxconn`.
+/// Length asked for of the accept queue, connections. The kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
 
 /// An origin that runs. Dropping it stops it as [`Origin::stop`] does.
@@ -37,7 +36,7 @@ pub struct Origin {
     workers: Vec<Running>,
     /// Removes its file when it goes.
     unix: Option<UnixSocket>,
-    room: Room,
+    limit: ConnectionLimit,
 }
 
 #[derive(Debug)]
@@ -53,7 +52,7 @@ struct Shared {
     failure: Mutex<Option<String>>,
 }
 
-/// What a worker says when it is about to serve.
+/// What a worker reports when it is about to serve.
 struct Ready {
     driver: &'static str,
     waker: Waker,
@@ -65,10 +64,19 @@ impl Origin {
     /// # Errors
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
-        let kind = choose(options.driver)?;
-        let tls = options.tls.as_ref().map(configure).transpose()?;
-        let room = Room::of(kind, &options);
-        let listeners = bind(&options, room.workers)?;
+        let responses = options.responses.clone();
+        Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
+    }
+
+    /// As [`Origin::start`], with sessions of a protocol. `shared` makes what the sessions of one worker share, on its thread.
+    pub(crate) fn start_with<S: Session + 'static>(
+        options: Options,
+        shared: impl Fn(usize) -> S::Shared + Clone + Send + 'static,
+    ) -> Result<Origin, OriginError> {
+        let kind = select(options.driver)?;
+        let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
+        let limit = ConnectionLimit::of(kind, &options);
+        let listeners = bind(&options, limit.workers)?;
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let addr = listeners[0].local_addr().map_err(|source| OriginError::Listen { addr: options.listen, source })?;
         let mut origin = Origin {
@@ -79,11 +87,11 @@ impl Origin {
             all_counters: Arc::new(AllCounters::new(listeners.len())),
             workers: Vec::new(),
             unix,
-            room,
+            limit,
         };
         for (number, listener) in listeners.into_iter().enumerate() {
             // On an error `origin` is dropped, and stops those that run.
-            origin.launch(number, listener, &options, tls.clone())?;
+            origin.launch::<S>(number, listener, &options, tls.clone(), shared.clone())?;
         }
         Ok(origin)
     }
@@ -98,19 +106,19 @@ impl Origin {
         self.workers.len()
     }
 
-    /// Why it will not hold as many connections as it is to be ready for, if it will not.
+    /// Why it cannot hold as many connections as it is to be ready for; `None`: it can.
     pub fn shortage(&self) -> Option<String> {
-        let Room { most, wanted, .. } = self.room;
+        let ConnectionLimit { most, wanted, .. } = self.limit;
         let wanted = wanted.filter(|wanted| *wanted > most)?;
-        Some(format!("holds at most {most} of {wanted} connections; {}", self.room.advice(self.kind)))
+        Some(format!("holds at most {most} of {wanted} connections; {}", self.limit.advice(self.kind)))
     }
 
     /// Says that as many connections are open as it can hold, if that is so. Those beyond wait in the kernel's queue until
     /// others are closed.
     pub fn full(&self) -> Option<String> {
         let open = self.all_counters.open();
-        let full = open >= self.room.most;
-        full.then(|| format!("{open} connections are open, more will have to wait; {}", self.room.advice(self.kind)))
+        let full = open >= self.limit.most;
+        full.then(|| format!("{open} connections are open, more will have to wait; {}", self.limit.advice(self.kind)))
     }
 
     /// The path it listens on, if it listens on one.
@@ -123,7 +131,7 @@ impl Origin {
         self.driver
     }
 
-    /// The accounts of all threads so far, exact when nothing is in flight. While they run the sum is not of one
+    /// The counters of all threads so far, exact when nothing is in flight. While they run the sum is not of one
     /// instant; `answered <= requests` and `connections_used <= connections_accepted` hold in every one.
     pub fn counters(&self) -> OriginCounters {
         self.all_counters.counters()
@@ -140,8 +148,8 @@ impl Origin {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops: no more connections or requests; answers under way get five seconds to finish; then everything
-    /// is closed and the threads are joined. The accounts are final.
+    /// Stops: no more connections or requests; responses under way get five seconds to finish; then everything
+    /// is closed and the threads are joined. The counters are final.
     pub fn stop(mut self) -> OriginCounters {
         self.halt();
         self.all_counters.counters()
@@ -158,28 +166,29 @@ impl Origin {
         }
     }
 
-    fn launch(
+    fn launch<S: Session + 'static>(
         &mut self,
         number: usize,
         listener: TcpListener,
         options: &Options,
         tls: Option<ServerConfig>,
+        sessions_shared: impl FnOnce(usize) -> S::Shared + Send + 'static,
     ) -> Result<(), OriginError> {
         let mut listeners = vec![Listener::from(listener)];
         if let Some(unix) = &self.unix {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
-        let (tell, told) = mpsc::channel();
+        let (sender, started) = mpsc::channel();
         let (all_counters, shared) = (Arc::clone(&self.all_counters), Arc::clone(&self.shared));
-        let (kind, descriptors) = (self.kind, self.room.descriptors);
-        let (cpu, manner) = (options.cpu(number), options.manner.clone());
+        let (kind, descriptors) = (self.kind, self.limit.descriptors);
+        let cpu = options.cpu(number);
         let body = move || {
-            let serving =
-                Serving { tell: &tell, listeners, desk: Desk::new(all_counters, number, manner), tls, shared: &shared };
+            let state = WorkerState::new(all_counters, number, sessions_shared(number));
+            let serving = Serving::<S> { sender: &sender, listeners, state, tls, shared: &shared };
             run(cpu, kind, descriptors, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
-        match told.recv() {
+        match started.recv() {
             Ok(Ok(Ready { driver, waker })) => {
                 self.driver = driver;
                 self.workers.push(Running { thread, waker });
@@ -200,11 +209,11 @@ impl Drop for Origin {
     }
 }
 
-/// TLS as ordered, with the protocols that an origin speaks.
-fn configure(options: &ServerOptions) -> Result<ServerConfig, OriginError> {
+/// TLS as the options want it, with these protocols by ALPN where they name none.
+fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, OriginError> {
     let mut options = options.clone();
     if options.alpn.is_empty() {
-        options.alpn = PROTOCOLS.map(str::to_owned).to_vec();
+        options.alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
     }
     Ok(ServerConfig::new(&options)?)
 }
@@ -230,26 +239,26 @@ fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginErr
 }
 
 /// A worker thread's life.
-fn run(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_>) {
-    let tell = serving.tell;
+fn run<S: Session>(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_, S>) {
+    let sender = serving.sender;
     // Pinned before the driver is made, so that its memory is near.
     let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
     if let Err(error) = pinned.and_then(|()| serve_on(kind, descriptors, serving)) {
-        // Nobody listens any more only when the owner has given up already.
-        let _ = tell.send(Err(error));
+        // The owner has given up already if nobody receives.
+        let _ = sender.send(Err(error));
     }
 }
 
 /// What a worker does once it has a driver.
-pub(crate) struct Serving<'a> {
-    tell: &'a mpsc::Sender<Result<Ready, OriginError>>,
+pub(crate) struct Serving<'a, S: Session> {
+    sender: &'a mpsc::Sender<Result<Ready, OriginError>>,
     listeners: Vec<Listener>,
-    desk: Desk,
+    state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
     shared: &'a Shared,
 }
 
-impl Serving<'_> {
+impl<S: Session> Serving<'_, S> {
     /// Serves until the origin stops.
     ///
     /// # Errors
@@ -259,10 +268,10 @@ impl Serving<'_> {
             driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
         }
         let ready = Ready { driver: driver.name(), waker: driver.waker() };
-        if self.tell.send(Ok(ready)).is_err() {
+        if self.sender.send(Ok(ready)).is_err() {
             return Ok(());
         }
-        if let Err(error) = worker::serve(&mut driver, self.desk, self.tls, &self.shared.stop) {
+        if let Err(error) = worker::serve::<S, D>(&mut driver, self.state, self.tls, &self.shared.stop) {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
         }

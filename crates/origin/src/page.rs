@@ -4,7 +4,7 @@ use crate::payload::MAX_PAYLOAD;
 use crate::route::Refusal;
 
 /// The page at `/`.
-pub const INDEX: &str = "\
+pub const INDEX_PAGE: &str = "\
 weir origin: the server behind the proxy.
 
 /bytes/<size>       a body of so many bytes, 0 to 64MiB (11268, 16KiB); the same bytes on every machine
@@ -37,7 +37,7 @@ Faults: what goes wrong on purpose, several with commas between, each with a pro
 /// The body of a refusal.
 pub(crate) fn refusal(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::NotFound { .. } => format!("{refusal}. What there is:\n\n{INDEX}"),
+        Refusal::NotFound { .. } => format!("{refusal}. What there is:\n\n{INDEX_PAGE}"),
         Refusal::BadValue { .. } => format!("{refusal}.\n"),
     }
 }

@@ -169,7 +169,7 @@ impl Resolved {
             (Some(size), _) => (Source::Fixed, Body::payload(size), BINARY),
             // The path has the size, so the case above has caught it.
             (None, Subject::Bytes) => (Source::Fixed, nothing(), BINARY),
-            (None, Subject::Index) => (Source::Fixed, Body::text(page::INDEX), TEXT),
+            (None, Subject::Index) => (Source::Fixed, Body::text(page::INDEX_PAGE), TEXT),
             (None, Subject::Delay) => (Source::Fixed, Body::text("ok"), TEXT),
             (None, Subject::Status) => (Source::Fixed, Body::text(status_line(plan.status)), TEXT),
             (None, Subject::Ready) => (Source::Fixed, nothing(), TEXT),
@@ -216,9 +216,9 @@ impl Resolved {
     }
 
     /// The head of the usual answer in HTTP/2, if `source` is [`Source::Fixed`].
-    pub(crate) fn two_usual(&self) -> &Prepared {
+    pub(crate) fn http2_usual(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let head = self.two_head(self.content_type, Some(self.body.bytes().len() as u64));
+            let head = self.http2_head(self.content_type, Some(self.body.bytes().len() as u64));
             // Content types of fixed bodies are constants, and statuses are within 200 to 599.
             head.expect("a head of constants can be sent")
         })
@@ -228,7 +228,7 @@ impl Resolved {
     ///
     /// # Errors
     /// The content type cannot stand in a head.
-    pub(crate) fn two_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
+    pub(crate) fn http2_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
         let status = self.plan.status;
         let typed = [("server", SERVER), ("content-type", content_type)];
         if bodiless(status) {

@@ -1,4 +1,4 @@
-//! Which connections to look at again, and when: the [`Wheel`] on the real clock.
+//! Which connections to look at again, and when: the [`TimerWheel`] on the real clock.
 //!
 //! This module does not know what is due, nor what time it is.
 
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use weir_net::Conn;
 
-use crate::wheel::Wheel;
+use crate::timer_wheel::TimerWheel;
 
-pub(crate) use crate::wheel::TimerId;
+pub(crate) use crate::timer_wheel::TimerId;
 
 /// Whom a timer wakes: a connection, and which of the things that it waits for (its own number).
 pub(crate) type Wakes = (Conn, u32);
@@ -16,14 +16,14 @@ pub(crate) type Wakes = (Conn, u32);
 /// Timers of one worker.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    wheel: Wheel<Wakes>,
+    wheel: TimerWheel<Wakes>,
     /// Times are counted from here.
     start: Instant,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { wheel: Wheel::default(), start: Instant::now() }
+        Timers { wheel: TimerWheel::default(), start: Instant::now() }
     }
 }
 

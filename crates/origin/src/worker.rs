@@ -1,21 +1,20 @@
-//! One worker: a driver, its connections, and the loop that turns them.
+//! One worker: a driver, its connections, and the loop that polls it.
 //!
-//! This module does not know what is spoken on a connection ([`Talk`] does), nor what requests mean.
+//! [`crate::origin`] runs one a thread. This module does not know what is spoken on a connection: a [`Session`] does.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, Event, Handler, Io};
-use weir_wire::tls::{ServerConfig, Session};
+use weir_wire::tls::{self, ServerConfig};
 
-use crate::desk::Desk;
-use crate::line::Plain;
-use crate::one::One;
-use crate::secure;
-use crate::talk::{Heard, Talk};
+use crate::session::{Session, SessionEvent};
+use crate::state::WorkerState;
+use crate::tls_layer::on_event as on_tls_event;
+use crate::transport::PlainTransport;
 
-/// How long a stop waits for answers that are under way.
+/// How long a stop waits for responses under way.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Connections a page.
@@ -23,175 +22,144 @@ const PAGE: usize = 64;
 
 /// The connections of one thread.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub(crate) struct Worker<S: Session> {
     /// By slot, in pages, so that nothing moves when there are more.
-    connections: Vec<Box<[Connection]>>,
-    desk: Desk,
+    connections: Vec<Box<[Connection<S>]>>,
+    state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
 }
 
 #[derive(Debug)]
-struct Connection {
-    /// Its name, while it is open.
+struct Connection<S> {
+    /// The driver's name for it, while it is open.
     conn: Option<Conn>,
-    talk: Talk,
-    session: Option<Session>,
+    session: S,
+    tls: Option<tls::Session>,
 }
 
-impl Connection {
-    fn new() -> Connection {
-        Connection { conn: None, talk: Talk::new(), session: None }
+impl<S: Session> Connection<S> {
+    fn new() -> Connection<S> {
+        Connection { conn: None, session: S::new(), tls: None }
     }
 
-    fn hear<I: Io>(&mut self, io: &mut I, conn: Conn, desk: &mut Desk, heard: Heard<'_>) {
-        match &mut self.session {
-            None => self.talk.hear(&mut Plain { io, conn }, desk, heard),
-            Some(session) => secure::hear(session, &mut self.talk, io, conn, desk, heard),
+    #[inline]
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, state: &mut WorkerState<S::Shared>, event: SessionEvent<'_>) {
+        match &mut self.tls {
+            None => self.session.on_event(&mut PlainTransport { io, conn }, state, event),
+            Some(tls) => on_tls_event(tls, &mut self.session, io, conn, state, event),
         }
-        if self.talk.is_over() {
+        if self.session.is_closed() {
             self.conn = None;
-            self.session = None;
+            self.tls = None;
         }
     }
 }
 
 /// Serves on a driver that already listens, until `stop` is set and the driver woken; then takes no more
-/// requests, finishes the answers under way (for at most [`GRACE`]), and returns.
+/// requests, finishes the responses under way (for at most [`GRACE`]), and returns.
 ///
 /// # Errors
 /// When the driver fails as a whole.
-pub(crate) fn serve<D: Driver>(
+pub(crate) fn serve<S: Session, D: Driver>(
     driver: &mut D,
-    desk: Desk,
+    state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let mut worker = Worker::new(desk, tls);
+    let mut worker = Worker::<S>::new(state, tls);
     while !stop.load(Ordering::Acquire) {
-        let until = worker.desk.timers.next();
+        let until = worker.state.timers.next();
         driver.poll(&mut worker, until)?;
-        worker.on_time(driver);
+        worker.expire_timers(driver);
     }
     worker.finish(driver)
 }
 
-impl Worker {
-    fn new(desk: Desk, tls: Option<ServerConfig>) -> Worker {
-        Worker { connections: Vec::new(), desk, tls }
+impl<S: Session> Worker<S> {
+    fn new(state: WorkerState<S::Shared>, tls: Option<ServerConfig>) -> Worker<S> {
+        Worker { connections: Vec::new(), state, tls }
     }
 
-    /// Looks at the connections whose time has come. Without timers the clock is not read.
-    fn on_time<I: Io>(&mut self, io: &mut I) {
-        if self.desk.timers.is_empty() {
+    /// Tells the connections whose timers have expired. Without timers the clock is not read.
+    fn expire_timers<I: Io>(&mut self, io: &mut I) {
+        if self.state.timers.is_empty() {
             return;
         }
         let now = Instant::now();
-        while let Some((conn, which)) = self.desk.timers.pop(now) {
-            self.tell(io, conn, Heard::Time(which));
+        while let Some((conn, number)) = self.state.timers.pop(now) {
+            self.dispatch(io, conn, SessionEvent::Timeout(number));
         }
     }
 
-    fn tell<I: Io>(&mut self, io: &mut I, conn: Conn, heard: Heard<'_>) {
-        if let Some(connection) = find(&mut self.connections, conn) {
-            connection.hear(io, conn, &mut self.desk, heard);
-        }
-    }
-
-    /// The short way for what happens all the time: bytes, and the end of sending, of HTTP/1 without TLS.
     #[inline]
-    fn usual<I: Io>(
-        &mut self,
-        io: &mut I,
-        conn: Conn,
-        deal: impl FnOnce(&mut One, &mut Plain<'_, I>, &mut Desk),
-    ) -> bool {
-        let Some(connection) = find(&mut self.connections, conn) else {
-            return true;
-        };
-        if connection.session.is_some() {
-            return false;
+    fn dispatch<I: Io>(&mut self, io: &mut I, conn: Conn, event: SessionEvent<'_>) {
+        if let Some(connection) = find(&mut self.connections, conn) {
+            connection.on_event(io, conn, &mut self.state, event);
         }
-        let Some(one) = connection.talk.as_one() else {
-            return false;
-        };
-        deal(one, &mut Plain { io, conn }, &mut self.desk);
-        if one.flow.is_gone() {
-            connection.conn = None;
-        }
-        true
     }
 
     fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         driver.stop_listening();
-        self.tell_all(driver, || Heard::Stop);
+        self.dispatch_to_all(driver, || SessionEvent::Stop);
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
-            let until = self.desk.timers.next().map_or(end, |next| next.min(end));
+            let until = self.state.timers.next().map_or(end, |next| next.min(end));
             driver.poll(self, Some(until))?;
-            self.on_time(driver);
+            self.expire_timers(driver);
         }
-        self.tell_all(driver, || Heard::Abort);
-        // The aborts leave with this turn.
+        self.dispatch_to_all(driver, || SessionEvent::Abort);
+        // The aborts leave with this poll.
         driver.poll(self, Some(Instant::now()))
     }
 
-    fn tell_all<I: Io>(&mut self, io: &mut I, what: impl Fn() -> Heard<'static>) {
+    fn dispatch_to_all<I: Io>(&mut self, io: &mut I, event: impl Fn() -> SessionEvent<'static>) {
         for page in 0..self.connections.len() {
-            for place in 0..PAGE {
-                if let Some(conn) = self.connections[page][place].conn {
-                    self.tell(io, conn, what());
+            for index in 0..PAGE {
+                if let Some(conn) = self.connections[page][index].conn {
+                    self.dispatch(io, conn, event());
                 }
             }
         }
     }
 
     fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let (page, place) = (conn.slot() / PAGE, conn.slot() % PAGE);
+        let (page, index) = (conn.slot() / PAGE, conn.slot() % PAGE);
         if self.connections.len() <= page {
             self.connections.resize_with(page + 1, || (0..PAGE).map(|_| Connection::new()).collect());
         }
-        let connection = &mut self.connections[page][place];
-        self.desk.opened();
-        connection.talk.begin(conn);
+        let connection = &mut self.connections[page][index];
+        self.state.connection_opened();
+        connection.session.begin(conn);
         connection.conn = Some(conn);
         if let Some(config) = &self.tls {
-            connection.session = Session::server(config).ok();
-            if connection.session.is_none() {
+            connection.tls = tls::Session::server(config).ok();
+            if connection.tls.is_none() {
                 // No random numbers: nobody can be served.
-                connection.hear(io, conn, &mut self.desk, Heard::Abort);
+                connection.on_event(io, conn, &mut self.state, SessionEvent::Abort);
             }
         }
     }
 }
 
-impl Handler for Worker {
+impl<S: Session> Handler for Worker<S> {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
-        let heard = match event {
-            Event::Data(bytes) => {
-                if self.usual(io, conn, |one, line, desk| one.on_data(line, desk, bytes)) {
-                    return;
-                }
-                Heard::Data(bytes)
+        match event {
+            Event::Data(bytes) => self.dispatch(io, conn, SessionEvent::Data(bytes)),
+            Event::Sent => self.dispatch(io, conn, SessionEvent::Sent),
+            Event::Accepted => self.accepted(io, conn),
+            Event::Eof => self.dispatch(io, conn, SessionEvent::Eof),
+            Event::Failed { error, unsent } => {
+                self.dispatch(io, conn, SessionEvent::Failed { unsent, reset: is_reset(&error) });
             }
-            Event::Sent => {
-                if self.usual(io, conn, |one, line, desk| one.flow.on_sent(line, desk)) {
-                    return;
-                }
-                Heard::Sent
-            }
-            Event::Accepted => return self.accepted(io, conn),
-            Event::Eof => Heard::Eof,
-            Event::Failed { error, unsent } => Heard::Failed(unsent, is_reset(&error)),
             // The origin makes no connections.
-            Event::Connected => return,
-        };
-        self.tell(io, conn, heard);
+            Event::Connected => {}
+        }
     }
 }
 
 /// A connection by its name, while it is open.
 #[inline]
-fn find(connections: &mut [Box<[Connection]>], conn: Conn) -> Option<&mut Connection> {
+fn find<S>(connections: &mut [Box<[Connection<S>]>], conn: Conn) -> Option<&mut Connection<S>> {
     let connection = connections.get_mut(conn.slot() / PAGE)?.get_mut(conn.slot() % PAGE)?;
     (connection.conn == Some(conn)).then_some(connection)
 }

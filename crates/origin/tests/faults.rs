@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{Client, counters_when, get, start, start_in};
 use weir_model::load::DriverChoice;
-use weir_origin::{Manner, payload};
+use weir_origin::{ResponseOptions, payload};
 
 on_each_driver!(
     a_reset_before_the_answer,
@@ -25,8 +25,8 @@ on_each_driver!(
     requests_behind_a_fault_get_no_answer,
 );
 
-fn faulty(faults: &str) -> Manner {
-    Manner { faults: faults.parse().expect("faults"), ..Manner::default() }
+fn faulty(faults: &str) -> ResponseOptions {
+    ResponseOptions { faults: faults.parse().expect("faults"), ..ResponseOptions::default() }
 }
 
 fn counted(kind: &str, n: u64) -> BTreeMap<String, u64> {
@@ -149,7 +149,7 @@ fn a_drip_keeps_its_rate_and_its_turn(driver: DriverChoice) {
 
 fn the_labs_own_are_spared(driver: DriverChoice) {
     let delay = Some("30s".parse().expect("a delay"));
-    let origin = start_in(driver, Manner { delay, ..faulty("reset") });
+    let origin = start_in(driver, ResponseOptions { delay, ..faulty("reset") });
     let mut client = Client::new(&origin);
     for _ in 0..20 {
         assert_eq!(client.get("/_weir/ready").status, 204);
@@ -182,7 +182,7 @@ fn faults_by_flag_come_as_often_as_said(driver: DriverChoice) {
 }
 
 fn none_by_query_wins_over_the_flag(driver: DriverChoice) {
-    let origin = start_in(driver, Manner { delay: Some("60s".parse().expect("a delay")), ..faulty("reset") });
+    let origin = start_in(driver, ResponseOptions { delay: Some("60s".parse().expect("a delay")), ..faulty("reset") });
     let mut client = Client::new(&origin);
     assert_eq!(client.get("/bytes/10?fault=none&delay=1ms").body, payload(10));
     assert_eq!(client.get("/delay/0s?fault=none").text(), "ok");

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use common::http2::Http2;
 use common::pipe::{Pipe, client_config, server_options};
-use common::two::Two;
 use common::{Client, counters_when, get, start};
 use rustix::net::sockopt::set_socket_linger;
 use weir_model::load::DriverChoice;
@@ -77,7 +77,7 @@ fn still_serves(origin: &Origin) {
 
 fn still_serves_tls(origin: &Origin) {
     let pipe = Pipe::secret(origin, &client_config(Some("h2"))).expect("a handshake");
-    assert_eq!(Two::new(pipe).get("/bytes/11268").body, payload(11_268));
+    assert_eq!(Http2::new(pipe).get("/bytes/11268").body, payload(11_268));
     assert_eq!(origin.failure(), None);
 }
 
@@ -300,7 +300,7 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
         ..ClientOptions::default()
     };
     let pipe = Pipe::secret(&origin, &client_config(Some("h2"))).expect("a handshake");
-    let mut client = Two::with(pipe, &wide);
+    let mut client = Http2::with(pipe, &wide);
     let most = grown(|| {
         for tag in 0..500 {
             client.ask(tag, "GET", "/bytes/1MiB", &[], b"");

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use common::http2::Http2;
 use common::pipe::{Pipe, client_config};
-use common::two::Two;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, tls};
 
@@ -92,7 +92,7 @@ fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
         false => Pipe::plain(origin),
     };
     if alpn == "h2" {
-        let mut two = Two::new(pipe);
+        let mut two = Http2::new(pipe);
         assert_eq!(two.get("/bytes/11268").body.len(), 11_268);
         return two.pipe.stream;
     }

@@ -79,26 +79,26 @@ mod wire {
     use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
     use weir_wire::tls::{ClientConfig, Scratch, ServerName, Session, TlsEvent};
 
-    struct Line {
+    struct Transport {
         stream: TcpStream,
         tls: Option<(Session, Scratch)>,
         sealed: Vec<u8>,
     }
 
-    impl Line {
-        fn new(origin: &Origin, tls: bool) -> Line {
+    impl Transport {
+        fn new(origin: &Origin, tls: bool) -> Transport {
             let stream = TcpStream::connect(origin.addr()).expect("a connection");
-            let mut line = Line { stream, tls: None, sealed: Vec::with_capacity(1 << 16) };
+            let mut transport = Transport { stream, tls: None, sealed: Vec::with_capacity(1 << 16) };
             if tls {
                 let options = weir_wire::tls::ClientOptions { alpn: Some("h2".to_owned()), ..Default::default() };
                 let config = ClientConfig::new(&options).expect("options");
                 let name = ServerName::new("localhost").expect("a name");
                 let mut session = Session::client(&config, &name).expect("a session");
-                session.start(&mut line.sealed).expect("a hello");
-                line.tls = Some((session, Scratch::new()));
-                line.flush();
+                session.start(&mut transport.sealed).expect("a hello");
+                transport.tls = Some((session, Scratch::new()));
+                transport.flush();
             }
-            line
+            transport
         }
 
         fn flush(&mut self) {
@@ -143,10 +143,10 @@ mod wire {
         let server = tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() };
         let options = Options { driver, tls: tls.then_some(server), ..Options::default() };
         let origin = Origin::start(options).expect("an origin");
-        let mut line = Line::new(&origin, tls);
+        let mut transport = Transport::new(&origin, tls);
         let mut buffer = vec![0; 1 << 16];
-        while line.tls.as_ref().is_some_and(|(session, _)| !session.ready()) {
-            line.receive(&mut buffer, |_| {});
+        while transport.tls.as_ref().is_some_and(|(session, _)| !session.ready()) {
+            transport.receive(&mut buffer, |_| {});
         }
         let mut client = Client::new(&ClientOptions::default());
         let (mut out, mut back) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
@@ -156,11 +156,11 @@ mod wire {
         let mut exchange = |times: usize| {
             for _ in 0..times {
                 client.request(0, &request, Body::None, &mut out).expect("a stream");
-                line.send(&out);
+                transport.send(&out);
                 out.clear();
                 let mut done = false;
                 while !done {
-                    line.receive(&mut buffer, |bytes| {
+                    transport.receive(&mut buffer, |bytes| {
                         let mut input = bytes;
                         while let Some(event) = client.next(&mut input, &mut back).expect("HTTP/2") {
                             done |= matches!(event, ClientEvent::End { .. });
@@ -216,7 +216,7 @@ fn origin_answer_length(stream: &mut TcpStream, request: &str, buffer: &mut [u8]
         let Some((head, _)) = text.split_once("\r\n\r\n") else {
             continue;
         };
-        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let length = head.lines().find_map(|transport| transport.strip_prefix("Content-Length: "));
         let body: usize = length.and_then(|text| text.parse().ok()).expect("a length");
         let all = head.len() + 4 + body;
         if have == all {

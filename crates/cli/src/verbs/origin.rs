@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_host::role::{HOW_MANY, OriginReport};
 use weir_model::load::RandomDuration;
-use weir_origin::{Faults, Manner, Options, Origin, tls};
+use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult};
@@ -163,7 +163,11 @@ pub fn main(args: &Args) -> VerbResult {
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
         driver: args.driver.into(),
-        manner: Manner { delay: args.delay, faults: args.fault.clone().unwrap_or_default(), seed: args.seed },
+        responses: ResponseOptions {
+            delay: args.delay,
+            faults: args.fault.clone().unwrap_or_default(),
+            seed: args.seed,
+        },
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {

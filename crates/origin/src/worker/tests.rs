@@ -9,9 +9,10 @@ use weir_net::Address;
 
 use super::*;
 use crate::counters::AllCounters;
-use crate::flow::{HIGH_WATER, MAX_WAITING};
-use crate::options::Manner;
+use crate::http::{HttpSession, HttpShared, HttpState};
+use crate::options::ResponseOptions;
 use crate::payload;
+use crate::pipeline::{HIGH_WATER, MAX_WAITING};
 
 /// Takes what is queued, or holds it back.
 #[derive(Debug, Default)]
@@ -62,25 +63,30 @@ impl Io for Fake {
     }
 }
 
+fn state(all_counters: Arc<AllCounters>, responses: ResponseOptions) -> HttpState {
+    WorkerState::new(all_counters, 0, HttpShared::new(responses, 0))
+}
+
 /// A worker with one accepted connection.
-struct Rig {
-    worker: Worker,
+struct Harness {
+    worker: Worker<HttpSession>,
     all_counters: Arc<AllCounters>,
     io: Fake,
     conn: Conn,
 }
 
-impl Rig {
-    fn new(holds: bool) -> Rig {
-        Rig::with(holds, Manner::default())
+impl Harness {
+    fn new(holds: bool) -> Harness {
+        Harness::with(holds, ResponseOptions::default())
     }
 
-    fn with(holds: bool, manner: Manner) -> Rig {
+    fn with(holds: bool, responses: ResponseOptions) -> Harness {
         let all_counters = Arc::new(AllCounters::new(1));
-        let worker = Worker::new(Desk::new(Arc::clone(&all_counters), 0, manner), None);
-        let mut rig = Rig { worker, all_counters, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
-        rig.event(Event::Accepted);
-        rig
+        let worker = Worker::new(state(Arc::clone(&all_counters), responses), None);
+        let mut harness =
+            Harness { worker, all_counters, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
+        harness.event(Event::Accepted);
+        harness
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -110,46 +116,46 @@ fn get(target: &str) -> String {
 
 #[test]
 fn an_answer_counts_when_its_last_byte_is_taken() {
-    let mut rig = Rig::new(true);
-    rig.data(get("/bytes/1000"));
-    let all = rig.io.out.len();
-    assert_eq!((rig.counters().requests, rig.counters().answered), (1, 0));
-    assert_eq!(rig.counters().bytes_out, 0);
-    rig.io.unsent = 1;
-    rig.data("GET /");
-    let counters = rig.counters();
+    let mut harness = Harness::new(true);
+    harness.data(get("/bytes/1000"));
+    let all = harness.io.out.len();
+    assert_eq!((harness.counters().requests, harness.counters().answered), (1, 0));
+    assert_eq!(harness.counters().bytes_out, 0);
+    harness.io.unsent = 1;
+    harness.data("GET /");
+    let counters = harness.counters();
     assert_eq!((counters.answered, counters.bytes_out, counters.body_bytes_out), (0, all as u64 - 1, 999));
-    rig.sent();
-    let counters = rig.counters();
+    harness.sent();
+    let counters = harness.counters();
     assert_eq!((counters.answered, counters.bytes_out, counters.body_bytes_out), (1, all as u64, 1000));
 }
 
 #[test]
 fn what_the_kernel_did_not_take_before_a_failure_is_not_counted() {
     for unsent in [0, 400] {
-        let mut rig = Rig::new(true);
-        rig.data(get("/bytes/1000"));
-        rig.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent });
-        let counters = rig.counters();
+        let mut harness = Harness::new(true);
+        harness.data(get("/bytes/1000"));
+        harness.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent });
+        let counters = harness.counters();
         assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, u64::from(unsent == 0), 1));
         assert_eq!(counters.body_bytes_out, 1000 - unsent as u64);
         assert_eq!(counters.connections_open, 0);
     }
-    let mut rig = Rig::new(false);
-    rig.event(Event::Failed { error: io::ErrorKind::TimedOut.into(), unsent: 0 });
-    assert_eq!(rig.counters().connections_reset, 0);
+    let mut harness = Harness::new(false);
+    harness.event(Event::Failed { error: io::ErrorKind::TimedOut.into(), unsent: 0 });
+    assert_eq!(harness.counters().connections_reset, 0);
 }
 
 #[test]
 fn requests_one_after_the_other_are_one_in_flight_even_if_sent_is_told_late() {
-    let mut rig = Rig::new(false);
+    let mut harness = Harness::new(false);
     for n in 0..5 {
-        rig.data(get("/bytes/10"));
-        assert_eq!(rig.counters().answered, n);
+        harness.data(get("/bytes/10"));
+        assert_eq!(harness.counters().answered, n);
     }
-    assert_eq!(rig.counters().max_in_flight_per_connection, 1);
-    rig.sent();
-    assert_eq!(rig.counters().answered, 5);
+    assert_eq!(harness.counters().max_in_flight_per_connection, 1);
+    harness.sent();
+    assert_eq!(harness.counters().answered, 5);
 }
 
 /// A frame of HTTP/2.
@@ -172,103 +178,103 @@ fn begin_two() -> Vec<u8> {
 }
 
 /// The driver says that all has left, and before the worker hears of it there is more.
-fn late_word(rig: &mut Rig) {
-    assert!(std::mem::take(&mut rig.io.asked));
-    rig.event(Event::Sent);
+fn late_word(harness: &mut Harness) {
+    assert!(std::mem::take(&mut harness.io.asked));
+    harness.event(Event::Sent);
 }
 
 #[test]
 fn word_of_before_more_was_written_is_not_the_last() {
-    let mut rig = Rig::new(true);
-    rig.data(get("/bytes/10"));
-    rig.data(get("/bytes/10"));
-    late_word(&mut rig);
-    assert_eq!(rig.counters().answered, 0);
-    rig.sent();
-    assert_eq!(rig.counters().answered, 2);
+    let mut harness = Harness::new(true);
+    harness.data(get("/bytes/10"));
+    harness.data(get("/bytes/10"));
+    late_word(&mut harness);
+    assert_eq!(harness.counters().answered, 0);
+    harness.sent();
+    assert_eq!(harness.counters().answered, 2);
 
-    let mut rig = Rig::new(true);
-    rig.data([begin_two(), get_two(1, "/bytes/10"), get_two(3, "/bytes/10")].concat());
-    late_word(&mut rig);
-    assert_eq!(rig.counters().answered, 0);
-    rig.sent();
-    assert_eq!(rig.counters().answered, 2);
+    let mut harness = Harness::new(true);
+    harness.data([begin_two(), get_two(1, "/bytes/10"), get_two(3, "/bytes/10")].concat());
+    late_word(&mut harness);
+    assert_eq!(harness.counters().answered, 0);
+    harness.sent();
+    assert_eq!(harness.counters().answered, 2);
 }
 
 #[test]
 fn what_waits_for_room_goes_on_after_word_of_before_more_was_written() {
-    let mut rig = Rig::new(true);
+    let mut harness = Harness::new(true);
     let targets = [1, 3, 5].map(|stream| get_two(stream, "/bytes/300000"));
-    rig.data([begin_two(), targets.concat()].concat());
-    assert!(rig.io.out.len() < 600_000, "one waits: {}", rig.io.out.len());
-    late_word(&mut rig);
+    harness.data([begin_two(), targets.concat()].concat());
+    assert!(harness.io.out.len() < 600_000, "one waits: {}", harness.io.out.len());
+    late_word(&mut harness);
     for _ in 0..3 {
-        rig.sent();
+        harness.sent();
     }
-    assert_eq!(rig.counters().answered, 3);
+    assert_eq!(harness.counters().answered, 3);
 }
 
 #[test]
 fn a_peer_that_does_not_read_holds_up_its_answers() {
-    let mut rig = Rig::new(true);
-    rig.data(get("/bytes/300000").repeat(3));
-    let one = rig.io.out.len();
+    let mut harness = Harness::new(true);
+    harness.data(get("/bytes/300000").repeat(3));
+    let one = harness.io.out.len();
     assert!(one > HIGH_WATER && one < 2 * HIGH_WATER, "{one}");
     for answers in 1..=3 {
-        assert_eq!(rig.io.out.len(), answers * one);
-        rig.sent();
-        assert_eq!(rig.counters().answered, answers as u64);
+        assert_eq!(harness.io.out.len(), answers * one);
+        harness.sent();
+        assert_eq!(harness.counters().answered, answers as u64);
     }
 }
 
 #[test]
 fn too_many_waiting_answers_are_refused_in_their_turn() {
-    let mut rig = Rig::new(false);
-    rig.data(get("/bytes/1?delay=60s"));
+    let mut harness = Harness::new(false);
+    harness.data(get("/bytes/1?delay=60s"));
     for _ in 0..MAX_WAITING + 10 {
-        rig.data(get("/bytes/1"));
+        harness.data(get("/bytes/1"));
     }
-    let counters = rig.counters();
+    let counters = harness.counters();
     assert_eq!((counters.malformed, counters.requests), (1, MAX_WAITING as u64 + 1));
-    assert!(rig.io.out.is_empty() && !rig.io.closed);
-    rig.event(Event::Eof);
-    assert!(!rig.io.closed, "what is complete is still answered");
-    let mut rig = Rig::new(true);
+    assert!(harness.io.out.is_empty() && !harness.io.closed);
+    harness.event(Event::Eof);
+    assert!(!harness.io.closed, "what is complete is still answered");
+    let mut harness = Harness::new(true);
     let body = vec![b'x'; 40 << 20];
     for _ in 0..3 {
-        rig.data(format!("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: {}\r\n\r\n", body.len()));
-        rig.data(&body);
+        harness.data(format!("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: {}\r\n\r\n", body.len()));
+        harness.data(&body);
     }
-    assert_eq!((rig.counters().malformed, rig.counters().requests), (1, 3));
+    assert_eq!((harness.counters().malformed, harness.counters().requests), (1, 3));
 }
 
 #[test]
 fn a_slot_used_again_starts_anew() {
-    let mut rig = Rig::new(false);
-    rig.data(get("/delay/50ms"));
-    rig.data("GET /bytes/1 HT");
-    rig.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent: 0 });
-    rig.conn = Conn::new(3, 2);
-    rig.event(Event::Accepted);
-    rig.data(get("/bytes/1"));
-    rig.sent();
-    let after = rig.io.out.len();
+    let mut harness = Harness::new(false);
+    harness.data(get("/delay/50ms"));
+    harness.data("GET /bytes/1 HT");
+    harness.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent: 0 });
+    harness.conn = Conn::new(3, 2);
+    harness.event(Event::Accepted);
+    harness.data(get("/bytes/1"));
+    harness.sent();
+    let after = harness.io.out.len();
     // The former connection's timer finds nobody.
     std::thread::sleep(Duration::from_millis(60));
-    rig.worker.on_time(&mut rig.io);
-    assert_eq!(rig.io.out.len(), after);
-    let counters = rig.counters();
+    harness.worker.expire_timers(&mut harness.io);
+    assert_eq!(harness.io.out.len(), after);
+    let counters = harness.counters();
     assert_eq!((counters.requests, counters.answered, counters.connections_accepted), (2, 1, 2));
     assert_eq!((counters.connections_used, counters.connections_open), (2, 1));
     assert_eq!(counters.bytes_in, (get("/delay/50ms").len() + "GET /bytes/1 HT".len() + get("/bytes/1").len()) as u64);
     // And events of the former connection reach nobody.
-    rig.worker.on_event(&mut rig.io, Conn::new(3, 1), Event::Data(b"nonsense\r\n\r\n"));
-    assert_eq!(rig.counters(), counters);
+    harness.worker.on_event(&mut harness.io, Conn::new(3, 1), Event::Data(b"nonsense\r\n\r\n"));
+    assert_eq!(harness.counters(), counters);
 }
 
 #[test]
 fn a_connection_that_waits_is_small() {
-    assert!(size_of::<Connection>() <= 320, "{}", size_of::<Connection>());
+    assert!(size_of::<Connection<HttpSession>>() <= 320, "{}", size_of::<Connection<HttpSession>>());
 }
 
 /// Requests of all kinds on one connection, the last of them wrong, and what they come to.
@@ -291,15 +297,15 @@ fn mixture() -> Vec<u8> {
 
 #[test]
 fn the_mixture_comes_to_this() {
-    let mut rig = Rig::new(false);
-    rig.data(mixture());
-    rig.sent();
-    let counters = rig.counters();
+    let mut harness = Harness::new(false);
+    harness.data(mixture());
+    harness.sent();
+    let counters = harness.counters();
     assert_eq!((counters.requests, counters.answered, counters.malformed, counters.own_requests), (9, 8, 1, 1));
     assert_eq!(counters.body_bytes_in, 11 + 13 + 4);
     assert_eq!(counters.bytes_in, (mixture().len() - get("/_weir/ready").len()) as u64);
     assert_eq!((counters.versions["HTTP/1.0"], counters.versions["HTTP/1.1"]), (1, 8));
-    assert!(rig.io.out.windows(20_000).any(|bytes| bytes == payload(20_000)));
+    assert!(harness.io.out.windows(20_000).any(|bytes| bytes == payload(20_000)));
 }
 
 proptest! {
@@ -311,10 +317,10 @@ proptest! {
         holds: bool,
     ) {
         let all = mixture();
-        let mut whole = Rig::new(false);
+        let mut whole = Harness::new(false);
         whole.data(&all);
         whole.sent();
-        let mut pieces = Rig::new(holds);
+        let mut pieces = Harness::new(holds);
         cuts.retain(|cut| *cut < all.len());
         cuts.extend([0, all.len()]);
         cuts.sort_unstable();
@@ -332,12 +338,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..5)) {
-        let mut rig = Rig::new(false);
+        let mut harness = Harness::new(false);
         for piece in pieces {
-            rig.data(piece);
+            harness.data(piece);
         }
-        rig.event(Event::Eof);
-        prop_assert!(rig.counters().malformed <= 1);
+        harness.event(Event::Eof);
+        prop_assert!(harness.counters().malformed <= 1);
     }
 }
 
@@ -370,7 +376,7 @@ impl Io for Clocked {
 #[test]
 fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
     const N: u32 = 10_000;
-    let mut worker = Worker::new(Desk::new(Arc::new(AllCounters::new(1)), 0, Manner::default()), None);
+    let mut worker = Worker::<HttpSession>::new(state(Arc::new(AllCounters::new(1)), ResponseOptions::default()), None);
     let mut io = Clocked::default();
     let request = get("/bytes/128?delay=exp:200ms");
     let mut asked = Vec::new();
@@ -382,10 +388,10 @@ fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
     }
     let most_at_once = N as usize - io.answered.len();
     let mut late = Duration::ZERO;
-    while let Some(next) = worker.desk.timers.next() {
+    while let Some(next) = worker.state.timers.next() {
         let now = Instant::now();
         std::thread::sleep(next.saturating_duration_since(now).min(Duration::from_millis(5)));
-        worker.on_time(&mut io);
+        worker.expire_timers(&mut io);
         late = late.max(now.elapsed());
     }
     assert_eq!((most_at_once, io.answered.len()), (N as usize, N as usize));

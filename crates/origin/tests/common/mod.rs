@@ -1,8 +1,8 @@
 //! A plain client for the origin's tests, and the macro that runs each test on each driver.
 #![allow(dead_code)] // each test file uses some of it
 
+pub mod http2;
 pub mod pipe;
-pub mod two;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
 use weir_model::load::DriverChoice;
-use weir_origin::{Manner, Options, Origin};
+use weir_origin::{Options, Origin, ResponseOptions};
 
 /// How long anything may take before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs each test on each driver; a kernel without io_uring makes those fail, loudly.
 #[macro_export]
@@ -34,14 +34,14 @@ pub fn start_with(driver: DriverChoice, threads: u32) -> Origin {
     Origin::start(Options { threads, driver, ..Options::default() }).expect("an origin on a free port")
 }
 
-/// An origin that answers in this manner unless asked otherwise.
-pub fn start_in(driver: DriverChoice, manner: Manner) -> Origin {
-    Origin::start(Options { driver, manner, ..Options::default() }).expect("an origin on a free port")
+/// An origin that answers in this responses unless asked otherwise.
+pub fn start_in(driver: DriverChoice, responses: ResponseOptions) -> Origin {
+    Origin::start(Options { driver, responses, ..Options::default() }).expect("an origin on a free port")
 }
 
 /// Waits until the counters are as wanted, and says what they are if they do not get there.
 pub fn counters_when(origin: &Origin, wanted: impl Fn(&OriginCounters) -> bool) -> OriginCounters {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         let counters = origin.counters();
         if wanted(&counters) {
@@ -62,8 +62,8 @@ pub struct Reply {
 
 impl Reply {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).find_map(|line| {
-            let (key, value) = line.split_once(':')?;
+        self.head.lines().skip(1).find_map(|transport| {
+            let (key, value) = transport.split_once(':')?;
             key.eq_ignore_ascii_case(name).then_some(value.trim())
         })
     }
@@ -85,8 +85,8 @@ impl Client {
 
     pub fn to(addr: SocketAddr) -> Client {
         let stream = TcpStream::connect(addr).expect("the origin accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Client { reader: BufReader::new(stream) }
     }
@@ -123,12 +123,12 @@ impl Client {
     pub fn reply_to(&mut self, head: bool) -> Reply {
         let mut reply = Reply { status: 0, head: String::new(), body: Vec::new() };
         while !reply.head.ends_with("\r\n\r\n") {
-            let read = self.reader.read_line(&mut reply.head).expect("a line of a head");
+            let read = self.reader.read_line(&mut reply.head).expect("a transport of a head");
             assert!(read > 0, "the connection ended in a head: {:?}", reply.head);
         }
         let status =
             reply.head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
-        reply.status = status.unwrap_or_else(|| panic!("no status line: {:?}", reply.head));
+        reply.status = status.unwrap_or_else(|| panic!("no status transport: {:?}", reply.head));
         if head || reply.status < 200 || matches!(reply.status, 204 | 304) {
             return reply;
         }
@@ -146,9 +146,9 @@ impl Client {
 
     fn chunks(&mut self, body: &mut Vec<u8>) {
         loop {
-            let mut line = String::new();
-            self.reader.read_line(&mut line).expect("a chunk line");
-            let size = usize::from_str_radix(line.trim_end(), 16).expect("a chunk size");
+            let mut transport = String::new();
+            self.reader.read_line(&mut transport).expect("a chunk transport");
+            let size = usize::from_str_radix(transport.trim_end(), 16).expect("a chunk size");
             let start = body.len();
             body.resize(start + size, 0);
             self.reader.read_exact(&mut body[start..]).expect("a chunk");

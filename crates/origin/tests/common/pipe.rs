@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use weir_origin::{Origin, tls};
 use weir_wire::tls::{ClientConfig, ClientOptions, Scratch, ServerName, Session, TlsEvent};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A connection.
 pub struct Pipe {
@@ -29,8 +29,8 @@ pub fn client_config(alpn: Option<&str>) -> ClientConfig {
 impl Pipe {
     pub fn plain(origin: &Origin) -> Pipe {
         let stream = TcpStream::connect(origin.addr()).expect("the origin accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Pipe { stream, tls: None, closed: false }
     }

@@ -30,7 +30,7 @@ fn every_path_answers(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     let index = client.get("/");
-    assert_eq!((index.status, index.text().as_str()), (200, weir_origin::INDEX));
+    assert_eq!((index.status, index.text().as_str()), (200, weir_origin::INDEX_PAGE));
     assert_eq!(index.header("server"), Some("weir-origin"));
     let ok = client.get("/delay/1ms");
     assert_eq!((ok.status, ok.text().as_str()), (200, "ok"));

@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::answer::{Answer, Role, Written};
-use crate::line::Sink;
+use crate::response::{Response, Role, Written};
+use crate::transport::Sink;
 
 /// How often a drip lets something out, if it has that much to let out.
 const DRIP_EVERY: Duration = Duration::from_millis(10);
@@ -56,7 +56,7 @@ impl Rendered {
     }
 
     /// Lets at most `most` bytes out; how many it were.
-    pub(crate) fn let_out(&mut self, most: usize, to: &mut impl Sink) -> usize {
+    pub(crate) fn write_up_to(&mut self, most: usize, to: &mut impl Sink) -> usize {
         let wanted = most.min(self.left);
         let mut left = wanted;
         while let Some(piece) = self.pieces.front_mut() {
@@ -93,7 +93,7 @@ pub(crate) fn cuts(written: Written) -> (usize, usize) {
 
 /// An answer that is let out bit by bit: by the clock, or as room comes.
 #[derive(Debug)]
-pub(crate) struct Drip {
+pub(crate) struct PacedResponse {
     rendered: Rendered,
     /// The connection closes behind it.
     pub(crate) close: bool,
@@ -141,19 +141,19 @@ impl Pace {
 /// Bytes of an answer that waits for room, let out at a time.
 const POUR: usize = 64 << 10;
 
-impl Drip {
+impl PacedResponse {
     /// Begins now, at so many bytes a second.
-    pub(crate) fn new(rendered: Rendered, written: Written, answer: &Answer, rate: u32) -> Drip {
+    pub(crate) fn new(rendered: Rendered, written: Written, answer: &Response, rate: u32) -> PacedResponse {
         let pace = Pace::new(rate);
-        let drip = Drip::pour(rendered, written, answer);
-        Drip { step: pace.step(), pace: Some(pace), ..drip }
+        let drip = PacedResponse::pour(rendered, written, answer);
+        PacedResponse { step: pace.step(), pace: Some(pace), ..drip }
     }
 
     /// As fast as room comes.
-    pub(crate) fn pour(rendered: Rendered, written: Written, answer: &Answer) -> Drip {
+    pub(crate) fn pour(rendered: Rendered, written: Written, answer: &Response) -> PacedResponse {
         let (close, role) = (answer.close, answer.role);
         let (head_left, body_left) = (written.before_body, written.body);
-        Drip { rendered, close, role, head_left, body_left, step: POUR, pace: None }
+        PacedResponse { rendered, close, role, head_left, body_left, step: POUR, pace: None }
     }
 
     /// When the next bytes are due; `None`: now.
@@ -167,11 +167,11 @@ impl Drip {
     }
 
     /// Lets the next bytes out: what it were, and on whose account.
-    pub(crate) fn drop_out(&mut self, to: &mut impl Sink) -> (Written, Role) {
+    pub(crate) fn write_next(&mut self, to: &mut impl Sink) -> (Written, Role) {
         if let Some(pace) = &mut self.pace {
             pace.advance();
         }
-        let bytes = self.rendered.let_out(self.step, to) as u64;
+        let bytes = self.rendered.write_up_to(self.step, to) as u64;
         let before_body = self.head_left.min(bytes);
         self.head_left -= before_body;
         let done = self.is_done();
@@ -193,9 +193,9 @@ mod tests {
     fn all(mut rendered: Rendered, step: usize) -> Vec<u8> {
         let mut out = Rendered::default();
         while rendered.left() > 0 {
-            assert!((1..=step).contains(&rendered.let_out(step, &mut out)));
+            assert!((1..=step).contains(&rendered.write_up_to(step, &mut out)));
         }
-        assert_eq!(rendered.let_out(step, &mut out), 0);
+        assert_eq!(rendered.write_up_to(step, &mut out), 0);
         out.pieces.iter().flat_map(|piece| piece.rest().to_vec()).collect()
     }
 

@@ -27,12 +27,12 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct TimerId {
     node: u32,
     /// Tells those apart that have had the node.
-    life: u32,
+    generation: u32,
 }
 
 /// Timers, each with a small value for whoever it wakes.
 #[derive(Debug)]
-pub(crate) struct Wheel<T> {
+pub(crate) struct TimerWheel<T> {
     nodes: Vec<Node<T>>,
     /// First of the free nodes, linked by `next`.
     free: u32,
@@ -61,7 +61,7 @@ struct Node<T> {
     at: u64,
     before: u32,
     next: u32,
-    life: u32,
+    generation: u32,
     level: u8,
     list: u8,
     used: bool,
@@ -76,15 +76,15 @@ struct Place {
     tick: u64,
 }
 
-impl<T> Default for Wheel<T> {
-    fn default() -> Wheel<T> {
+impl<T> Default for TimerWheel<T> {
+    fn default() -> TimerWheel<T> {
         let list = List { first: NONE, last: NONE };
         let level = || Level { occupied: 0, lists: [list; LISTS] };
-        Wheel { nodes: Vec::new(), free: NONE, levels: std::array::from_fn(|_| level()), tick: 0, set: 0 }
+        TimerWheel { nodes: Vec::new(), free: NONE, levels: std::array::from_fn(|_| level()), tick: 0, set: 0 }
     }
 }
 
-impl<T: Copy> Wheel<T> {
+impl<T: Copy> TimerWheel<T> {
     /// Whether no timer is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.set == 0
@@ -96,13 +96,13 @@ impl<T: Copy> Wheel<T> {
         let node = self.take_node(at, value);
         self.insert(node);
         self.set += 1;
-        TimerId { node, life: self.nodes[node as usize].life }
+        TimerId { node, generation: self.nodes[node as usize].generation }
     }
 
     /// Takes a timer back; false when it has left or been taken back already.
     pub(crate) fn cancel(&mut self, id: TimerId) -> bool {
         let node = &self.nodes[id.node as usize];
-        let is_set = node.used && node.life == id.life;
+        let is_set = node.used && node.generation == id.generation;
         if is_set {
             self.remove(id.node);
         }
@@ -197,7 +197,7 @@ impl<T: Copy> Wheel<T> {
         self.unlink(index);
         let node = &mut self.nodes[index as usize];
         node.used = false;
-        node.life = node.life.wrapping_add(1);
+        node.generation = node.generation.wrapping_add(1);
         node.next = self.free;
         self.free = index;
         self.set -= 1;
@@ -253,7 +253,7 @@ impl<T: Copy> Wheel<T> {
         }
         // A timer takes over 32 bytes: memory ends long before u32 does.
         let index = self.nodes.len() as u32;
-        self.nodes.push(Node { at, before: NONE, next: NONE, life: 0, level: 0, list: 0, used: true, value });
+        self.nodes.push(Node { at, before: NONE, next: NONE, generation: 0, level: 0, list: 0, used: true, value });
         index
     }
 }

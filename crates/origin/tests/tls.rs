@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use common::pipe::{Pipe, client_config, server_options};
-use common::{PATIENCE, counters_when};
+use common::{TIMEOUT, counters_when};
 use weir_model::counters::OriginCounters;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload, tls};
@@ -178,7 +178,7 @@ fn an_end_is_said(driver: DriverChoice) {
 fn without_alpn_the_first_bytes_tell(driver: DriverChoice) {
     let origin = start(driver, server_options());
     let pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
-    let mut client = common::two::Two::new(pipe);
+    let mut client = common::http2::Http2::new(pipe);
     assert_eq!(client.get("/bytes/77").body, payload(77));
 }
 
@@ -195,7 +195,7 @@ fn a_flood_of_half_handshakes_leaves_nothing() {
     let origin = start(DriverChoice::Auto, server_options());
     for _ in 0..200 {
         let mut stream = std::net::TcpStream::connect(origin.addr()).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         stream.write_all(&[22, 3, 1, 0, 200, 1, 0, 0]).expect("sent");
     }
     counters_when(&origin, |counters| counters.connections_open == 0 && counters.connections_accepted == 200);

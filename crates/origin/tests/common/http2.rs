@@ -8,10 +8,10 @@ use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Code, Prepared,
 use super::pipe::Pipe;
 
 /// A connection.
-pub struct Two {
+pub struct Http2 {
     pub pipe: Pipe,
     pub client: Client,
-    pub answers: BTreeMap<u32, Answer>,
+    pub answers: BTreeMap<u32, Response>,
     pub went_away: Option<Code>,
     settled: bool,
     out: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Two {
 
 /// An answer, as far as it has come.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub length: Option<u64>,
     pub headers: BTreeMap<String, String>,
@@ -29,22 +29,22 @@ pub struct Answer {
     pub reset: Option<ResetCause>,
 }
 
-impl Answer {
+impl Response {
     pub fn is_over(&self) -> bool {
         self.ended.is_some() || self.reset.is_some()
     }
 }
 
-impl Two {
-    pub fn new(pipe: Pipe) -> Two {
-        Two::with(pipe, &ClientOptions { max_streams: 1000, ..ClientOptions::default() })
+impl Http2 {
+    pub fn new(pipe: Pipe) -> Http2 {
+        Http2::with(pipe, &ClientOptions { max_streams: 1000, ..ClientOptions::default() })
     }
 
-    pub fn with(pipe: Pipe, options: &ClientOptions) -> Two {
+    pub fn with(pipe: Pipe, options: &ClientOptions) -> Http2 {
         let mut client = Client::new(options);
         let mut out = Vec::new();
         client.start(&mut out);
-        let mut two = Two { pipe, client, answers: BTreeMap::new(), went_away: None, settled: false, out };
+        let mut two = Http2 { pipe, client, answers: BTreeMap::new(), went_away: None, settled: false, out };
         two.flush();
         while !two.settled {
             assert!(two.read(), "the origin says what it allows");
@@ -64,7 +64,7 @@ impl Two {
         let prepared = Prepared::request(&request).expect("a request");
         let body = if body.is_empty() { Body::None } else { Body::Static(body) };
         self.client.request(tag, &prepared, body, &mut self.out).expect("room for a stream");
-        self.answers.insert(tag, Answer::default());
+        self.answers.insert(tag, Response::default());
         self.flush();
     }
 
@@ -108,14 +108,14 @@ impl Two {
         true
     }
 
-    pub fn answer(&mut self, tag: u32) -> Answer {
+    pub fn answer(&mut self, tag: u32) -> Response {
         while !self.answers[&tag].is_over() {
             assert!(self.read(), "the connection ended before the answer: {:?}", self.answers[&tag]);
         }
         self.answers.remove(&tag).expect("asked for")
     }
 
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub fn get(&mut self, path: &str) -> Response {
         self.ask(0, "GET", path, &[], b"");
         self.answer(0)
     }

@@ -3,24 +3,24 @@
 
 use weir_wire::http2::Output;
 
-use crate::line::Line;
+use crate::transport::Transport;
 
 /// Pieces of bodies up to this size are copied behind their frame's head: one piece is cheaper than two.
 const SMALL: usize = 4096;
 
 /// Frames on their way to a line.
 #[derive(Debug)]
-pub(super) struct Out<'a, L> {
-    line: &'a mut L,
+pub(super) struct FrameOutput<'a, T> {
+    transport: &'a mut T,
     buffer: Vec<u8>,
     /// Bytes that the line has got.
     gone: u64,
 }
 
-impl<'a, L: Line> Out<'a, L> {
+impl<'a, T: Transport> FrameOutput<'a, T> {
     /// Frames are gathered in `buffer`, which is empty.
-    pub(super) fn new(line: &'a mut L, buffer: Vec<u8>) -> Out<'a, L> {
-        Out { line, buffer, gone: 0 }
+    pub(super) fn new(transport: &'a mut T, buffer: Vec<u8>) -> FrameOutput<'a, T> {
+        FrameOutput { transport, buffer, gone: 0 }
     }
 
     /// Bytes that were written.
@@ -30,21 +30,21 @@ impl<'a, L: Line> Out<'a, L> {
 
     /// Bytes that the kernel has not taken.
     pub(super) fn waiting(&self) -> usize {
-        self.line.unsent() + self.buffer.len()
+        self.transport.unsent() + self.buffer.len()
     }
 
     /// Gives the line what was gathered.
     pub(super) fn flush(&mut self) {
         if !self.buffer.is_empty() {
-            self.line.send(&self.buffer);
+            self.transport.send(&self.buffer);
             self.gone += self.buffer.len() as u64;
             self.buffer.clear();
         }
     }
 
     /// The line.
-    pub(super) fn line(&mut self) -> &mut L {
-        self.line
+    pub(super) fn transport(&mut self) -> &mut T {
+        self.transport
     }
 
     /// The buffer, for the next time.
@@ -53,7 +53,7 @@ impl<'a, L: Line> Out<'a, L> {
     }
 }
 
-impl<L: Line> Output for Out<'_, L> {
+impl<T: Transport> Output for FrameOutput<'_, T> {
     fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -62,7 +62,7 @@ impl<L: Line> Output for Out<'_, L> {
         if piece.len() <= SMALL {
             return self.buffer.extend_from_slice(piece);
         }
-        self.line.send_with(&self.buffer, piece);
+        self.transport.send_with(&self.buffer, piece);
         self.gone += (self.buffer.len() + piece.len()) as u64;
         self.buffer.clear();
     }

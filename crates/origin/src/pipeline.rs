@@ -1,6 +1,6 @@
 //! One connection's requests and answers: in at one end, out at the other, in order.
 //!
-//! A request that is complete becomes an [`Answer`]. Answers leave in the order of their requests; one whose time
+//! A request that is complete becomes an [`Response`]. Answers leave in the order of their requests; one whose time
 //! has not come holds up those behind it, as HTTP/1.1 wants. One that nothing holds up is handed to the driver
 //! at once and never stands in the queue.
 //!
@@ -17,19 +17,19 @@ use std::mem;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use weir_model::protocol::Application;
 use weir_net::Conn;
 use weir_wire::http1::{self, Framing, RequestHead, Version};
 
-use crate::answer::{Answer, Given, Role, Written};
-use crate::counters::Protocol;
-use crate::desk::Desk;
 use crate::fault::Fault;
-use crate::handed::Handed;
-use crate::line::Line;
+use crate::http::HttpState;
+use crate::in_flight::InFlight;
 use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{Resolved, Source};
-use crate::spoil::{self, Drip};
+use crate::response::{Echoed, Response, Role, Written};
+use crate::response_faults::{self, PacedResponse};
 use crate::timers::TimerId;
+use crate::transport::Transport;
 
 /// Bytes queued in the driver above which answers wait in the connection's own queue.
 pub(crate) const HIGH_WATER: usize = 256 << 10;
@@ -41,16 +41,16 @@ pub(crate) const LINGER: Duration = Duration::from_millis(100);
 
 /// One connection, without its parser.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct Pipeline {
     /// The request whose body is being read.
     current: Option<Current>,
     /// Answers that something holds up.
-    waiting: VecDeque<Answer>,
+    waiting: VecDeque<Response>,
     /// Bytes of request bodies held by `waiting`.
     waiting_bytes: usize,
-    handed: Handed,
+    sends: InFlight,
     /// Bytes read of a head that is not complete: whose they are shows when it is.
-    unattributed: u64,
+    head_bytes: u64,
     /// Counted requests without a complete answer.
     in_flight: u64,
     /// Counted requests.
@@ -68,7 +68,7 @@ pub(crate) struct Flow {
     /// An answer has stopped in the middle on purpose: nothing is sent until the peer gives up.
     stalled: bool,
     /// The answer that is let out slowly, before those that wait.
-    drip: Option<Box<Drip>>,
+    paced: Option<Box<PacedResponse>>,
 }
 
 /// How a connection ends after its last answer.
@@ -90,18 +90,18 @@ enum State {
     #[default]
     Open,
     /// Reads no more requests; answers are still to be queued.
-    Deaf,
+    Draining,
     /// The last answer is queued, or there is none.
     Closing,
     /// No longer ours.
-    Gone,
+    Closed,
 }
 
 /// A request of which the head has come.
 #[derive(Debug)]
 struct Current {
     resolved: Rc<Resolved>,
-    given: Given,
+    echoed: Echoed,
     role: Role,
     version: Version,
     head_only: bool,
@@ -109,15 +109,15 @@ struct Current {
     too_large: bool,
 }
 
-impl Flow {
+impl Pipeline {
     /// A new connection in place of an old one.
     pub(crate) fn begin(&mut self, conn: Conn) {
-        debug_assert!(self.waiting.is_empty() && self.handed.is_empty());
-        *self = Flow {
+        debug_assert!(self.waiting.is_empty() && self.sends.is_empty());
+        *self = Pipeline {
             conn: Some(conn),
             waiting: mem::take(&mut self.waiting),
-            handed: mem::take(&mut self.handed),
-            ..Flow::default()
+            sends: mem::take(&mut self.sends),
+            ..Pipeline::default()
         };
     }
 
@@ -127,8 +127,8 @@ impl Flow {
     }
 
     /// Whether the connection is no longer ours.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.state == State::Gone
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
     }
 
     /// Whether requests are still read.
@@ -138,17 +138,17 @@ impl Flow {
 
     /// The kernel may have taken more since the last event: brings the counters up to date.
     #[inline]
-    pub(crate) fn settle<L: Line>(&mut self, line: &L, desk: &Desk) {
-        if !self.handed.is_empty() {
-            self.settle_at(line.unsent(), desk);
+    pub(crate) fn account_sent<T: Transport>(&mut self, transport: &T, state: &HttpState) {
+        if !self.sends.is_empty() {
+            self.account_sent_up_to(transport.unsent(), state);
         }
     }
 
     #[inline]
-    fn settle_at(&mut self, unsent: usize, desk: &Desk) {
-        let progress = self.handed.settle(unsent);
+    fn account_sent_up_to(&mut self, unsent: usize, state: &HttpState) {
+        let progress = self.sends.account_sent(unsent);
         self.in_flight -= progress.answered;
-        let counters = desk.counters();
+        let counters = state.counters();
         counters.bytes_out.add(progress.bytes);
         counters.body_bytes_out.add(progress.body);
         counters.answered.add(progress.answered);
@@ -156,252 +156,264 @@ impl Flow {
 
     /// So many bytes were read, in the middle of whatever is being read.
     #[inline]
-    pub(crate) fn read(&mut self, bytes: usize, desk: &Desk) {
+    pub(crate) fn read(&mut self, bytes: usize, state: &HttpState) {
         match &self.current {
-            None if self.reads() => self.unattributed += bytes as u64,
+            None if self.reads() => self.head_bytes += bytes as u64,
             Some(current) if current.role == Role::Own => {}
-            _ => desk.counters().bytes_in.add(bytes as u64),
+            _ => state.counters().bytes_in.add(bytes as u64),
         }
     }
 
     /// A head is complete.
-    pub(crate) fn on_head<L: Line>(&mut self, line: &mut L, desk: &mut Desk, head: &RequestHead<'_>, read: usize) {
-        let resolved = desk.cache.resolve(head.target);
+    pub(crate) fn on_head<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut HttpState,
+        head: &RequestHead<'_>,
+        read: usize,
+    ) {
+        let resolved = state.shared.cache.resolve(head.target);
         let role = if resolved.own { Role::Own } else { Role::Counted };
-        let read = mem::take(&mut self.unattributed) + read as u64;
-        self.count(desk, role, resolved.source, head, read);
-        let given = match resolved.source {
-            Source::Echo => Given::begin(desk.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
+        let read = mem::take(&mut self.head_bytes) + read as u64;
+        self.count(state, role, resolved.source, head, read);
+        let echoed = match resolved.source {
+            Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers => {
-                let mut given = Given::begin(desk.buffer(), b"");
-                given.push(head.raw);
-                given
+                let mut echoed = Echoed::begin(state.buffer(), b"");
+                echoed.push(head.raw);
+                echoed
             }
-            Source::Fixed | Source::Counters => Given::default(),
+            Source::Fixed | Source::Counters => Echoed::default(),
         };
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source == Source::Echo && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
-        self.current = Some(Current { resolved, given, role, version, head_only, too_large });
+        self.current = Some(Current { resolved, echoed, role, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer has asked first: the answer is no, and it need not send the body.
-                return self.on_end(line, desk, false);
+                return self.on_end(transport, state, false);
             }
-            self.enqueue(line, desk, Answer::interim());
+            self.enqueue(transport, state, Response::interim());
         }
     }
 
     #[inline]
-    fn count(&mut self, desk: &Desk, role: Role, source: Source, head: &RequestHead<'_>, read: u64) {
+    fn count(&mut self, state: &HttpState, role: Role, source: Source, head: &RequestHead<'_>, read: u64) {
         if role == Role::Own {
-            desk.own_request(source, &mut self.reader);
+            state.own_request(source, &mut self.reader);
             return;
         }
-        let counters = desk.counters();
+        let counters = state.counters();
         self.requests += 1;
-        counters.request(self.requests, Protocol::One);
-        counters.request_one(head.version, head.connection);
+        counters.request(self.requests, Application::Http1);
+        counters.request_http1(head.version, head.connection);
         counters.bytes_in.add(read);
         self.in_flight += 1;
         counters.max_in_flight.raise(self.in_flight);
     }
 
     /// A piece of the body of the current request.
-    pub(crate) fn on_body(&mut self, desk: &Desk, piece: &[u8]) {
+    pub(crate) fn on_body(&mut self, state: &HttpState, piece: &[u8]) {
         let Some(current) = &mut self.current else {
             return;
         };
         if current.role == Role::Counted {
-            desk.counters().body_bytes_in.add(piece.len() as u64);
+            state.counters().body_bytes_in.add(piece.len() as u64);
         }
         if current.resolved.source == Source::Echo && !current.too_large {
-            if current.given.body().len() + piece.len() > MAX_PAYLOAD {
+            if current.echoed.body().len() + piece.len() > MAX_PAYLOAD {
                 // What follows is read and dropped, so that the connection can go on.
                 current.too_large = true;
-                current.given = Given::default();
+                current.echoed = Echoed::default();
             } else {
-                current.given.push(piece);
+                current.echoed.push(piece);
             }
         }
     }
 
     /// The current request is complete.
-    pub(crate) fn on_end<L: Line>(&mut self, line: &mut L, desk: &mut Desk, keep_alive: bool) {
+    pub(crate) fn on_end<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, keep_alive: bool) {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, given, role, version, head_only, too_large } = current;
+        let Current { resolved, echoed, role, version, head_only, too_large } = current;
         let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
-        let (due, fault) = desk.fate(&resolved, role);
+        let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
         let ends_by_close = plan.chunked && version == Version::Http10;
         let close = !keep_alive || plan.close || ends_by_close;
-        self.enqueue(line, desk, Answer { resolved, given, due, fault, role, head_only, version, close });
+        self.enqueue(transport, state, Response { resolved, echoed, due, fault, role, head_only, version, close });
         if self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_PAYLOAD {
-            self.on_malformed(line, desk, 400, &"too many requests wait for their answers");
+            self.on_malformed(transport, state, 400, &"too many requests wait for their answers");
         }
     }
 
     /// The peer broke the protocol (or the bounds): it is told, with this status, after the answers that are due to it.
-    pub(crate) fn on_malformed<L: Line>(&mut self, line: &mut L, desk: &mut Desk, status: u16, why: &dyn Display) {
+    pub(crate) fn on_malformed<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut HttpState,
+        status: u16,
+        why: &dyn Display,
+    ) {
         if !self.reads() {
             return;
         }
-        let counters = desk.counters();
+        let counters = state.counters();
         counters.malformed.add(1);
-        counters.bytes_in.add(mem::take(&mut self.unattributed));
+        counters.bytes_in.add(mem::take(&mut self.head_bytes));
         if self.current.take().is_some_and(|current| current.role == Role::Counted) {
             self.in_flight -= 1;
         }
-        self.enqueue(line, desk, Answer::malformed(status, why));
+        self.enqueue(transport, state, Response::malformed(status, why));
     }
 
     /// The peer will send no more. It may still read.
-    pub(crate) fn on_eof<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+    pub(crate) fn on_eof<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         if self.end == End::Linger {
             self.end = End::Close;
         }
-        self.stop(line, desk);
+        self.stop(transport, state);
     }
 
     /// Reads no more, answers what is complete, and closes.
-    pub(crate) fn stop<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
-        desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
+    pub(crate) fn stop<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
+        state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
         self.current = None;
         self.stalled = false;
-        self.state = self.state.max(State::Deaf);
-        match (self.waiting.back_mut(), &mut self.drip) {
+        self.state = self.state.max(State::Draining);
+        match (self.waiting.back_mut(), &mut self.paced) {
             (Some(last), _) => last.close = true,
-            (None, Some(drip)) => drip.close = true,
+            (None, Some(paced)) => paced.close = true,
             (None, None) => self.state = self.state.max(State::Closing),
         }
-        self.pump(line, desk);
+        self.flush_ready(transport, state);
     }
 
     /// The connection is gone, and the kernel has not taken so many bytes.
-    pub(crate) fn on_failed(&mut self, desk: &mut Desk, unsent: usize, reset: bool) {
-        self.settle_at(unsent, desk);
+    pub(crate) fn on_failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {
+        self.account_sent_up_to(unsent, state);
         if reset {
-            desk.counters().connections_reset.add(1);
+            state.counters().connections_reset.add(1);
         }
-        self.forget(desk);
+        self.release(state);
     }
 
     /// Ends it now, whatever is under way.
-    pub(crate) fn abort<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
-        self.settle(line, desk);
-        line.abort();
-        self.forget(desk);
+    pub(crate) fn abort<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
+        self.account_sent(transport, state);
+        transport.abort();
+        self.release(state);
     }
 
     /// Everything that was queued has been taken.
-    pub(crate) fn on_sent<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+    pub(crate) fn on_sent<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         self.asked = false;
-        self.settle(line, desk);
+        self.account_sent(transport, state);
         // The word can be of before more was written in the same turn; without another, that would not be counted until
         // something else happens here.
-        if !self.handed.is_empty() {
-            self.ask(line);
+        if !self.sends.is_empty() {
+            self.ask(transport);
         }
-        self.pump(line, desk);
+        self.flush_ready(transport, state);
     }
 
-    fn ask<L: Line>(&mut self, line: &mut L) {
+    fn ask<T: Transport>(&mut self, transport: &mut T) {
         if !mem::replace(&mut self.asked, true) {
-            line.want_sent();
+            transport.want_sent();
         }
     }
 
     /// The time that was asked for has come.
-    pub(crate) fn on_time<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+    pub(crate) fn on_timeout<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         self.timer = None;
-        self.settle(line, desk);
+        self.account_sent(transport, state);
         if self.state == State::Closing && self.end == End::Linger {
             self.end = End::Close;
         }
-        self.pump(line, desk);
+        self.flush_ready(transport, state);
     }
 
-    fn enqueue<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: Answer) {
+    fn enqueue<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: Response) {
         if answer.close {
-            self.state = self.state.max(State::Deaf);
+            self.state = self.state.max(State::Draining);
         }
-        if self.waiting.is_empty() && answer.due.is_none() && self.drip.is_none() && self.has_room(line) {
-            self.write(line, desk, answer);
+        if self.waiting.is_empty() && answer.due.is_none() && self.paced.is_none() && self.has_room(transport) {
+            self.write(transport, state, answer);
         } else {
-            self.waiting_bytes += answer.given.body().len();
+            self.waiting_bytes += answer.echoed.body().len();
             self.waiting.push_back(answer);
-            self.pump(line, desk);
+            self.flush_ready(transport, state);
         }
     }
 
     /// Queues what can go, and closes when nothing is left to wait for.
-    fn pump<L: Line>(&mut self, line: &mut L, desk: &mut Desk) {
+    fn flush_ready<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         if self.stalled {
             return;
         }
-        if self.drip.is_some() && !self.drip_on(line, desk) {
+        if self.paced.is_some() && !self.write_paced(transport, state) {
             return;
         }
         while let Some(front) = self.waiting.front() {
             if let Some(due) = front.due
                 && due > Instant::now()
             {
-                return self.set_timer(due, desk);
+                return self.set_timer(due, state);
             }
-            if !self.has_room(line) {
+            if !self.has_room(transport) {
                 // Sent will come when it has.
                 return;
             }
             if let Some(answer) = self.waiting.pop_front() {
-                self.waiting_bytes -= answer.given.body().len();
-                self.write(line, desk, answer);
-                if self.stalled || self.drip.is_some() {
+                self.waiting_bytes -= answer.echoed.body().len();
+                self.write(transport, state, answer);
+                if self.stalled || self.paced.is_some() {
                     return;
                 }
             }
         }
-        if self.state == State::Closing && self.handed.is_empty() {
+        if self.state == State::Closing && self.sends.is_empty() {
             match self.end {
-                End::Linger => return self.set_timer(Instant::now() + LINGER, desk),
-                End::Close => line.close(),
-                End::Reset => line.abort(),
+                End::Linger => return self.set_timer(Instant::now() + LINGER, state),
+                End::Close => transport.close(),
+                End::Reset => transport.abort(),
             }
-            self.forget(desk);
+            self.release(state);
         }
     }
 
-    fn set_timer(&mut self, at: Instant, desk: &mut Desk) {
+    fn set_timer(&mut self, at: Instant, state: &mut HttpState) {
         if let (None, Some(conn)) = (self.timer, self.conn) {
-            self.timer = Some(desk.timers.set(at, (conn, 0)));
+            self.timer = Some(state.timers.set(at, (conn, 0)));
         }
     }
 
-    fn has_room<L: Line>(&self, line: &L) -> bool {
-        self.handed.is_empty() || line.unsent() <= HIGH_WATER
+    fn has_room<T: Transport>(&self, transport: &T) -> bool {
+        self.sends.is_empty() || transport.unsent() <= HIGH_WATER
     }
 
     #[inline]
-    fn write<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: Answer) {
+    fn write<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: Response) {
         if answer.fault.is_some() {
-            return self.write_spoiled(line, desk, answer);
+            return self.write_with_fault(transport, state, answer);
         }
-        if L::COPIES && answer.is_large() {
-            return self.pour(line, desk, &answer);
+        if T::COPIES && answer.is_large() {
+            return self.pour(transport, state, &answer);
         }
-        let written = desk.write(line, &answer);
-        self.hand(line, written, answer.role);
+        let written = state.write(transport, &answer);
+        self.hand(transport, written, answer.role);
         if answer.close {
             self.last_is_queued(if answer.role == Role::Malformed { End::Linger } else { End::Close });
         }
-        desk.give_back(answer.given.into_buffer());
+        state.give_back(answer.echoed.into_buffer());
     }
 
     /// Something was queued.
-    fn hand<L: Line>(&mut self, line: &mut L, written: Written, role: Role) {
-        self.handed.push(written, role);
-        self.ask(line);
+    fn hand<T: Transport>(&mut self, transport: &mut T, written: Written, role: Role) {
+        self.sends.push(written, role);
+        self.ask(transport);
     }
 
     /// Nothing is behind it: requests are not read once an answer that closes is in the queue.
@@ -411,58 +423,65 @@ impl Flow {
     }
 
     #[cold]
-    fn write_spoiled<L: Line>(&mut self, line: &mut L, desk: &mut Desk, mut answer: Answer) {
+    fn write_with_fault<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, mut answer: Response) {
         let Some(fault) = answer.fault else {
             return;
         };
-        desk.counters().fault(fault.kind());
+        state.counters().fault(fault.kind());
         match fault {
             Fault::Status(status) => {
-                let given = mem::take(&mut answer.given);
-                desk.give_back(given.into_buffer());
+                let echoed = mem::take(&mut answer.echoed);
+                state.give_back(echoed.into_buffer());
                 let resolved = Rc::new(Resolved::status_page(status));
-                self.write(line, desk, Answer { resolved, fault: None, ..answer });
+                self.write(transport, state, Response { resolved, fault: None, ..answer });
             }
             Fault::Length { .. } => {
-                let written = desk.write(line, &answer);
-                self.hand(line, written, answer.role);
+                let written = state.write(transport, &answer);
+                self.hand(transport, written, answer.role);
                 if answer.close {
                     self.last_is_queued(End::Close);
                 }
             }
-            Fault::Reset { middle: Some(true) } => self.cut(line, desk, &answer, false, Some(End::Reset)),
+            Fault::Reset { middle: Some(true) } => self.cut(transport, state, &answer, false, Some(End::Reset)),
             Fault::Reset { .. } => {
-                line.abort();
-                self.forget(desk);
+                transport.abort();
+                self.release(state);
             }
-            Fault::Close => self.cut(line, desk, &answer, false, Some(End::Close)),
-            Fault::Stall => self.cut(line, desk, &answer, true, None),
+            Fault::Close => self.cut(transport, state, &answer, false, Some(End::Close)),
+            Fault::Stall => self.cut(transport, state, &answer, true, None),
             Fault::Drip(rate) => {
-                let (rendered, written) = desk.render(&answer);
-                self.drip = Some(Box::new(Drip::new(rendered, written, &answer, rate)));
-                self.pump(line, desk);
+                let (rendered, written) = state.render(&answer);
+                self.paced = Some(Box::new(PacedResponse::new(rendered, written, &answer, rate)));
+                self.flush_ready(transport, state);
             }
         }
     }
 
     /// Sends an answer as room comes, so that no copy of all of it is made.
-    fn pour<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: &Answer) {
-        let (rendered, written) = desk.render(answer);
-        self.drip = Some(Box::new(Drip::pour(rendered, written, answer)));
-        self.pump(line, desk);
+    fn pour<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: &Response) {
+        let (rendered, written) = state.render(answer);
+        self.paced = Some(Box::new(PacedResponse::pour(rendered, written, answer)));
+        self.flush_ready(transport, state);
     }
 
     /// Sends an answer up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
     /// Requests behind it get no answers.
-    fn cut<L: Line>(&mut self, line: &mut L, desk: &mut Desk, answer: &Answer, in_head: bool, end: Option<End>) {
-        let (mut rendered, written) = desk.render(answer);
-        let (head, middle) = spoil::cuts(written);
-        let bytes = rendered.let_out(if in_head { head } else { middle }, line) as u64;
+    fn cut<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut HttpState,
+        answer: &Response,
+        in_head: bool,
+        end: Option<End>,
+    ) {
+        let (mut rendered, written) = state.render(answer);
+        let (head, middle) = response_faults::cuts(written);
+        let bytes = rendered.write_up_to(if in_head { head } else { middle }, transport) as u64;
         let before_body = written.before_body.min(bytes);
-        self.hand(line, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
+        self.hand(transport, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
         self.waiting.clear();
         self.waiting_bytes = 0;
-        self.state = State::Deaf;
+        self.state = State::Draining;
         match end {
             Some(end) => self.last_is_queued(end),
             None => self.stalled = true,
@@ -470,24 +489,24 @@ impl Flow {
     }
 
     /// Lets out what is due of the answer that drips; true when all of it is out.
-    fn drip_on<L: Line>(&mut self, line: &mut L, desk: &mut Desk) -> bool {
+    fn write_paced<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) -> bool {
         let now = Instant::now();
-        while let Some(drip) = &mut self.drip {
-            if let Some(next) = drip.next()
+        while let Some(paced) = &mut self.paced {
+            if let Some(next) = paced.next()
                 && next > now
             {
-                self.set_timer(next, desk);
+                self.set_timer(next, state);
                 return false;
             }
-            if line.unsent() > HIGH_WATER {
+            if transport.unsent() > HIGH_WATER {
                 // Sent will come when there is room.
                 return false;
             }
-            let (written, role) = drip.drop_out(line);
-            let (done, close) = (drip.is_done(), drip.close);
-            self.hand(line, written, role);
+            let (written, role) = paced.write_next(transport);
+            let (done, close) = (paced.is_done(), paced.close);
+            self.hand(transport, written, role);
             if done {
-                self.drip = None;
+                self.paced = None;
                 if close {
                     self.last_is_queued(End::Close);
                 }
@@ -497,18 +516,18 @@ impl Flow {
     }
 
     /// The connection is no longer ours.
-    pub(crate) fn forget(&mut self, desk: &mut Desk) {
-        desk.counters().bytes_in.add(mem::take(&mut self.unattributed));
-        desk.closed(self.reader);
+    pub(crate) fn release(&mut self, state: &mut HttpState) {
+        state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
+        state.connection_closed(self.reader);
         if let Some(timer) = self.timer.take() {
-            desk.timers.cancel(timer);
+            state.timers.cancel(timer);
         }
-        self.state = State::Gone;
+        self.state = State::Closed;
         self.current = None;
-        self.drip = None;
+        self.paced = None;
         self.waiting.clear();
         self.waiting.shrink_to(64);
         self.waiting_bytes = 0;
-        self.handed.clear();
+        self.sends.clear();
     }
 }

@@ -1,6 +1,6 @@
-//! The way out of one connection: what a flow of answers may do with it.
+//! Where a session sends its bytes: a connection of the driver, or the TLS layer above one.
 //!
-//! This module does not know what is sent.
+//! Sessions call it, for as long as an event lasts. This module does not know what is sent.
 
 use weir_net::{Conn, Io};
 
@@ -14,7 +14,7 @@ pub(crate) trait Sink {
 }
 
 /// One connection of a driver, for as long as an event lasts.
-pub(crate) trait Line: Sink {
+pub(crate) trait Transport: Sink {
     /// Whether bodies are copied even by [`Sink::send_with`].
     const COPIES: bool;
 
@@ -27,20 +27,20 @@ pub(crate) trait Line: Sink {
     /// Resets it.
     fn abort(&mut self);
 
-    /// Bytes taken by [`Sink::send`] that the kernel has not taken; never fewer than there are.
+    /// Bytes given to [`Sink::send`] that the kernel has not taken: never fewer than there are.
     fn unsent(&self) -> usize;
 }
 
 /// A connection without TLS.
 #[derive(Debug)]
-pub(crate) struct Plain<'a, I> {
+pub(crate) struct PlainTransport<'a, I> {
     /// The driver.
     pub(crate) io: &'a mut I,
     /// Its connection.
     pub(crate) conn: Conn,
 }
 
-impl<I: Io> Sink for Plain<'_, I> {
+impl<I: Io> Sink for PlainTransport<'_, I> {
     fn send(&mut self, bytes: &[u8]) {
         self.io.send(self.conn, bytes);
     }
@@ -50,7 +50,7 @@ impl<I: Io> Sink for Plain<'_, I> {
     }
 }
 
-impl<I: Io> Line for Plain<'_, I> {
+impl<I: Io> Transport for PlainTransport<'_, I> {
     const COPIES: bool = false;
 
     fn want_sent(&mut self) {

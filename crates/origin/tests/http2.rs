@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
+use common::http2::Http2;
 use common::pipe::{Pipe, client_config, server_options};
-use common::two::Two;
 use common::{Client, counters_when, start};
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
@@ -60,15 +60,15 @@ impl Way {
         }
     }
 
-    fn client(&self) -> Two {
-        Two::new(self.pipe())
+    fn client(&self) -> Http2 {
+        Http2::new(self.pipe())
     }
 }
 
 fn pages(way: &Way) {
     let mut client = way.client();
     let index = client.get("/");
-    assert_eq!((index.status, index.body.as_slice()), (200, weir_origin::INDEX.as_bytes()));
+    assert_eq!((index.status, index.body.as_slice()), (200, weir_origin::INDEX_PAGE.as_bytes()));
     assert_eq!(index.headers["server"], "weir-origin");
     assert_eq!(index.headers["content-type"], "text/plain; charset=utf-8");
     for size in [0, 1, 128, 4096, 4097, 11_268, 165_854, 3 << 20] {
@@ -121,7 +121,7 @@ fn heads_and_statuses(way: &Way) {
 
 fn large_bodies_in_small_windows(way: &Way) {
     let options = ClientOptions { stream_window: 5_000, connection_window: 70_000, ..ClientOptions::default() };
-    let mut client = Two::with(way.pipe(), &options);
+    let mut client = Http2::with(way.pipe(), &options);
     for tag in 0..20 {
         client.ask(tag, "GET", "/bytes/300000", &[], b"");
     }
@@ -133,7 +133,7 @@ fn large_bodies_in_small_windows(way: &Way) {
 }
 
 fn many_streams_at_once_each_in_its_time(way: &Way) {
-    let mut clients: Vec<Two> = (0..10).map(|_| way.client()).collect();
+    let mut clients: Vec<Http2> = (0..10).map(|_| way.client()).collect();
     let start = Instant::now();
     for client in &mut clients {
         for tag in 0..1000 {
@@ -141,7 +141,7 @@ fn many_streams_at_once_each_in_its_time(way: &Way) {
         }
     }
     let asked = start.elapsed();
-    let read = move |mut client: Two| {
+    let read = move |mut client: Http2| {
         let ended = (0..1000).map(|tag| client.answer(tag).ended.expect("an answer"));
         ended.collect::<Vec<Instant>>()
     };
@@ -260,7 +260,7 @@ fn counters_of_many_requests(way: &Way) {
 
 fn a_stop_finishes_what_is_under_way(way: &Way) {
     let origin = start(DriverChoice::Auto);
-    let mut client = Two::new(Pipe::plain(&origin));
+    let mut client = Http2::new(Pipe::plain(&origin));
     client.ask(1, "GET", "/bytes/200000?delay=150ms", &[], b"");
     client.ask(2, "GET", "/bytes/5?fault=stall", &[], b"");
     counters_when(&origin, |counters| counters.requests == 2);

@@ -5,16 +5,16 @@
 
 /// A sequence of numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance {
+pub(crate) struct Random {
     state: u64,
 }
 
-impl Chance {
+impl Random {
     /// The sequence of a worker of an origin with this seed.
-    pub(crate) fn new(seed: u64, worker: usize) -> Chance {
+    pub(crate) fn new(seed: u64, worker: usize) -> Random {
         // Sequences that begin at mixed states do not run behind each other.
-        let mut mixed = Chance { state: seed ^ (worker as u64).wrapping_mul(0xD134_2543_DE82_EF95) };
-        Chance { state: mixed.bits() }
+        let mut mixed = Random { state: seed ^ (worker as u64).wrapping_mul(0xD134_2543_DE82_EF95) };
+        Random { state: mixed.bits() }
     }
 
     /// The next number in [0, 1), one of 2^53.
@@ -37,11 +37,11 @@ mod tests {
 
     #[test]
     fn even_and_the_same_again() {
-        let mut chance = Chance::new(1, 0);
+        let mut random = Random::new(1, 0);
         let n = 100_000;
-        let mean = (0..n).map(|_| chance.unit()).sum::<f64>() / f64::from(n);
+        let mean = (0..n).map(|_| random.unit()).sum::<f64>() / f64::from(n);
         assert!((mean - 0.5).abs() < 0.005, "{mean}");
-        let first = |seed, worker| Chance::new(seed, worker).unit();
+        let first = |seed, worker| Random::new(seed, worker).unit();
         assert_eq!(first(7, 1), first(7, 1));
         assert_ne!(first(7, 1), first(7, 2));
         assert_ne!(first(7, 1), first(8, 1));

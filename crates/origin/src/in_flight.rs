@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use crate::answer::{Role, Written};
+use crate::response::{Role, Written};
 
 /// What a connection has queued, answer by answer.
 #[derive(Debug, Default)]
-pub(crate) struct Handed {
+pub(crate) struct InFlight {
     /// Bytes ever queued.
     queued: u64,
     /// Bytes ever reported as taken.
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
     pub(crate) answered: u64,
 }
 
-impl Handed {
+impl InFlight {
     /// Nothing is queued that the kernel has not taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.marks.is_empty()
@@ -52,7 +52,7 @@ impl Handed {
     }
 
     /// The driver still holds `unsent` bytes: reports what is new.
-    pub(crate) fn settle(&mut self, unsent: usize) -> Progress {
+    pub(crate) fn account_sent(&mut self, unsent: usize) -> Progress {
         let taken = self.queued.saturating_sub(unsent as u64);
         let mut progress = Progress::default();
         while let Some(mark) = self.marks.front_mut() {
@@ -97,34 +97,34 @@ mod tests {
 
     #[test]
     fn byte_by_byte() {
-        let mut handed = Handed::default();
-        handed.push(written(10, 5), Role::Counted);
-        handed.push(written(10, 0), Role::Counted);
-        assert_eq!(handed.settle(25), Progress::default());
-        assert_eq!(handed.settle(17), Progress { bytes: 8, body: 0, answered: 0 });
-        assert_eq!(handed.settle(13), Progress { bytes: 4, body: 2, answered: 0 });
-        assert_eq!(handed.settle(10), Progress { bytes: 3, body: 3, answered: 1 });
-        assert!(!handed.is_empty());
-        assert_eq!(handed.settle(0), Progress { bytes: 10, body: 0, answered: 1 });
-        assert!(handed.is_empty());
-        assert_eq!(handed.settle(0), Progress::default());
+        let mut sends = InFlight::default();
+        sends.push(written(10, 5), Role::Counted);
+        sends.push(written(10, 0), Role::Counted);
+        assert_eq!(sends.account_sent(25), Progress::default());
+        assert_eq!(sends.account_sent(17), Progress { bytes: 8, body: 0, answered: 0 });
+        assert_eq!(sends.account_sent(13), Progress { bytes: 4, body: 2, answered: 0 });
+        assert_eq!(sends.account_sent(10), Progress { bytes: 3, body: 3, answered: 1 });
+        assert!(!sends.is_empty());
+        assert_eq!(sends.account_sent(0), Progress { bytes: 10, body: 0, answered: 1 });
+        assert!(sends.is_empty());
+        assert_eq!(sends.account_sent(0), Progress::default());
     }
 
     #[test]
     fn only_counted_requests_are_answered_and_own_bytes_are_skipped() {
-        let mut handed = Handed::default();
-        handed.push(written(25, 0), Role::Continue);
-        handed.push(written(100, 50), Role::Own);
-        handed.push(written(80, 20), Role::Malformed);
-        assert_eq!(handed.settle(0), Progress { bytes: 125, body: 20, answered: 0 });
+        let mut sends = InFlight::default();
+        sends.push(written(25, 0), Role::Continue);
+        sends.push(written(100, 50), Role::Own);
+        sends.push(written(80, 20), Role::Malformed);
+        assert_eq!(sends.account_sent(0), Progress { bytes: 125, body: 20, answered: 0 });
     }
 
     #[test]
     fn chunk_framing_is_no_body_when_the_answer_is_complete() {
-        let mut handed = Handed::default();
-        handed.push(Written { bytes: 130, body: 16, before_body: 100 }, Role::Counted);
-        assert_eq!(handed.settle(25), Progress { bytes: 105, body: 5, answered: 0 });
-        assert_eq!(handed.settle(0), Progress { bytes: 25, body: 11, answered: 1 });
+        let mut sends = InFlight::default();
+        sends.push(Written { bytes: 130, body: 16, before_body: 100 }, Role::Counted);
+        assert_eq!(sends.account_sent(25), Progress { bytes: 105, body: 5, answered: 0 });
+        assert_eq!(sends.account_sent(0), Progress { bytes: 25, body: 11, answered: 1 });
     }
 
     proptest! {
@@ -133,15 +133,15 @@ mod tests {
             answers in proptest::collection::vec((1u64..50, 0u64..50), 1..10),
             steps in proptest::collection::vec(0u64..60, 0..20),
         ) {
-            let mut handed = Handed::default();
+            let mut sends = InFlight::default();
             for (head, body) in &answers {
-                handed.push(written(*head, *body), Role::Counted);
+                sends.push(written(*head, *body), Role::Counted);
             }
             let all: u64 = answers.iter().map(|(head, body)| head + body).sum();
             let (mut unsent, mut sum) = (all, Progress::default());
             for step in steps.into_iter().chain([all]) {
                 unsent = unsent.saturating_sub(step);
-                let progress = handed.settle(unsent as usize);
+                let progress = sends.account_sent(unsent as usize);
                 sum.bytes += progress.bytes;
                 sum.body += progress.body;
                 sum.answered += progress.answered;

@@ -10,20 +10,20 @@ use weir_wire::http1::Version;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 
 use crate::fault::Fault;
-use crate::line::Sink;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
-use crate::spoil::Rendered;
+use crate::response_faults::Rendered;
+use crate::transport::Sink;
 
 /// Bytes a chunk of a chunked answer.
 const CHUNK: usize = 16 << 10;
 
 /// Something that is to be sent on a connection, in its turn.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// What the target meant.
     pub(crate) resolved: Rc<Resolved>,
     /// What the request gave to the answer.
-    pub(crate) given: Given,
+    pub(crate) echoed: Echoed,
     /// Not before then.
     pub(crate) due: Option<Instant>,
     /// What goes wrong with it.
@@ -56,17 +56,17 @@ pub(crate) enum Role {
 /// What an answer repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
 /// can be used again.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct Echoed {
     bytes: Vec<u8>,
     type_length: usize,
 }
 
-impl Given {
+impl Echoed {
     /// Begins again, in a buffer that was used before.
-    pub(crate) fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Given {
+    pub(crate) fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Echoed {
         buffer.clear();
         buffer.extend_from_slice(content_type);
-        Given { bytes: buffer, type_length: content_type.len() }
+        Echoed { bytes: buffer, type_length: content_type.len() }
     }
 
     /// Adds a piece of the body.
@@ -113,7 +113,7 @@ impl Writer {
     pub(crate) fn write(
         &mut self,
         to: &mut impl Sink,
-        answer: &Answer,
+        answer: &Response,
         counters: impl FnOnce() -> OriginCounters,
     ) -> Written {
         let resolved = &*answer.resolved;
@@ -132,10 +132,10 @@ impl Writer {
                 Body::Static(bytes) => self.send_static(to, answer, bytes),
             },
             Source::Echo => {
-                let content_type = answer.given.content_type().unwrap_or(resolved.content_type);
-                self.send(to, answer, content_type, answer.given.body())
+                let content_type = answer.echoed.content_type().unwrap_or(resolved.content_type);
+                self.send(to, answer, content_type, answer.echoed.body())
             }
-            Source::Headers => self.send(to, answer, resolved.content_type, answer.given.body()),
+            Source::Headers => self.send(to, answer, resolved.content_type, answer.echoed.body()),
             Source::Counters => {
                 let text = counters_page(&counters());
                 self.send(to, answer, resolved.content_type, &text)
@@ -144,14 +144,18 @@ impl Writer {
     }
 
     /// The whole answer, not handed to anybody.
-    pub(crate) fn render(&mut self, answer: &Answer, counters: impl FnOnce() -> OriginCounters) -> (Rendered, Written) {
+    pub(crate) fn render(
+        &mut self,
+        answer: &Response,
+        counters: impl FnOnce() -> OriginCounters,
+    ) -> (Rendered, Written) {
         let mut rendered = Rendered::default();
         let written = self.write(&mut rendered, answer, counters);
         (rendered, written)
     }
 
     /// Sends a body that the driver copies.
-    fn send(&mut self, to: &mut impl Sink, answer: &Answer, content_type: &str, body: &[u8]) -> Written {
+    fn send(&mut self, to: &mut impl Sink, answer: &Response, content_type: &str, body: &[u8]) -> Written {
         let framing = self.head(answer, content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -174,7 +178,7 @@ impl Writer {
     }
 
     /// Sends a body that the driver need not copy.
-    fn send_static(&mut self, to: &mut impl Sink, answer: &Answer, body: &'static [u8]) -> Written {
+    fn send_static(&mut self, to: &mut impl Sink, answer: &Response, body: &'static [u8]) -> Written {
         let framing = self.head(answer, answer.resolved.content_type, body.len());
         let before_body = self.scratch.len() as u64;
         let body = if answer.has_body() { body } else { &[] };
@@ -194,7 +198,7 @@ impl Writer {
     }
 
     /// Writes the head into the scratch buffer and says how the body is delimited.
-    fn head(&mut self, answer: &Answer, content_type: &str, length: usize) -> BodyFraming {
+    fn head(&mut self, answer: &Response, content_type: &str, length: usize) -> BodyFraming {
         let framing = match (answer.resolved.plan.chunked, answer.version) {
             (false, _) => BodyFraming::Length(length as u64),
             (true, Version::Http11) => BodyFraming::Chunked,
@@ -213,21 +217,25 @@ impl Writer {
     }
 }
 
-impl Answer {
+impl Response {
     /// `100 Continue`, in its turn.
-    pub(crate) fn interim() -> Answer {
-        Answer { role: Role::Continue, close: false, ..Answer::closing(Resolved::fixed(200, Body::text(""), false)) }
+    pub(crate) fn interim() -> Response {
+        Response {
+            role: Role::Continue,
+            close: false,
+            ..Response::closing(Resolved::fixed(200, Body::text(""), false))
+        }
     }
 
     /// The refusal (400, 431 ...) of what is not HTTP, or beyond bounds.
-    pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Answer {
-        Answer { role: Role::Malformed, ..Answer::closing(Resolved::malformed(status, why)) }
+    pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Response {
+        Response { role: Role::Malformed, ..Response::closing(Resolved::malformed(status, why)) }
     }
 
-    fn closing(resolved: Resolved) -> Answer {
-        Answer {
+    fn closing(resolved: Resolved) -> Response {
+        Response {
             resolved: Rc::new(resolved),
-            given: Given::default(),
+            echoed: Echoed::default(),
             due: None,
             fault: None,
             role: Role::Counted,

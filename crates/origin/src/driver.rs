@@ -7,12 +7,13 @@ use weir_net::{DescriptorKind, DriverKind, DriverPreference, EpollDriver, Socket
 
 use crate::options::{Options, OriginError};
 use crate::origin::Serving;
+use crate::session::Session;
 
 /// Finds out which driver is to be had, once for all workers.
 ///
 /// # Errors
-/// When the one that was ordered is not.
-pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, OriginError> {
+/// When the one that was asked for does not work here.
+pub(crate) fn select(choice: DriverChoice) -> Result<DriverKind, OriginError> {
     let choice = match choice {
         DriverChoice::Auto => DriverPreference::Auto,
         DriverChoice::Uring => DriverPreference::Uring,
@@ -23,7 +24,7 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, OriginError> {
 
 /// How many connections there is room for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ConnectionLimit {
     /// Worker threads.
     pub(crate) workers: usize,
     /// What holds their connections.
@@ -34,20 +35,20 @@ pub(crate) struct Room {
     pub(crate) wanted: Option<u64>,
 }
 
-impl Room {
+impl ConnectionLimit {
     /// As the options want it, as far as the kernel allows. Raises the soft limit of descriptors.
-    pub(crate) fn of(kind: DriverKind, options: &Options) -> Room {
+    pub(crate) fn of(kind: DriverKind, options: &Options) -> ConnectionLimit {
         let capacity = weir_net::capacity(kind);
         let wanted = options.connections.map(u64::from);
         let workers = options.workers();
-        let alone = Room { workers, descriptors: DescriptorKind::Regular, most: capacity.most(0), wanted };
+        let alone = ConnectionLimit { workers, descriptors: DescriptorKind::Regular, most: capacity.most(0), wanted };
         match options.connections.map(|connections| capacity.plan(connections as usize)) {
             Some(Some(SocketPlan { drivers, descriptors: DescriptorKind::Direct })) => {
                 let workers = workers.max(drivers);
-                Room { workers, descriptors: DescriptorKind::Direct, most: capacity.most(workers), wanted }
+                ConnectionLimit { workers, descriptors: DescriptorKind::Direct, most: capacity.most(workers), wanted }
             }
             Some(None) if capacity.per_ring > 0 => {
-                Room { descriptors: DescriptorKind::Direct, most: capacity.most(workers), ..alone }
+                ConnectionLimit { descriptors: DescriptorKind::Direct, most: capacity.most(workers), ..alone }
             }
             _ => alone,
         }
@@ -71,7 +72,11 @@ impl Room {
 ///
 /// # Errors
 /// When it does not start.
-pub(crate) fn serve_on(kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_>) -> Result<(), OriginError> {
+pub(crate) fn serve_on<S: Session>(
+    kind: DriverKind,
+    descriptors: DescriptorKind,
+    serving: Serving<'_, S>,
+) -> Result<(), OriginError> {
     let failed = |source| OriginError::Driver { driver: kind, source };
     match kind {
         DriverKind::Uring => serving.run(UringDriver::with_descriptors(descriptors).map_err(failed)?, kind),

@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
 
-use super::out::Out;
-use super::{Pending, Phase, State, Two};
-use crate::answer::{Given, Role, false_length};
-use crate::desk::Desk;
+use super::output::FrameOutput;
+use super::{Http2, PendingRequest, Phase, State};
 use crate::fault::Fault;
-use crate::line::Line;
+use crate::http::HttpState;
 use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{self, Resolved, Source};
-use crate::spoil::Pace;
+use crate::response::{Echoed, Role, false_length};
+use crate::response_faults::Pace;
+use crate::transport::Transport;
 
 /// A request.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Request {
     pub(super) stream: Stream,
     pub(super) resolved: Rc<Resolved>,
     /// What it gives to its answer.
-    pub(super) given: Given,
+    pub(super) echoed: Echoed,
     pub(super) role: Role,
     /// Its body cannot be echoed.
     pub(super) too_large: bool,
@@ -32,25 +32,25 @@ pub(super) struct Request {
 
 /// An answer that is let out bit by bit.
 #[derive(Debug)]
-pub(super) struct Slow {
+pub(super) struct PacedBody {
     body: Bytes,
     at: usize,
     step: usize,
     /// By the clock, or as room comes.
     pace: Option<Pace>,
     /// The peer has no window for the last piece.
-    held: bool,
+    blocked: bool,
 }
 
-impl Slow {
-    fn new(body: Bytes, pace: Option<Pace>) -> Slow {
+impl PacedBody {
+    fn new(body: Bytes, pace: Option<Pace>) -> PacedBody {
         let step = pace.as_ref().map_or(POUR, Pace::step);
-        Slow { body, at: 0, step, pace, held: false }
+        PacedBody { body, at: 0, step, pace, blocked: false }
     }
 
     /// Whether it waits for the peer's window.
-    pub(super) fn is_held(&self) -> bool {
-        self.held
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked
     }
 }
 
@@ -82,21 +82,21 @@ impl Bytes {
 
 impl Request {
     /// From its head.
-    pub(super) fn new(desk: &mut Desk, stream: Stream, head: &RequestHead<'_>) -> Request {
-        let resolved = desk.cache.resolve(head.path);
+    pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
+        let resolved = state.shared.cache.resolve(head.path);
         let role = if resolved.own { Role::Own } else { Role::Counted };
-        let given = match resolved.source {
-            Source::Echo => Given::begin(desk.buffer(), head.headers.get("content-type").unwrap_or_default()),
+        let echoed = match resolved.source {
+            Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
             Source::Headers => {
-                let mut given = Given::begin(desk.buffer(), b"");
-                write_head(&mut given, head);
-                given
+                let mut echoed = Echoed::begin(state.buffer(), b"");
+                write_head(&mut echoed, head);
+                echoed
             }
-            Source::Fixed | Source::Counters => Given::default(),
+            Source::Fixed | Source::Counters => Echoed::default(),
         };
         let too_large = resolved.source == Source::Echo && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
-        Request { stream, resolved, given, role, too_large, body_length: 0, head_only }
+        Request { stream, resolved, echoed, role, too_large, body_length: 0, head_only }
     }
 
     /// A piece of its body, kept if there is room for so many bytes more.
@@ -105,11 +105,11 @@ impl Request {
             return;
         }
         if piece.len() <= room {
-            self.given.push(piece);
+            self.echoed.push(piece);
         } else {
             // What follows is read and dropped.
             self.too_large = true;
-            self.given = Given::default();
+            self.echoed = Echoed::default();
         }
     }
 
@@ -120,11 +120,11 @@ impl Request {
 
     /// Answers it in the usual way, and learns the length of the body.
     #[inline]
-    pub(super) fn answer(
+    pub(super) fn respond(
         &mut self,
         server: &mut Server,
-        desk: &Desk,
-        out: &mut impl Output,
+        state: &HttpState,
+        output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
         let resolved = &self.resolved;
         if resolved.source == Source::Fixed {
@@ -133,50 +133,50 @@ impl Request {
                 resolve::Body::Static(bytes) => Body::Static(bytes),
             };
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-            return server.answer(self.stream, resolved.two_usual(), body, out);
+            return server.answer(self.stream, resolved.http2_usual(), body, output);
         }
         let counters;
         let (content_type, body) = match resolved.source {
             Source::Counters => {
-                counters = desk.counters_page();
+                counters = state.counters_page();
                 (resolved.content_type, counters.as_slice())
             }
-            _ => (self.given.content_type().unwrap_or(resolved.content_type), self.given.body()),
+            _ => (self.echoed.content_type().unwrap_or(resolved.content_type), self.echoed.body()),
         };
         let body = if resolve::bodiless(resolved.plan.status) || resolved.plan.status == 205 { &[] } else { body };
         self.body_length = if self.head_only { 0 } else { body.len() as u64 };
         let headers: [(&str, &[u8]); 2] =
             [("server", resolve::SERVER.as_bytes()), ("content-type", content_type.as_bytes())];
         let status = resolved.plan.status;
-        let sent = server.answer_with(self.stream, status, &headers, Body::Copied(body), out);
+        let sent = server.answer_with(self.stream, status, &headers, Body::Copied(body), output);
         if sent == Err(SendError::BadValue) {
             let headers: [(&str, &[u8]); 1] = [("server", resolve::SERVER.as_bytes())];
-            return server.answer_with(self.stream, status, &headers, Body::Copied(body), out);
+            return server.answer_with(self.stream, status, &headers, Body::Copied(body), output);
         }
         sent
     }
 
     /// The answer in its parts: a head that claims this length or the true one, and the body.
-    fn parts(&self, desk: &Desk, fault: Option<Fault>) -> Result<(Prepared, Bytes), EncodeError> {
+    fn parts(&self, state: &HttpState, fault: Option<Fault>) -> Result<(Prepared, Bytes), EncodeError> {
         let resolved = &self.resolved;
         let body = match resolved.source {
             Source::Fixed => match &resolved.body {
                 resolve::Body::Copied(bytes) => Bytes::Own(bytes.to_vec()),
                 resolve::Body::Static(bytes) => Bytes::Static(bytes),
             },
-            Source::Counters => Bytes::Own(desk.counters_page()),
-            Source::Echo | Source::Headers => Bytes::Own(self.given.body().to_vec()),
+            Source::Counters => Bytes::Own(state.counters_page()),
+            Source::Echo | Source::Headers => Bytes::Own(self.echoed.body().to_vec()),
         };
         let length = body.len() as u64;
-        let content_type = self.given.content_type().unwrap_or(resolved.content_type);
-        let head = resolved.two_head(content_type, Some(false_length(fault, length).unwrap_or(length)))?;
+        let content_type = self.echoed.content_type().unwrap_or(resolved.content_type);
+        let head = resolved.http2_head(content_type, Some(false_length(fault, length).unwrap_or(length)))?;
         let body = if self.head_only || resolve::bodiless(resolved.plan.status) { Bytes::Static(&[]) } else { body };
         Ok((head, body))
     }
 }
 
 /// The head of a request, as `/headers` shows it.
-fn write_head(given: &mut Given, head: &RequestHead<'_>) {
+fn write_head(echoed: &mut Echoed, head: &RequestHead<'_>) {
     let pseudo = [
         (&b":method"[..], head.method),
         (b":scheme", head.scheme),
@@ -185,132 +185,132 @@ fn write_head(given: &mut Given, head: &RequestHead<'_>) {
     ];
     for (name, value) in pseudo.into_iter().chain(head.headers.iter()) {
         for piece in [name, b": ", value, b"\r\n"] {
-            given.push(piece);
+            echoed.push(piece);
         }
     }
 }
 
-impl Two {
+impl Http2 {
     /// Answers with a fault, in pieces, or for the last time.
     #[cold]
-    pub(super) fn answer_specially<L: Line>(
+    pub(super) fn respond_specially<T: Transport>(
         &mut self,
-        out: &mut Out<'_, L>,
-        desk: &mut Desk,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
         mut request: Request,
         mut fault: Option<Fault>,
     ) {
         if let Some(fault) = fault {
-            desk.counters().fault(fault.kind());
+            state.counters().fault(fault.kind());
         }
         if let Some(Fault::Status(status)) = fault {
             request.resolved = Rc::new(Resolved::status_page(status));
             fault = None;
         }
         let closes = request.resolved.plan.close;
-        let Ok((head, body)) = request.parts(desk, fault) else {
+        let Ok((head, body)) = request.parts(state, fault) else {
             // A content type that cannot be sent: the stream fails, and nothing else.
-            self.server.reset(request.stream, Code::INTERNAL_ERROR, out);
-            return self.lost(&request);
+            self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
+            return self.abandon(&request);
         };
         let (stream, half) = (request.stream, body.len() / 2);
         match fault {
             None | Some(Fault::Status(_)) if closes && self.state == State::Open => {
-                self.server.go_away(out);
-                self.state = State::Leaving;
-                self.begin(out, desk, request, &head, Slow::new(body, None));
+                self.server.go_away(output);
+                self.state = State::Draining;
+                self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
             None | Some(Fault::Status(_)) | Some(Fault::Length { .. }) => {
-                self.begin(out, desk, request, &head, Slow::new(body, None));
+                self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
             Some(Fault::Drip(rate)) => {
-                self.begin(out, desk, request, &head, Slow::new(body, Some(Pace::new(rate))));
+                self.begin(output, state, request, &head, PacedBody::new(body, Some(Pace::new(rate))));
             }
             Some(Fault::Reset { middle }) => {
-                if middle == Some(true) && self.server.head(stream, &head, false, out).is_ok() {
-                    let _ = self.server.data(stream, body.part(0, half), false, out);
+                if middle == Some(true) && self.server.head(stream, &head, false, output).is_ok() {
+                    let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
-                self.server.reset(stream, Code::INTERNAL_ERROR, out);
-                self.lost(&request);
+                self.server.reset(stream, Code::INTERNAL_ERROR, output);
+                self.abandon(&request);
             }
             Some(Fault::Close) => {
-                if self.server.head(stream, &head, false, out).is_ok() {
-                    let _ = self.server.data(stream, body.part(0, half), false, out);
+                if self.server.head(stream, &head, false, output).is_ok() {
+                    let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
-                self.lost(&request);
-                self.server.go_away(out);
-                self.drop_all(desk);
-                self.state = self.state.max(State::Leaving);
+                self.abandon(&request);
+                self.server.go_away(output);
+                self.drop_all(state);
+                self.state = self.state.max(State::Draining);
             }
             Some(Fault::Stall) => {
                 // Without a body the head would be all, so it does not come.
                 if body.len() > 0 {
-                    let _ = self.server.head(stream, &head, false, out);
+                    let _ = self.server.head(stream, &head, false, output);
                 }
-                self.keep(Pending { request, phase: Phase::Stalled, timer: None });
+                self.insert(PendingRequest { request, phase: Phase::Stalled, timer: None });
             }
         }
     }
 
-    fn begin<L: Line>(
+    fn begin<T: Transport>(
         &mut self,
-        out: &mut Out<'_, L>,
-        desk: &mut Desk,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
         mut request: Request,
         head: &Prepared,
-        slow: Slow,
+        paced: PacedBody,
     ) {
-        request.body_length = slow.body.len() as u64;
-        let empty = slow.body.len() == 0;
-        match self.server.head(request.stream, head, empty, out) {
-            Ok(SendStatus::All) if empty => self.wrote(desk, request),
-            Ok(_) if empty => self.keep(Pending { request, phase: Phase::Blocked, timer: None }),
-            Ok(_) => self.let_out(out, desk, request, Box::new(slow)),
-            Err(_) => self.lost(&request),
+        request.body_length = paced.body.len() as u64;
+        let empty = paced.body.len() == 0;
+        match self.server.head(request.stream, head, empty, output) {
+            Ok(SendStatus::All) if empty => self.finished(state, request),
+            Ok(_) if empty => self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None }),
+            Ok(_) => self.write_body(output, state, request, Box::new(paced)),
+            Err(_) => self.abandon(&request),
         }
     }
 
     /// Lets out what is due of an answer, as far as there is room.
-    pub(super) fn let_out<L: Line>(
+    pub(super) fn write_body<T: Transport>(
         &mut self,
-        out: &mut Out<'_, L>,
-        desk: &mut Desk,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
         request: Request,
-        mut slow: Box<Slow>,
+        mut paced: Box<PacedBody>,
     ) {
         let stream = request.stream;
-        let now = slow.pace.as_ref().map(|_| Instant::now());
-        slow.held = false;
+        let now = paced.pace.as_ref().map(|_| Instant::now());
+        paced.blocked = false;
         loop {
-            if let (Some(pace), Some(now)) = (&slow.pace, now)
+            if let (Some(pace), Some(now)) = (&paced.pace, now)
                 && pace.next() > now
             {
-                let timer = Some(self.set_timer(desk, pace.next(), stream));
-                return self.keep(Pending { request, phase: Phase::Slow(slow), timer });
+                let timer = Some(self.set_timer(state, pace.next(), stream));
+                return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer });
             }
-            if !self.has_room(out) {
-                self.no_room.push_back(stream);
-                return self.keep(Pending { request, phase: Phase::Slow(slow), timer: None });
+            if !self.has_room(output) {
+                self.waiting_for_room.push_back(stream);
+                return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer: None });
             }
-            let to = (slow.at + slow.step).min(slow.body.len());
-            let ends = to == slow.body.len();
-            let sent = self.server.data(stream, slow.body.part(slow.at, to), ends, out);
-            slow.at = to;
-            if let Some(pace) = &mut slow.pace {
+            let to = (paced.at + paced.step).min(paced.body.len());
+            let ends = to == paced.body.len();
+            let sent = self.server.data(stream, paced.body.part(paced.at, to), ends, output);
+            paced.at = to;
+            if let Some(pace) = &mut paced.pace {
                 pace.advance();
             }
             match sent {
-                Ok(SendStatus::All) if ends => return self.wrote(desk, request),
+                Ok(SendStatus::All) if ends => return self.finished(state, request),
                 Ok(SendStatus::Waiting) if ends => {
-                    return self.keep(Pending { request, phase: Phase::Blocked, timer: None });
+                    return self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None });
                 }
                 Ok(SendStatus::Waiting) => {
                     // Goes on when that has left: what waits inside is one piece, and not all of a body.
-                    slow.held = true;
-                    return self.keep(Pending { request, phase: Phase::Slow(slow), timer: None });
+                    paced.blocked = true;
+                    return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer: None });
                 }
                 Ok(SendStatus::All) => {}
-                Err(_) => return self.lost(&request),
+                Err(_) => return self.abandon(&request),
             }
         }
     }

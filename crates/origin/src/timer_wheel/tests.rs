@@ -11,7 +11,7 @@ const TICK: u64 = 1 << TICK_BITS;
 /// The wheel and what it should hold.
 #[derive(Default)]
 struct Both {
-    wheel: Wheel<u32>,
+    wheel: TimerWheel<u32>,
     /// By time, then by number.
     model: BTreeMap<(u64, u32), TimerId>,
     now: u64,
@@ -100,7 +100,7 @@ proptest! {
 
 #[test]
 fn a_few_timers_leave_exactly_when_due() {
-    let mut wheel = Wheel::default();
+    let mut wheel = TimerWheel::default();
     for at in [10_000_000, 10_000_100, 10_000_050, 500] {
         wheel.set(at, at);
     }
@@ -114,7 +114,7 @@ fn a_few_timers_leave_exactly_when_due() {
 
 #[test]
 fn many_at_once_leave_in_a_tick_and_in_order_of_setting() {
-    let mut wheel = Wheel::default();
+    let mut wheel = TimerWheel::default();
     for n in 0..100_000u32 {
         wheel.set(7 * TICK + 5, n);
     }
@@ -131,7 +131,7 @@ fn many_at_once_leave_in_a_tick_and_in_order_of_setting() {
 
 #[test]
 fn a_timer_of_the_past_leaves_at_once() {
-    let mut wheel = Wheel::default();
+    let mut wheel = TimerWheel::default();
     assert_eq!(wheel.pop(1 << 30), None);
     wheel.set(5, 'a');
     assert_eq!(wheel.next(), Some(5));

@@ -1,0 +1,237 @@
+//! HTTP: the session that finds out which version is spoken, and what the HTTP sessions of one worker share.
+//!
+//! A client that knows beforehand that this server speaks HTTP/2 begins with a preface (RFC 9113 section 3.4), which is no
+//! request of HTTP/1. With TLS the two have agreed by ALPN; if they have not, the first bytes decide here too.
+
+use std::time::{Duration, Instant};
+
+use weir_net::Conn;
+use weir_wire::http2::{self, Detected};
+
+use crate::fault::Fault;
+use crate::http1::Http1;
+use crate::http2::Http2;
+use crate::options::ResponseOptions;
+use crate::random::Random;
+use crate::resolve::{Cache, Resolved, Source};
+use crate::response::{Response, Role, Writer, Written, counters_page};
+use crate::response_faults::Rendered;
+use crate::session::{Session, SessionEvent};
+use crate::state::WorkerState;
+use crate::transport::{Sink, Transport};
+use crate::value;
+
+/// Request buffers kept for reuse.
+const SPARE: usize = 64;
+/// The largest request buffer kept, bytes.
+const SPARE_SIZE: usize = 64 << 10;
+/// The largest buffer for HTTP/2 frames kept, bytes.
+const FRAMES_SIZE: usize = 256 << 10;
+
+/// The state of a worker that serves HTTP.
+pub(crate) type HttpState = WorkerState<HttpShared>;
+
+/// What the HTTP sessions of one worker share.
+#[derive(Debug)]
+pub(crate) struct HttpShared {
+    /// Prepared responses, by target.
+    pub(crate) cache: Cache,
+    writer: Writer,
+    spare: Vec<Vec<u8>>,
+    /// For HTTP/2 frames.
+    frames: Vec<u8>,
+    /// For responses whose target does not say.
+    options: ResponseOptions,
+    /// The options ask for a delay or a fault.
+    special: bool,
+    random: Random,
+}
+
+impl HttpShared {
+    /// For one worker, by number.
+    pub(crate) fn new(options: ResponseOptions, worker: usize) -> HttpShared {
+        HttpShared {
+            cache: Cache::default(),
+            writer: Writer::default(),
+            spare: Vec::new(),
+            frames: Vec::new(),
+            special: options.is_special(),
+            random: Random::new(options.seed, worker),
+            options,
+        }
+    }
+
+    fn draw_delay_and_fault(&mut self, resolved: &Resolved) -> (Option<Instant>, Option<Fault>) {
+        let delay = match resolved.plan.delay.or(self.options.delay) {
+            Some(delay) => value::delay_at(delay, self.random.unit()),
+            None => Duration::ZERO,
+        };
+        let faults = resolved.plan.faults.as_deref().unwrap_or(&self.options.faults);
+        let fault = faults.draw(&mut self.random);
+        ((!delay.is_zero()).then(|| Instant::now() + delay), fault)
+    }
+}
+
+impl HttpState {
+    /// Hands a response to the driver.
+    pub(crate) fn write(&mut self, to: &mut impl Sink, response: &Response) -> Written {
+        let counters = || self.all_counters.counters();
+        self.shared.writer.write(to, response, counters)
+    }
+
+    /// What [`HttpState::write`] would hand over.
+    pub(crate) fn render(&mut self, response: &Response) -> (Rendered, Written) {
+        let counters = || self.all_counters.counters();
+        self.shared.writer.render(response, counters)
+    }
+
+    /// When the response to a request that is now complete is due, and what goes wrong with it. The clock is read for delays
+    /// only.
+    #[inline]
+    pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<Instant>, Option<Fault>) {
+        if role != Role::Counted || !(self.shared.special || resolved.special) {
+            return (None, None);
+        }
+        self.shared.draw_delay_and_fault(resolved)
+    }
+
+    /// Counts a request of the lab's own. If it is for the counters, its connection becomes a reader's: only the lab itself
+    /// reads them, and asks for nothing but `/_weir/ready` through a product.
+    pub(crate) fn own_request(&self, source: Source, reader: &mut bool) {
+        self.counters().own_requests.add(1);
+        if source == Source::Counters && !std::mem::replace(reader, true) {
+            self.all_counters().has_reader();
+        }
+    }
+
+    /// The counters, as a page.
+    pub(crate) fn counters_page(&self) -> Vec<u8> {
+        counters_page(&self.all_counters().counters())
+    }
+
+    /// The buffer for frames, empty. To be given back.
+    pub(crate) fn frames(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.shared.frames)
+    }
+
+    /// Takes the buffer for frames back.
+    pub(crate) fn keep_frames(&mut self, mut frames: Vec<u8>) {
+        frames.clear();
+        frames.shrink_to(FRAMES_SIZE);
+        self.shared.frames = frames;
+    }
+
+    /// A buffer for a request's bytes, with anything in it.
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.shared.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
+        if (1..=SPARE_SIZE).contains(&buffer.capacity()) && self.shared.spare.len() < SPARE {
+            self.shared.spare.push(buffer);
+        }
+    }
+}
+
+/// A connection that speaks HTTP/1 or HTTP/2.
+#[derive(Debug)]
+pub(crate) struct HttpSession {
+    version: Version,
+    http1: Http1,
+    /// Boxed, because most connections speak HTTP/1.
+    http2: Option<Box<Http2>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// So many bytes of HTTP/2's preface have come, and nothing else.
+    Unknown(u8),
+    Http1,
+    Http2,
+}
+
+impl Session for HttpSession {
+    type Shared = HttpShared;
+
+    const ALPN: &'static [&'static str] = &["h2", "http/1.1"];
+
+    fn new() -> HttpSession {
+        HttpSession { version: Version::Unknown(0), http1: Http1::new(), http2: None }
+    }
+
+    fn begin(&mut self, conn: Conn) {
+        self.version = Version::Unknown(0);
+        self.http1.begin(conn);
+    }
+
+    fn on_negotiated(&mut self, alpn: Option<&str>) {
+        match alpn {
+            Some("h2") => self.use_http2(),
+            Some(_) => self.version = Version::Http1,
+            // The first bytes will tell.
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn on_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
+        match (self.version, event) {
+            (Version::Http1, event) => self.http1.on_event(transport, state, event),
+            (_, event) => self.on_other_event(transport, state, event),
+        }
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        match self.version {
+            Version::Http1 | Version::Unknown(_) => self.http1.pipeline.is_closed(),
+            Version::Http2 => self.http2.as_ref().is_none_or(|http2| http2.is_closed()),
+        }
+    }
+}
+
+impl HttpSession {
+    fn use_http2(&mut self) {
+        if let Some(conn) = self.http1.pipeline.conn() {
+            self.version = Version::Http2;
+            self.http2 = Some(Box::new(Http2::new(conn)));
+        }
+    }
+
+    /// An event of a connection that does not speak HTTP/1, as far as is known.
+    fn on_other_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
+        match (self.version, event) {
+            (Version::Unknown(seen), SessionEvent::Data(bytes)) => self.detect(transport, state, seen, bytes),
+            (Version::Unknown(_) | Version::Http1, event) => self.http1.on_event(transport, state, event),
+            (Version::Http2, event) => {
+                if let Some(http2) = &mut self.http2 {
+                    http2.on_event(transport, state, event);
+                    if http2.is_closed() {
+                        self.http2 = None;
+                    }
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn detect<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, seen: u8, bytes: &[u8]) {
+        // What was seen is the beginning of the preface, so it need not be kept.
+        let before = &http2::PREFACE[..usize::from(seen)];
+        let mut first = [0; http2::PREFACE.len()];
+        let more = bytes.len().min(first.len() - before.len());
+        first[..before.len()].copy_from_slice(before);
+        first[before.len()..][..more].copy_from_slice(&bytes[..more]);
+        match http2::detect(&first[..before.len() + more]) {
+            // Undecided are fewer bytes than the preface has, so that was all.
+            Detected::Undecided => return self.version = Version::Unknown((before.len() + more) as u8),
+            Detected::Http1 => self.version = Version::Http1,
+            Detected::Http2 => self.use_http2(),
+        }
+        if !before.is_empty() {
+            self.on_event(transport, state, SessionEvent::Data(before));
+        }
+        self.on_event(transport, state, SessionEvent::Data(bytes));
+    }
+}

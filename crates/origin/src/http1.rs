@@ -1,0 +1,82 @@
+//! One connection that speaks HTTP/1: the parser, and behind it the pipeline of responses.
+//!
+//! [`crate::http`] calls it. This module does not know drivers, nor what requests mean.
+
+use weir_net::Conn;
+use weir_wire::http1::{Limits, RequestEvent, RequestParser};
+
+use crate::http::HttpState;
+use crate::pipeline::Pipeline;
+use crate::session::SessionEvent;
+use crate::transport::Transport;
+
+/// A connection that speaks HTTP/1.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    parser: RequestParser,
+    /// Its responses.
+    pub(crate) pipeline: Pipeline,
+}
+
+impl Http1 {
+    /// One that no connection has used.
+    pub(crate) fn new() -> Http1 {
+        Http1 { parser: RequestParser::new(Limits::default()), pipeline: Pipeline::default() }
+    }
+
+    /// A new connection in place of an old one.
+    pub(crate) fn begin(&mut self, conn: Conn) {
+        self.parser = RequestParser::new(Limits::default());
+        self.pipeline.begin(conn);
+    }
+
+    /// Deals with an event.
+    #[inline]
+    pub(crate) fn on_event(&mut self, transport: &mut impl Transport, state: &mut HttpState, event: SessionEvent<'_>) {
+        let pipeline = &mut self.pipeline;
+        match event {
+            SessionEvent::Data(bytes) => self.on_data(transport, state, bytes),
+            SessionEvent::Sent => pipeline.on_sent(transport, state),
+            SessionEvent::Eof => {
+                pipeline.account_sent(transport, state);
+                pipeline.on_eof(transport, state);
+            }
+            SessionEvent::Failed { unsent, reset } => pipeline.on_failed(state, unsent, reset),
+            SessionEvent::Timeout(_) => pipeline.on_timeout(transport, state),
+            SessionEvent::Stop => pipeline.stop(transport, state),
+            SessionEvent::Abort => pipeline.abort(transport, state),
+            SessionEvent::TlsFailed => pipeline.release(state),
+        }
+    }
+
+    /// Feeds bytes to the parser, and its events to the pipeline.
+    #[inline]
+    fn on_data(&mut self, transport: &mut impl Transport, state: &mut HttpState, bytes: &[u8]) {
+        let Http1 { parser, pipeline } = self;
+        pipeline.account_sent(transport, state);
+        let mut input = bytes;
+        while pipeline.reads() {
+            let before = input.len();
+            let event = parser.next(&mut input);
+            let read = before - input.len();
+            match event {
+                Ok(Some(RequestEvent::Head(head))) => pipeline.on_head(transport, state, &head, read),
+                Ok(Some(RequestEvent::Body(piece))) => {
+                    pipeline.read(read, state);
+                    pipeline.on_body(state, piece);
+                }
+                Ok(Some(RequestEvent::End { keep_alive })) => {
+                    pipeline.read(read, state);
+                    pipeline.on_end(transport, state, keep_alive);
+                }
+                Ok(None) => return pipeline.read(read, state),
+                Err(why) => {
+                    pipeline.read(read, state);
+                    pipeline.on_malformed(transport, state, why.status(), &why);
+                }
+            }
+        }
+        // A connection that reads no more requests still drains.
+        pipeline.read(input.len(), state);
+    }
+}

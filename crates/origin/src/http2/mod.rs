@@ -1,0 +1,529 @@
+//! One connection that speaks HTTP/2: streams in, responses output, each when its own time has come.
+//!
+//! Frames, windows and header compression are [`weir_wire::http2`]'s. What one event leads to leaves in one piece, and is
+//! counted when the kernel has taken that piece.
+//!
+//! # Bounds
+//! A peer that opens streams and reads nothing fills at most this: [`HIGH_WATER`] bytes in the driver and what went over
+//! it (large bodies are not copied, or let out as room comes), [`MAX_STREAMS`] requests, holding at most
+//! [`MAX_PAYLOAD`] bytes of bodies together.
+//!
+//! [`crate::http`] calls it. This module does not know what requests mean, nor whether there is TLS below.
+
+mod output;
+mod response;
+
+use std::collections::VecDeque;
+use std::mem;
+use std::time::Instant;
+
+use weir_model::protocol::Application;
+use weir_net::Conn;
+use weir_wire::http2::{self, Server, ServerEvent, ServerOptions, Stream};
+
+use crate::fault::Fault;
+use crate::http::HttpState;
+use crate::payload::MAX_PAYLOAD;
+use crate::pipeline::HIGH_WATER;
+use crate::resolve::Resolved;
+use crate::response::Role;
+use crate::session::SessionEvent;
+use crate::timers::TimerId;
+use crate::transport::Transport;
+
+use self::output::FrameOutput;
+use self::response::{PacedBody, Request};
+
+/// Streams that a client may have open.
+pub(crate) const MAX_STREAMS: u32 = 1024;
+/// The timer of a connection that lingers; those of streams have the streams' slots.
+const LINGER: u32 = u32::MAX;
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    server: Server,
+    conn: Conn,
+    state: State,
+    /// By the streams' slots.
+    streams: Vec<Option<PendingRequest>>,
+    /// How many there are of those.
+    pending: usize,
+    /// Bytes of request bodies that they hold.
+    buffered: usize,
+    /// Slots of requests that wait for room in the driver, oldest first.
+    waiting_for_room: VecDeque<Stream>,
+    sends: InFlight,
+    /// Written in this event, and not yet handed over.
+    written: Tally,
+    in_flight: u64,
+    requests: u64,
+    /// The counters were read over it.
+    reader: bool,
+    /// [`weir_net::Event::Sent`] is asked for and has not come.
+    asked: bool,
+    linger: Option<TimerId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// Nothing has been said.
+    New,
+    Open,
+    /// Takes no more requests; closes when those that came are answered.
+    Draining,
+    /// The peer broke the protocol and has been told; closes a while later.
+    Lingering,
+    Closed,
+}
+
+/// A request that is not answered to the end.
+#[derive(Debug)]
+struct PendingRequest {
+    request: Request,
+    phase: Phase,
+    timer: Option<TimerId>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Its body is still coming.
+    Reading,
+    /// It waits for its time, or for room; then this goes wrong.
+    Waiting(Option<Fault>),
+    /// Its answer is let out bit by bit.
+    Paced(Box<PacedBody>),
+    /// Its answer waits for the peer's window.
+    Blocked,
+    /// Its answer has stopped on purpose.
+    Stalled,
+}
+
+/// What is written or handed over, of counted requests.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    answered: u64,
+    body: u64,
+    /// Bytes of the lab's own answers.
+    own: u64,
+}
+
+/// What the driver was given and the kernel has not taken, event by event.
+#[derive(Debug, Default)]
+struct InFlight {
+    queued: u64,
+    taken: u64,
+    marks: VecDeque<(u64, u64, Tally)>,
+}
+
+impl Http2 {
+    /// A new connection, whose first bytes are still to be read.
+    pub(crate) fn new(conn: Conn) -> Http2 {
+        let options = ServerOptions { max_streams: MAX_STREAMS, ..ServerOptions::default() };
+        Http2 {
+            server: Server::new(&options),
+            conn,
+            state: State::New,
+            streams: Vec::new(),
+            pending: 0,
+            buffered: 0,
+            waiting_for_room: VecDeque::new(),
+            sends: InFlight::default(),
+            written: Tally::default(),
+            in_flight: 0,
+            requests: 0,
+            reader: false,
+            asked: false,
+            linger: None,
+        }
+    }
+
+    /// Whether the connection is no longer ours.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// Deals with what happened.
+    pub(crate) fn on_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
+        match event {
+            SessionEvent::Failed { unsent, reset } => return self.failed(state, unsent, reset),
+            SessionEvent::Abort => {
+                self.account_sent(transport.unsent(), state);
+                transport.abort();
+                return self.release(state);
+            }
+            SessionEvent::TlsFailed => return self.release(state),
+            _ => {}
+        }
+        self.account_sent(transport.unsent(), state);
+        let mut output = FrameOutput::new(transport, state.frames());
+        match event {
+            SessionEvent::Data(bytes) => self.on_data(&mut output, state, bytes),
+            SessionEvent::Sent => {
+                self.asked = false;
+                self.resume_waiting(&mut output, state);
+            }
+            SessionEvent::Timeout(LINGER) => {
+                self.linger = None;
+                self.state = State::Draining;
+            }
+            SessionEvent::Timeout(slot) => self.on_timeout(&mut output, state, slot as usize),
+            SessionEvent::Eof => self.drain(&mut output, state, false),
+            SessionEvent::Stop => self.drain(&mut output, state, true),
+            SessionEvent::Failed { .. } | SessionEvent::Abort | SessionEvent::TlsFailed => {}
+        }
+        self.flush(output, state);
+    }
+
+    fn on_data<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, bytes: &[u8]) {
+        if self.state == State::New {
+            self.state = State::Open;
+            self.server.start(output);
+        }
+        let mut input = bytes;
+        while self.state < State::Lingering {
+            let before = input.len();
+            let event = match self.server.next(&mut input, output) {
+                Ok(Some(event)) => event,
+                Ok(None) => return state.counters().bytes_in.add(before as u64),
+                Err(_) => {
+                    state.counters().malformed.add(1);
+                    self.linger(state);
+                    break;
+                }
+            };
+            let read = (before - input.len()) as u64;
+            let mut role = Role::Counted;
+            match event {
+                ServerEvent::Request { stream, head } => {
+                    let (ends, expects_continue) = (head.ends, head.expects_continue);
+                    let request = Request::new(state, stream, &head);
+                    role = request.role;
+                    self.on_request(output, state, request, ends, expects_continue);
+                }
+                ServerEvent::Data { stream, bytes } => {
+                    let slot = self.streams.get_mut(stream.slot());
+                    if let Some(Some(pending)) = slot
+                        && pending.request.stream == stream
+                    {
+                        role = pending.request.role;
+                        if role == Role::Counted {
+                            state.counters().body_bytes_in.add(bytes.len() as u64);
+                        }
+                        let others = self.buffered - pending.request.echoed.body().len();
+                        pending.request.body(bytes, MAX_PAYLOAD.saturating_sub(self.buffered));
+                        self.buffered = others + pending.request.echoed.body().len();
+                    }
+                }
+                ServerEvent::End { stream } => self.on_end(output, state, stream),
+                ServerEvent::Sent { stream } => self.on_written(output, state, stream),
+                ServerEvent::Reset { stream, cause } => {
+                    if matches!(cause, http2::ResetCause::Malformed(_)) {
+                        state.counters().malformed.add(1);
+                    }
+                    self.drop_stream(state, stream);
+                }
+                ServerEvent::Malformed { .. } => state.counters().malformed.add(1),
+                ServerEvent::Settings | ServerEvent::GoAway { .. } => {}
+            }
+            if role == Role::Counted {
+                state.counters().bytes_in.add(read);
+            }
+        }
+        state.counters().bytes_in.add(input.len() as u64);
+    }
+
+    fn on_request<T: Transport>(
+        &mut self,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
+        request: Request,
+        ends: bool,
+        expects_continue: bool,
+    ) {
+        if request.role == Role::Counted {
+            self.requests += 1;
+            self.in_flight += 1;
+            let counters = state.counters();
+            counters.request(self.requests, Application::Http2);
+            counters.request_http2();
+            counters.max_in_flight.raise(self.in_flight);
+        } else {
+            state.own_request(request.resolved.source, &mut self.reader);
+        }
+        if ends {
+            // What follows is its end, which has nothing more to say.
+            return self.complete(output, state, request);
+        }
+        if expects_continue && !request.too_large {
+            // SendError only if the stream is gone, and then there is nobody to go on.
+            let _ = self.server.interim(request.stream, 100, output);
+        }
+        self.insert(PendingRequest { request, phase: Phase::Reading, timer: None });
+    }
+
+    fn on_end<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
+        let reads = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Reading));
+        if reads && let Some(pending) = self.remove(stream) {
+            self.complete(output, state, pending.request);
+        }
+    }
+
+    /// A request is complete: it is answered now, or when its time has come.
+    fn complete<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, mut request: Request) {
+        if request.too_large {
+            request.resolved = std::rc::Rc::new(Resolved::too_large());
+        }
+        let (due, fault) = state.delay_and_fault(&request.resolved, request.role);
+        if let Some(due) = due {
+            let timer = Some(self.set_timer(state, due, request.stream));
+            return self.insert(PendingRequest { request, phase: Phase::Waiting(fault), timer });
+        }
+        if !self.has_room(output) {
+            self.waiting_for_room.push_back(request.stream);
+            return self.insert(PendingRequest { request, phase: Phase::Waiting(fault), timer: None });
+        }
+        self.respond(output, state, request, fault);
+    }
+
+    fn on_timeout<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, slot: usize) {
+        let Some(Some(pending)) = self.streams.get_mut(slot) else {
+            return;
+        };
+        pending.timer = None;
+        let stream = pending.request.stream;
+        self.resume(output, state, stream);
+    }
+
+    /// There is room again.
+    fn resume_waiting<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState) {
+        for _ in 0..self.waiting_for_room.len() {
+            if !self.has_room(output) {
+                return;
+            }
+            if let Some(stream) = self.waiting_for_room.pop_front() {
+                self.resume(output, state, stream);
+            }
+        }
+    }
+
+    /// Goes on with a request that waited, if it is still there.
+    fn resume<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
+        if self.pending(stream).is_none_or(|pending| pending.timer.is_some()) {
+            return;
+        }
+        if !self.has_room(output) {
+            return self.waiting_for_room.push_back(stream);
+        }
+        let Some(pending) = self.remove(stream) else {
+            return;
+        };
+        match pending.phase {
+            Phase::Waiting(fault) => self.respond(output, state, pending.request, fault),
+            Phase::Paced(paced) => self.write_body(output, state, pending.request, paced),
+            phase => self.insert(PendingRequest { phase, ..pending }),
+        }
+    }
+
+    fn respond<T: Transport>(
+        &mut self,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
+        mut request: Request,
+        fault: Option<Fault>,
+    ) {
+        if fault.is_some() || (T::COPIES && request.is_large()) || request.resolved.plan.close {
+            return self.respond_specially(output, state, request, fault);
+        }
+        let before = output.written();
+        let sent = request.respond(&mut self.server, state, output);
+        if request.role == Role::Own {
+            self.written.own += output.written() - before;
+        }
+        match sent {
+            Ok(http2::SendStatus::All) => self.finished(state, request),
+            Ok(http2::SendStatus::Waiting) => {
+                self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None })
+            }
+            Err(_) => self.abandon(&request),
+        }
+    }
+
+    /// An answer has been written to the end.
+    fn finished(&mut self, state: &mut HttpState, request: Request) {
+        if request.role == Role::Counted {
+            self.written.answered += 1;
+            self.written.body += request.body_length;
+        }
+        state.give_back(request.echoed.into_buffer());
+    }
+
+    /// What the peer's window blocked up has been written: an answer to its end, or a piece of one.
+    fn on_written<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
+        let piece = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Paced(_)));
+        if piece {
+            self.resume(output, state, stream);
+        } else if let Some(pending) = self.remove(stream) {
+            self.finished(state, pending.request);
+        }
+    }
+
+    /// A request that gets no answer, or no whole one.
+    fn abandon(&mut self, request: &Request) {
+        if request.role == Role::Counted {
+            self.in_flight -= 1;
+        }
+    }
+
+    fn drop_stream(&mut self, state: &mut HttpState, stream: Stream) {
+        if let Some(pending) = self.remove(stream) {
+            if let Some(timer) = pending.timer {
+                state.timers.cancel(timer);
+            }
+            self.abandon(&pending.request);
+        }
+    }
+
+    /// Takes no more requests, answers those that are complete, and closes. Those that wait for something that will not
+    /// come are given up.
+    fn drain<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, send_goaway: bool) {
+        if send_goaway && self.state == State::Open {
+            self.server.go_away(output);
+        }
+        self.state = self.state.max(State::Draining);
+        for slot in 0..self.streams.len() {
+            let Some(pending) = &self.streams[slot] else {
+                continue;
+            };
+            let cannot_finish = match &pending.phase {
+                Phase::Reading | Phase::Stalled => true,
+                // Its window may still open, unless the peer has gone.
+                Phase::Blocked => !send_goaway,
+                Phase::Paced(paced) => paced.is_blocked() && !send_goaway,
+                Phase::Waiting(_) => false,
+            };
+            if cannot_finish {
+                self.drop_stream(state, pending.request.stream);
+            }
+        }
+    }
+
+    /// The peer broke the protocol; it has been told, and gets a while to read that.
+    fn linger(&mut self, state: &mut HttpState) {
+        self.drop_all(state);
+        self.state = State::Lingering;
+        self.linger = Some(state.timers.set(Instant::now() + crate::pipeline::LINGER, (self.conn, LINGER)));
+    }
+
+    /// Gives what was written to the driver, and closes if nothing is left to wait for.
+    fn flush<T: Transport>(&mut self, mut output: FrameOutput<'_, T>, state: &mut HttpState) {
+        if self.state == State::Closed {
+            return state.keep_frames(output.into_buffer());
+        }
+        output.flush();
+        let bytes = output.written();
+        let transport = output.transport();
+        if bytes > 0 {
+            self.sends.push(bytes, mem::take(&mut self.written));
+        }
+        // Also when nothing was written now: a `Sent` may be of before the queue filled again, and without another one
+        // those that wait for room would wait for ever.
+        if !self.sends.marks.is_empty() && !mem::replace(&mut self.asked, true) {
+            transport.want_sent();
+        }
+        if self.state == State::Draining && self.pending == 0 && self.sends.marks.is_empty() {
+            transport.close();
+            self.release(state);
+        }
+        state.keep_frames(output.into_buffer());
+    }
+
+    fn has_room<T: Transport>(&self, output: &FrameOutput<'_, T>) -> bool {
+        output.waiting() <= HIGH_WATER
+    }
+
+    fn set_timer(&self, state: &mut HttpState, at: Instant, stream: Stream) -> TimerId {
+        // Below MAX_STREAMS.
+        state.timers.set(at, (self.conn, stream.slot() as u32))
+    }
+
+    fn pending(&self, stream: Stream) -> Option<&PendingRequest> {
+        let pending = self.streams.get(stream.slot())?.as_ref()?;
+        (pending.request.stream == stream).then_some(pending)
+    }
+
+    fn insert(&mut self, pending: PendingRequest) {
+        let slot = pending.request.stream.slot();
+        if self.streams.len() <= slot {
+            self.streams.resize_with(slot + 1, || None);
+        }
+        self.buffered += pending.request.echoed.body().len();
+        self.pending += 1;
+        self.streams[slot] = Some(pending);
+    }
+
+    fn remove(&mut self, stream: Stream) -> Option<PendingRequest> {
+        self.pending(stream)?;
+        let pending = self.streams[stream.slot()].take()?;
+        self.pending -= 1;
+        self.buffered -= pending.request.echoed.body().len();
+        Some(pending)
+    }
+
+    fn account_sent(&mut self, unsent: usize, state: &HttpState) {
+        let (bytes, tally) = self.sends.account_sent(unsent);
+        self.in_flight -= tally.answered;
+        let counters = state.counters();
+        counters.bytes_out.add(bytes - tally.own);
+        counters.body_bytes_out.add(tally.body);
+        counters.answered.add(tally.answered);
+    }
+
+    fn failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {
+        self.account_sent(unsent, state);
+        if reset {
+            state.counters().connections_reset.add(1);
+        }
+        self.release(state);
+    }
+
+    fn drop_all(&mut self, state: &mut HttpState) {
+        for slot in 0..self.streams.len() {
+            if let Some(pending) = &self.streams[slot] {
+                self.drop_stream(state, pending.request.stream);
+            }
+        }
+    }
+
+    fn release(&mut self, state: &mut HttpState) {
+        self.drop_all(state);
+        if let Some(timer) = self.linger.take() {
+            state.timers.cancel(timer);
+        }
+        state.connection_closed(self.reader);
+        self.state = State::Closed;
+    }
+}
+
+impl InFlight {
+    fn push(&mut self, bytes: u64, tally: Tally) {
+        self.queued += bytes;
+        self.marks.push_back((self.queued, bytes, tally));
+    }
+
+    /// What the kernel has taken since the last look: whole events only.
+    fn account_sent(&mut self, unsent: usize) -> (u64, Tally) {
+        let (mut sum, mut all) = (Tally::default(), 0);
+        self.taken = self.taken.max(self.queued.saturating_sub(unsent as u64));
+        while let Some(&(end, bytes, tally)) = self.marks.front()
+            && end <= self.taken
+        {
+            self.marks.pop_front();
+            all += bytes;
+            sum.answered += tally.answered;
+            sum.body += tally.body;
+            sum.own += tally.own;
+        }
+        (all, sum)
+    }
+}
