@@ -39,7 +39,7 @@ impl Handler for Echo {
 
 struct Client {
     message: Vec<u8>,
-    /// Bytes of the answer still to come, by slot.
+    /// Bytes of the response still to come, by slot.
     missing: Vec<usize>,
     requests: u64,
 }

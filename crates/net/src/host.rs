@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 pub fn raise_descriptor_limit() -> (u64, u64) {
     let now = getrlimit(Resource::Nofile);
     let wish = Rlimit { current: now.maximum, maximum: now.maximum };
-    // The answer below says whether it worked.
+    // What is read below says whether it worked.
     let _ = setrlimit(Resource::Nofile, wish);
     let then = getrlimit(Resource::Nofile);
     (then.current.unwrap_or(u64::MAX), then.maximum.unwrap_or(u64::MAX))

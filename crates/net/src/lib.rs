@@ -84,7 +84,7 @@ pub enum Event<'a> {
 ///
 /// Operations on a connection that is gone are ignored: a handler need not track what the kernel knows better.
 pub trait Io {
-    /// Begins a connection; the answer is [`Event::Connected`] or [`Event::Failed`]. `from` binds the source
+    /// Begins a connection; what follows is [`Event::Connected`] or [`Event::Failed`]. `from` binds the source
     /// address (for spreading over 127.0.0.0/8 when ports run short); a Unix socket has none, and ignores it.
     ///
     /// # Errors

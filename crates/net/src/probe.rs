@@ -1,4 +1,4 @@
-//! Which driver this host can run, found out by trying, and in words when it is not the one wished for.
+//! Which driver this host can run, found out by trying, and why not where it is not the one asked for.
 //!
 //! It does not run the driver.
 
@@ -7,7 +7,7 @@ use std::io;
 
 use crate::uring::check;
 
-/// The driver that a user wishes for.
+/// The driver that a user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DriverPreference {
     /// io_uring where it works, epoll elsewhere.

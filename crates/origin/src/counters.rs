@@ -1,4 +1,4 @@
-//! The accounts of what reached the origin, kept while it runs.
+//! The counters of what reached the origin, kept while it runs.
 //!
 //! Each worker writes its own [`WorkerCounters`]; any thread may add all of them up into a [`OriginCounters`]. A counter has one
 //! writer, so adding is a load and a store and not a locked instruction, and each worker's counters have cache
@@ -12,15 +12,15 @@
 //!
 //! # When things are counted
 //! - *requests* (with version and `Connection` header): when the head is complete. *answered*: when the kernel has
-//!   taken the last byte of the answer. That is some microseconds before or after the client sees it, so a reader
-//!   that just got its answer waits a moment before it balances. An answer of which the kernel did not take the
+//!   taken the last byte of the response. That is some microseconds before or after the client sees it, so a reader
+//!   that just got its response waits a moment before it balances. A response of which the kernel did not take the
 //!   last byte before the connection failed is never counted.
 //! - *malformed*: when the parser gives up. The 400 that says so counts in the bytes, and never in *answered*; a
 //!   request whose head was right and whose body was not is in *requests* and in *malformed*.
 //! - *bytes in*: as they are read from the parser; a head's when it is complete or the connection ends.
 //!   *Bytes out*: those that the kernel has taken, looked at whenever something happens on the connection.
-//!   Of an answer that a failure cuts off, what was taken since the last event before it is not known and left out.
-//!   Of a chunked answer that is cut off, chunk framing may count as body.
+//!   Of a response that a failure cuts off, what was taken since the last event before it is not known and left out.
+//!   Of a chunked response that is cut off, chunk framing may count as body.
 //! - *faults*: when the origin begins to do it.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!
@@ -147,7 +147,7 @@ impl WorkerCounters {
         self.connection_headers[header].add(1);
     }
 
-    /// Counts an answer that is spoiled on purpose.
+    /// Counts a response with a fault.
     pub(crate) fn fault(&self, kind: FaultKind) {
         self.faults[kind as usize].add(1);
     }
@@ -202,7 +202,7 @@ impl AllCounters {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Changes the accounts of TLS.
+    /// Changes the counters of TLS.
     pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsCounters)) {
         change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
     }

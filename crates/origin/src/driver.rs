@@ -1,4 +1,4 @@
-//! Which driver the workers get, how many workers there are, and what holds their connections.
+//! Which driver the workers get, how many workers there are, and how many connections they can hold.
 //!
 //! This module does not know what is served.
 

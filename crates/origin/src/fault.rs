@@ -1,8 +1,8 @@
-//! Faults: what goes wrong with an answer on purpose, and how often.
+//! Faults: what goes wrong with a response on purpose, and how often.
 //!
 //! Written `kind`, `kind:probability`, `kind=value` or `kind=value:probability`, several with commas between; a
 //! probability is a percentage (`2%`) or a share (`0.02`), and always if none is given. As the commonest case,
-//! `reset=1%` means `reset:1%`. At most one fault befalls an answer, so the probabilities add up to 100 % at most.
+//! `reset=1%` means `reset:1%`. A response has at most one fault, so the probabilities add up to 100 % at most.
 //!
 //! This module does not know how a fault is done.
 
@@ -13,12 +13,12 @@ use weir_model::units::ByteCount;
 
 use crate::random::Random;
 
-/// What goes wrong with one answer.
+/// What goes wrong with one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection is reset (HTTP/2: the stream).
     Reset {
-        /// In the middle of the answer, not before it. `None`: one or the other, drawn.
+        /// In the middle of the response, not before it. `None`: one or the other, drawn.
         middle: Option<bool>,
     },
     /// Half of the body, and then the connection is closed as if all were well.
@@ -32,7 +32,7 @@ pub enum Fault {
     },
     /// This status, with a short text.
     Status(u16),
-    /// The whole answer, so many bytes a second.
+    /// The whole response, so many bytes a second.
     Drip(u32),
 }
 
@@ -94,7 +94,7 @@ impl Faults {
         self.all.is_empty()
     }
 
-    /// What befalls the next answer.
+    /// The fault of the next response.
     pub(crate) fn draw(&self, random: &mut Random) -> Option<Fault> {
         if self.is_empty() {
             return None;

@@ -1,6 +1,6 @@
 //! Which bytes of which answers the kernel has taken.
 //!
-//! Answers are queued one behind the other, so one number - how many bytes are queued and not yet taken - says
+//! Responses are queued one behind the other, so one number - how many bytes are queued and not yet taken - says
 //! how far the kernel is in all of them. This module does not know drivers, nor where the sums go.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(crate) struct InFlight {
     marks: VecDeque<Mark>,
 }
 
-/// Where an answer lies in the bytes queued.
+/// Where a response lies in the bytes queued.
 #[derive(Debug)]
 struct Mark {
     end: u64,
@@ -27,14 +27,14 @@ struct Mark {
     role: Role,
 }
 
-/// What the kernel has taken since the last look, without the lab's own answers.
+/// What the kernel has taken since the last call, without the lab's own responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Progress {
     /// All bytes.
     pub(crate) bytes: u64,
     /// Bytes of bodies.
     pub(crate) body: u64,
-    /// Answers to counted requests, to their last byte.
+    /// Responses to counted requests, to their last byte.
     pub(crate) answered: u64,
 }
 
@@ -44,7 +44,7 @@ impl InFlight {
         self.marks.is_empty()
     }
 
-    /// An answer was queued.
+    /// A response was queued.
     pub(crate) fn push(&mut self, written: Written, role: Role) {
         let body_at = self.queued + written.before_body;
         self.queued += written.bytes;

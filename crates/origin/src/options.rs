@@ -1,4 +1,4 @@
-//! What an origin is told at its start, and what can keep it from starting.
+//! Options of an origin, and the errors that keep it from starting. The CLI and the lab fill them in.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// Driver.
     pub driver: DriverChoice,
-    /// How requests are answered that do not say.
+    /// Delay and faults of responses whose target does not say.
     pub responses: ResponseOptions,
     /// Listens on this path too: a Unix stream socket.
     pub unix: Option<PathBuf>,
@@ -30,11 +30,11 @@ pub struct Options {
     pub tls: Option<ServerOptions>,
 }
 
-/// When and how badly the requests are answered whose target does not say so itself. The lab's own are always
-/// answered at once and well.
+/// Delay and faults of the responses whose target does not say so itself. Responses to
+/// the lab's own requests have neither.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResponseOptions {
-    /// How long answers wait.
+    /// How long responses wait.
     pub delay: Option<RandomDuration>,
     /// What goes wrong with them.
     pub faults: Faults,
@@ -43,14 +43,14 @@ pub struct ResponseOptions {
 }
 
 impl Default for ResponseOptions {
-    /// At once, and well.
+    /// No delay and no fault.
     fn default() -> ResponseOptions {
         ResponseOptions { delay: None, faults: Faults::default(), seed: 1 }
     }
 }
 
 impl ResponseOptions {
-    /// Whether anything differs from at once and well.
+    /// Whether there is a delay or a fault.
     pub(crate) fn is_special(&self) -> bool {
         self.delay.is_some() || !self.faults.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The texts that people read when they look at an origin: the index page and the words of refusals.
+//! Texts for people who look at an origin: the index page and refusals. [`crate::resolve`] serves them.
 
 use crate::payload::MAX_PAYLOAD;
 use crate::route::Refusal;

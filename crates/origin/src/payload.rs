@@ -1,4 +1,4 @@
-//! The bytes of answer bodies: the same for the same size, on every machine and in every version.
+//! The bytes of response bodies: the same for the same size, on every machine and in every version.
 //!
 //! All payloads are prefixes of one endless stream, so `payload(n)` is the first `n` bytes of `payload(m)` for
 //! every `m >= n`. The stream is made of blocks of eight bytes. Block `k` (from 0) is the number

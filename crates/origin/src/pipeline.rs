@@ -1,12 +1,12 @@
-//! One connection's requests and answers: in at one end, out at the other, in order.
+//! One connection's requests and responses: in at one end, out at the other, in order.
 //!
 //! A request that is complete becomes an [`Response`]. Answers leave in the order of their requests; one whose time
 //! has not come holds up those behind it, as HTTP/1.1 wants. One that nothing holds up is handed to the driver
 //! at once and never stands in the queue.
 //!
 //! # Bounds
-//! A peer that sends requests and reads no answers fills at most this: [`HIGH_WATER`] bytes in the driver (and
-//! the answer that went over it), [`MAX_WAITING`] answers in the queue, holding at most
+//! A peer that sends requests and reads no responses fills at most this: [`HIGH_WATER`] bytes in the driver (and
+//! the response that went over it), [`MAX_WAITING`] responses in the queue, holding at most
 //! [`MAX_PAYLOAD`] bytes of request bodies. What goes beyond is refused as malformed.
 //!
 //! This module does not know how bytes become requests.
@@ -33,7 +33,7 @@ use crate::transport::Transport;
 
 /// Bytes queued in the driver above which answers wait in the connection's own queue.
 pub(crate) const HIGH_WATER: usize = 256 << 10;
-/// Most answers that wait on one connection.
+/// Most responses that wait on one connection.
 pub(crate) const MAX_WAITING: usize = 4096;
 /// How long a connection whose peer broke the protocol stays readable after the 400: closing while bytes still come
 /// would reset it, and the peer might never see why.
@@ -44,14 +44,14 @@ pub(crate) const LINGER: Duration = Duration::from_millis(100);
 pub(crate) struct Pipeline {
     /// The request whose body is being read.
     current: Option<Current>,
-    /// Answers that something holds up.
+    /// Responses that something holds up.
     waiting: VecDeque<Response>,
     /// Bytes of request bodies held by `waiting`.
     waiting_bytes: usize,
     sends: InFlight,
-    /// Bytes read of a head that is not complete: whose they are shows when it is.
+    /// Bytes read of a head that is not complete: whether they are counted shows when it is.
     head_bytes: u64,
-    /// Counted requests without a complete answer.
+    /// Counted requests without a complete response.
     in_flight: u64,
     /// Counted requests.
     requests: u64,
@@ -65,13 +65,13 @@ pub(crate) struct Pipeline {
     timer: Option<TimerId>,
     /// How it ends, once it is to end.
     end: End,
-    /// An answer has stopped in the middle on purpose: nothing is sent until the peer gives up.
+    /// A response has stopped in the middle on purpose: nothing is sent until the peer gives up.
     stalled: bool,
-    /// The answer that is let out slowly, before those that wait.
+    /// The response that is sent slowly, before those that wait.
     paced: Option<Box<PacedResponse>>,
 }
 
-/// How a connection ends after its last answer.
+/// How a connection ends after its last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum End {
     /// Closed at once.
@@ -89,11 +89,11 @@ enum State {
     /// Reads requests.
     #[default]
     Open,
-    /// Reads no more requests; answers are still to be queued.
+    /// Reads no more requests; responses are still to be queued.
     Draining,
-    /// The last answer is queued, or there is none.
+    /// The last response is queued, or there is none.
     Closing,
-    /// No longer ours.
+    /// Closed or gone.
     Closed,
 }
 
@@ -126,7 +126,7 @@ impl Pipeline {
         self.conn
     }
 
-    /// Whether the connection is no longer ours.
+    /// Whether the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
@@ -191,7 +191,7 @@ impl Pipeline {
         self.current = Some(Current { resolved, echoed, role, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
-                // The peer has asked first: the answer is no, and it need not send the body.
+                // The peer has asked first. It is refused, and need not send the body.
                 return self.on_end(transport, state, false);
             }
             self.enqueue(transport, state, Response::interim());
@@ -249,7 +249,7 @@ impl Pipeline {
         }
     }
 
-    /// The peer broke the protocol (or the bounds): it is told, with this status, after the answers that are due to it.
+    /// The peer broke the protocol (or the bounds): it is told, with this status, after the responses that are due to it.
     pub(crate) fn on_malformed<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -416,7 +416,7 @@ impl Pipeline {
         self.ask(transport);
     }
 
-    /// Nothing is behind it: requests are not read once an answer that closes is in the queue.
+    /// Nothing is behind it: requests are not read once a response that closes is in the queue.
     fn last_is_queued(&mut self, end: End) {
         self.state = State::Closing;
         self.end = end;
@@ -457,15 +457,15 @@ impl Pipeline {
         }
     }
 
-    /// Sends an answer as room comes, so that no copy of all of it is made.
+    /// Sends a response as room comes, so that no copy of all of it is made.
     fn pour<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: &Response) {
         let (rendered, written) = state.render(answer);
         self.paced = Some(Box::new(PacedResponse::pour(rendered, written, answer)));
         self.flush_ready(transport, state);
     }
 
-    /// Sends an answer up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
-    /// Requests behind it get no answers.
+    /// Sends a response up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
+    /// Requests behind it get no response.
     fn cut<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -488,7 +488,7 @@ impl Pipeline {
         }
     }
 
-    /// Lets out what is due of the answer that drips; true when all of it is out.
+    /// Sends what is due of the paced response; true when all of it is sent.
     fn write_paced<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) -> bool {
         let now = Instant::now();
         while let Some(paced) = &mut self.paced {
@@ -515,7 +515,7 @@ impl Pipeline {
         true
     }
 
-    /// The connection is no longer ours.
+    /// The connection has ended.
     pub(crate) fn release(&mut self, state: &mut HttpState) {
         state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
         state.connection_closed(self.reader);

@@ -1,4 +1,4 @@
-//! Numbers for delays and faults: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
+//! Random numbers for delays and faults: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
 //! OOPSLA 2014), which is small, quick, and the same on every machine for the same seed.
 //!
 //! This module does not know what is drawn.

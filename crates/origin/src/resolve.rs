@@ -1,7 +1,7 @@
-//! A target, resolved: everything about its answer that does not depend on the request, and a small cache of those.
+//! A target, resolved: everything about its response that does not depend on the request, and a small cache of those.
 //!
 //! A load asks for the same few targets over and over. The first request of each parses the target and prepares
-//! the bytes of the usual answer (HTTP/1.1, connection kept); the next ones compare the target's bytes and send.
+//! the bytes of the usual response (HTTP/1.1, connection kept); the next ones compare the target's bytes and send.
 //!
 //! This module does not know connections, delays or counters.
 
@@ -18,10 +18,10 @@ use crate::route::{self, Plan, Subject};
 /// Bodies up to this size travel with their head in one copied piece; larger ones are handed over in place.
 pub(crate) const SMALL: usize = 4096;
 
-/// Bodies over this size, in bytes, are not copied whole by a line that copies.
+/// Bodies over this size, in bytes, are not copied whole by a transport that copies.
 const LARGE: usize = 64 << 10;
 
-/// What answers call their server.
+/// What responses call their server.
 pub(crate) const SERVER: &str = "weir-origin";
 
 /// Targets kept. More different ones than this in turn are resolved again each time, which costs a
@@ -34,7 +34,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
 const JSON: &str = "application/json";
 
-/// Where an answer's body comes from.
+/// Where a response's body comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// It is known: [`Resolved::body`].
@@ -43,7 +43,7 @@ pub(crate) enum Source {
     Echo,
     /// The request's head.
     Headers,
-    /// The accounts, at the time of answering.
+    /// The counters, at the time of answering.
     Counters,
 }
 
@@ -69,7 +69,7 @@ impl Body {
         if size <= SMALL { Body::Copied(payload(size).into()) } else { Body::Static(payload(size)) }
     }
 
-    /// A text made for one answer.
+    /// A text made for one response.
     pub(crate) fn text(text: impl AsRef<str>) -> Body {
         Body::Copied(text.as_ref().as_bytes().into())
     }
@@ -88,25 +88,25 @@ pub(crate) struct Resolved {
     pub(crate) body: Body,
     /// `Content-Type` of it.
     pub(crate) content_type: &'static str,
-    /// The head of the usual answer, if `source` is [`Source::Fixed`], and behind it the body if that is small
+    /// The head of the usual response, if `source` is [`Source::Fixed`], and behind it the body if that is small
     /// and not chunked.
     pub(crate) ready: Box<[u8]>,
     /// How much of `ready` is head.
     pub(crate) ready_head: usize,
     /// The target says when, or with what fault, it is answered.
     pub(crate) special: bool,
-    /// The head of the usual answer in HTTP/2, once one was asked for.
+    /// The head of the usual response in HTTP/2, once one was asked for.
     prepared: OnceCell<Prepared>,
 }
 
-/// Whether an answer of this status never has a body (RFC 9110, section 6.4.1).
+/// Whether a response of this status never has a body (RFC 9110, section 6.4.1).
 pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// Appends an answer's head. A type that cannot stand in a head is replaced by the one for plain bytes.
+/// Appends a response's head. A type that cannot stand in a head is replaced by the one for plain bytes.
 ///
-/// No `Date`: the answer to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
+/// No `Date`: the response to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
 /// (section 6.6.1) asks for one of origins that have a clock, so that caches can reckon ages; nothing here is
 /// to be cached.
 pub(crate) fn encode_head(
@@ -142,7 +142,7 @@ impl Resolved {
         }
     }
 
-    /// An answer that is only a status and a text.
+    /// A response that is only a status and a text.
     pub(crate) fn fixed(status: u16, body: Body, own: bool) -> Resolved {
         let plan = Plan { status, ..Plan::PLAIN };
         Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
@@ -158,7 +158,7 @@ impl Resolved {
         Resolved::fixed(status, Body::text(status_line(status)), false)
     }
 
-    /// The answer to what the parser refused.
+    /// The response to what the parser refused.
     pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
         Resolved::fixed(status, Body::text(page::malformed(why)), false)
     }
@@ -215,7 +215,7 @@ impl Resolved {
         matches!(&self.body, Body::Static(bytes) if bytes.len() > LARGE)
     }
 
-    /// The head of the usual answer in HTTP/2, if `source` is [`Source::Fixed`].
+    /// The head of the usual response in HTTP/2, if `source` is [`Source::Fixed`].
     pub(crate) fn http2_usual(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
             let head = self.http2_head(self.content_type, Some(self.body.bytes().len() as u64));
@@ -224,7 +224,7 @@ impl Resolved {
         })
     }
 
-    /// The head of an answer in HTTP/2 that claims this length. `chunked=1` leaves the length away.
+    /// The head of a response in HTTP/2 that claims this length. `chunked=1` leaves the length away.
     ///
     /// # Errors
     /// The content type cannot stand in a head.

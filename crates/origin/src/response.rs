@@ -1,6 +1,6 @@
-//! One answer: what it says, when it is due, and how its bytes are handed to the driver.
+//! One response: what it says, when it is due, and how its bytes are handed to the driver.
 //!
-//! This module does not know parsers, queues of answers or the counters.
+//! This module does not know parsers, queues of responses or the counters.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::response_faults::Rendered;
 use crate::transport::Sink;
 
-/// Bytes a chunk of a chunked answer.
+/// Bytes a chunk of a chunked response.
 const CHUNK: usize = 16 << 10;
 
 /// Something that is to be sent on a connection, in its turn.
@@ -22,7 +22,7 @@ const CHUNK: usize = 16 << 10;
 pub(crate) struct Response {
     /// What the target meant.
     pub(crate) resolved: Rc<Resolved>,
-    /// What the request gave to the answer.
+    /// What the request gave to the response.
     pub(crate) echoed: Echoed,
     /// Not before then.
     pub(crate) due: Option<Instant>,
@@ -38,22 +38,22 @@ pub(crate) struct Response {
     pub(crate) close: bool,
 }
 
-/// Whose account an answer is on.
+/// How a response is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The answer to a counted request.
+    /// The response to a counted request.
     Counted,
-    /// The answer to one of the lab's own requests.
+    /// The response to one of the lab's own requests.
     Own,
     /// The refusal of what is not HTTP.
     Malformed,
     /// `100 Continue`.
     Continue,
-    /// A part of the answer to a counted request that is not its end, or has none.
+    /// A part of the response to a counted request that is not its end, or has none.
     Part,
 }
 
-/// What an answer repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
+/// What a response repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
 /// can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct Echoed {
@@ -91,7 +91,7 @@ impl Echoed {
     }
 }
 
-/// How much was handed to the driver for one answer.
+/// How much was handed to the driver for one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Written {
     /// All bytes.
@@ -102,14 +102,14 @@ pub(crate) struct Written {
     pub(crate) before_body: u64,
 }
 
-/// Hands answers to a driver.
+/// Hands responses to a driver.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     scratch: Vec<u8>,
 }
 
 impl Writer {
-    /// Queues the whole answer. `counters` is asked for the accounts if the answer is about them.
+    /// Queues the whole response. `counters` is asked for the counters if the response is about them.
     pub(crate) fn write(
         &mut self,
         to: &mut impl Sink,
@@ -143,7 +143,7 @@ impl Writer {
         }
     }
 
-    /// The whole answer, not handed to anybody.
+    /// The whole response, not handed to anybody.
     pub(crate) fn render(
         &mut self,
         answer: &Response,
@@ -202,7 +202,7 @@ impl Writer {
         let framing = match (answer.resolved.plan.chunked, answer.version) {
             (false, _) => BodyFraming::Length(length as u64),
             (true, Version::Http11) => BodyFraming::Chunked,
-            // HTTP/1.0 has no chunks: the end of the connection is the end of the body. Such an answer closes.
+            // HTTP/1.0 has no chunks: the end of the connection is the end of the body. Such a response closes.
             (true, Version::Http10) => BodyFraming::None,
         };
         let framing = answer.false_length(length as u64).map_or(framing, BodyFraming::Length);
@@ -245,7 +245,7 @@ impl Response {
         }
     }
 
-    /// The length that this answer claims to have in place of the true one.
+    /// The length that this response claims to have in place of the true one.
     pub(crate) fn false_length(&self, length: u64) -> Option<u64> {
         false_length(self.fault, length)
     }
@@ -261,7 +261,7 @@ impl Response {
     }
 }
 
-/// The length that an answer with this fault claims to have in place of the true one.
+/// The length that a response with this fault claims to have in place of the true one.
 pub(crate) fn false_length(fault: Option<Fault>, length: u64) -> Option<u64> {
     let Some(Fault::Length { more }) = fault else {
         return None;
@@ -270,7 +270,7 @@ pub(crate) fn false_length(fault: Option<Fault>, length: u64) -> Option<u64> {
     Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
 }
 
-/// The accounts, as a page.
+/// The counters, as a page.
 pub(crate) fn counters_page(counters: &OriginCounters) -> Vec<u8> {
     // A struct of numbers and maps is always JSON.
     let mut text = serde_json::to_vec_pretty(counters).unwrap_or_default();
@@ -296,7 +296,7 @@ impl Sent {
     }
 }
 
-/// The usual answer: bytes that were made ready when the target was first seen.
+/// The usual response: bytes that were made ready when the target was first seen.
 fn send_ready(to: &mut impl Sink, resolved: &Resolved, head_only: bool) -> Written {
     let head = &resolved.ready[..resolved.ready_head];
     let before_body = head.len() as u64;

@@ -1,4 +1,4 @@
-//! Answers that are not handed to the driver as they are: made, then cut short, or let out drop by drop.
+//! Responses that are not handed to the driver as they are: made, then cut short, or sent in pieces.
 //!
 //! This module does not know which fault is to be done, nor how often.
 
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::response::{Response, Role, Written};
 use crate::transport::Sink;
 
-/// How often a drip lets something out, if it has that much to let out.
+/// How often a paced response sends something, if it has that much to send.
 const DRIP_EVERY: Duration = Duration::from_millis(10);
 
-/// An answer's bytes. Bodies that live for ever are not copied.
+/// A response's bytes. Bodies that live for ever are not copied.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
     pieces: VecDeque<Piece>,
@@ -55,7 +55,7 @@ impl Rendered {
         self.left
     }
 
-    /// Lets at most `most` bytes out; how many it were.
+    /// Sends at most `most` bytes; returns how many.
     pub(crate) fn write_up_to(&mut self, most: usize, to: &mut impl Sink) -> usize {
         let wanted = most.min(self.left);
         let mut left = wanted;
@@ -84,20 +84,20 @@ impl Rendered {
     }
 }
 
-/// Up to where an answer that is cut short in its head is sent, and up to where one that is cut in its body: half
-/// of the body. An answer without a body is cut in its head, for else nothing would be missing.
+/// Up to where a response that is cut short in its head is sent, and up to where one that is cut in its body: half
+/// of the body. A response without a body is cut in its head, for else nothing would be missing.
 pub(crate) fn cuts(written: Written) -> (usize, usize) {
     let (all, head) = (written.bytes as usize, written.before_body as usize);
     if all == head { (head / 2, head / 2) } else { (head, head + (all - head) / 2) }
 }
 
-/// An answer that is let out bit by bit: by the clock, or as room comes.
+/// A response that is sent in pieces: by the clock, or as room comes.
 #[derive(Debug)]
 pub(crate) struct PacedResponse {
     rendered: Rendered,
     /// The connection closes behind it.
     pub(crate) close: bool,
-    /// Whose account it is on.
+    /// How it is counted.
     role: Role,
     head_left: u64,
     body_left: u64,
@@ -106,7 +106,7 @@ pub(crate) struct PacedResponse {
     pace: Option<Pace>,
 }
 
-/// When how much of an answer is let out, to reach so many bytes a second.
+/// When how much of a response is sent, to reach so many bytes a second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     next: Instant,
@@ -132,13 +132,13 @@ impl Pace {
         self.step
     }
 
-    /// They were let out.
+    /// They were sent.
     pub(crate) fn advance(&mut self) {
         self.next += self.pause;
     }
 }
 
-/// Bytes of an answer that waits for room, let out at a time.
+/// Bytes of a response that waits for room, sent at a time.
 const POUR: usize = 64 << 10;
 
 impl PacedResponse {
@@ -166,7 +166,7 @@ impl PacedResponse {
         self.rendered.left() == 0
     }
 
-    /// Lets the next bytes out: what it were, and on whose account.
+    /// Sends the next bytes: how many, and how they are counted.
     pub(crate) fn write_next(&mut self, to: &mut impl Sink) -> (Written, Role) {
         if let Some(pace) = &mut self.pace {
             pace.advance();

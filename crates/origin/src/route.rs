@@ -1,4 +1,4 @@
-//! From a request's target to the [`Plan`] of its answer.
+//! From a request's target to the [`Plan`] of its response.
 //!
 //! Pure: bytes in, value out. Anything that the origin does not
 //! understand is refused with what was found and what would be right, never guessed at: a mistyped
@@ -19,19 +19,19 @@ use crate::value;
 /// What a target asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// The path's part of the answer.
+    /// The path's part of the response.
     pub(crate) subject: Subject,
     /// `?bytes=`: a payload of so many bytes in place of the subject's own body.
     pub(crate) bytes: Option<usize>,
-    /// Status of the answer.
+    /// Status of the response.
     pub(crate) status: u16,
-    /// How long the answer waits after the request is complete; `None`: as the origin was told.
+    /// How long the response waits after the request is complete; `None`: as the origin was told.
     pub(crate) delay: Option<RandomDuration>,
     /// What goes wrong; `None`: as the origin was told.
     pub(crate) faults: Option<Rc<Faults>>,
     /// `Transfer-Encoding: chunked` in place of `Content-Length`.
     pub(crate) chunked: bool,
-    /// Close the connection after the answer.
+    /// Close the connection after the response.
     pub(crate) close: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Subject {
     Status,
     /// `/headers`: the request's head.
     Headers,
-    /// `/_weir/counters`: the accounts.
+    /// `/_weir/counters`: the counters.
     Counters,
     /// `/_weir/ready`: nothing, with 204.
     Ready,

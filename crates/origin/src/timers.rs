@@ -1,6 +1,6 @@
-//! Which connections to look at again, and when: the [`TimerWheel`] on the real clock.
+//! When to wake which connection: the [`TimerWheel`] on the real clock.
 //!
-//! This module does not know what is due, nor what time it is.
+//! Sessions set timers, and the worker asks which have expired.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::timer_wheel::TimerWheel;
 
 pub(crate) use crate::timer_wheel::TimerId;
 
-/// Whom a timer wakes: a connection, and which of the things that it waits for (its own number).
+/// What a timer wakes: a connection, and the number that the session gave it.
 pub(crate) type Wakes = (Conn, u32);
 
 /// Timers of one worker.
@@ -28,23 +28,23 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Asks for `wakes` at `at`.
+    /// Sets a timer.
     pub(crate) fn set(&mut self, at: Instant, wakes: Wakes) -> TimerId {
         self.wheel.set(self.since_start(at), wakes)
     }
 
-    /// Takes it back, if it has not come.
+    /// Cancels a timer that has not expired.
     pub(crate) fn cancel(&mut self, id: TimerId) {
         self.wheel.cancel(id);
     }
 
-    /// Whether nobody waits.
+    /// Whether no timer is set.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.wheel.is_empty()
     }
 
-    /// When to look next.
+    /// When the next timer may expire.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         self.wheel.next().map(|at| self.start + Duration::from_nanos(at))

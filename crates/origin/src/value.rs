@@ -40,7 +40,7 @@ pub(crate) fn delay(text: &[u8]) -> Option<RandomDuration> {
     (most_s <= MAX_DELAY.as_secs_f64()).then_some(delay)
 }
 
-/// The delay of one answer, from a number in [0, 1); to the nanosecond.
+/// The delay of one response, from a number in [0, 1); to the nanosecond.
 pub(crate) fn delay_at(delay: RandomDuration, uniform: f64) -> Duration {
     // A thousand means are drawn by no 53 bits.
     let seconds = delay.at(uniform).clamp(0.0, 1000.0 * MAX_DELAY.as_secs_f64());
@@ -49,7 +49,7 @@ pub(crate) fn delay_at(delay: RandomDuration, uniform: f64) -> Duration {
 
 /// A status code, 200 to 599. `None` breaks [`STATUS_RULE`].
 ///
-/// 1xx is no final answer, and the client would wait for one for ever.
+/// 1xx is no final response, and the client would wait for one for ever.
 pub(crate) fn status(text: &[u8]) -> Option<u16> {
     if text.len() != 3 || !text.iter().all(u8::is_ascii_digit) {
         return None;

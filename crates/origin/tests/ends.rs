@@ -113,12 +113,12 @@ fn a_reset_in_the_middle_of_an_answer(driver: DriverChoice) {
     client.send(get("/bytes/8MiB"));
     counters_when(&origin, |counters| counters.requests == 1);
     std::thread::sleep(Duration::from_millis(20));
-    // Bytes of the answer are unread, so closing resets.
+    // Bytes of the response are unread, so closing resets.
     drop(client);
     let counters = counters_when(&origin, |counters| counters.connections_open == 0);
     assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, 0, 1));
     assert!(counters.bytes_out < 8 << 20);
-    // While an answer waits for its time, too.
+    // While a response waits for its time, too.
     let mut client = Client::new(&origin);
     client.send([get("/bytes/1000"), get("/delay/200ms")].concat());
     counters_when(&origin, |counters| counters.answered == 1);
@@ -136,7 +136,7 @@ fn a_reset_after_the_answer(driver: DriverChoice) {
         set_socket_linger(client.stream(), Some(Duration::ZERO)).expect("a linger");
         drop(client);
         let counters = counters_when(&origin, |counters| counters.connections_open == 0);
-        // The answer had been taken; that the client then left rudely changes nothing about it.
+        // The response had been taken; that the client then left rudely changes nothing about it.
         assert_eq!((counters.answered, counters.connections_reset), (round, round));
         assert_eq!(counters.body_bytes_out, round * 11_268);
     }

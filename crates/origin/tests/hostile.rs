@@ -288,7 +288,7 @@ fn settings_and_pings_nobody_reads_the_answers_of(driver: DriverChoice) {
     counters_when(&origin, |counters| counters.connections_open == 0);
 }
 
-/// 500 answers of 1 MiB in a window for all of them, over TLS, of which nothing is read.
+/// 500 responses of 1 MiB in a window for all of them, over TLS, of which nothing is read.
 fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
     let _alone = alone();
     let options = Options { driver, tls: Some(server_options()), ..Options::default() };

@@ -85,7 +85,7 @@ fn with_tls_it_costs_less_than_24_kibibytes_and_http_2_little_more_than_http_1()
     }
 }
 
-/// A connection that has had its answer, of which the client keeps nothing but the socket.
+/// A connection that has had its response, of which the client keeps nothing but the socket.
 fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
     let mut pipe = match with_tls {
         true => Pipe::secret(origin, &client_config(Some(alpn))).expect("a handshake"),
@@ -114,7 +114,7 @@ fn read(stream: &mut TcpStream, into: &mut [u8]) -> usize {
     }
 }
 
-/// A connection that has had its answer.
+/// A connection that has had its response.
 fn served(origin: &Origin) -> TcpStream {
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
     stream.write_all(REQUEST).expect("a request");

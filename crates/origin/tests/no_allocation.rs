@@ -183,7 +183,7 @@ fn allocations(driver: DriverChoice, target: &str) -> u64 {
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
     let request = format!("POST {target} HTTP/1.1\r\nHost: o\r\nContent-Length: 5\r\n\r\nhello");
     let mut answer = vec![0; 64 << 10];
-    // All answers to a target are of one length; the first is known whole when the origin has nothing more.
+    // All responses to a target are of one length; the first is known whole when the origin has nothing more.
     let length = origin_answer_length(&mut stream, &request, &mut answer);
     let mut exchange = |times: usize| {
         for _ in 0..times {

@@ -90,7 +90,7 @@ fn a_peer_that_sends_no_more_gets_its_answers(driver: DriverChoice) {
 fn a_thousand_pipelined_requests_unread(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    // 100 MB of answers: more than any socket buffer, so they wait in the origin's queue.
+    // 100 MB of responses: more than any socket buffer, so they wait in the origin's queue.
     client.send(get("/bytes/100000").repeat(1000));
     counters_when(&origin, |counters| counters.requests == 1000);
     for _ in 0..1000 {

@@ -161,7 +161,7 @@ fn a_body_on_any_path_is_read(driver: DriverChoice) {
 fn continue_is_sent_before_the_body(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    // In its turn: the answer before it is delayed.
+    // In its turn: the response before it is delayed.
     client.send(get("/delay/50ms"));
     client.send("POST /echo HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.reply().text(), "ok");

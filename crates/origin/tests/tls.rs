@@ -81,7 +81,7 @@ fn resumption_is_counted_and_can_be_off(driver: DriverChoice) {
         let config = ClientConfig::new(&options).expect("options");
         for _ in 0..4 {
             let mut pipe = Pipe::secret(&origin, &config).expect("a handshake");
-            // Tickets come with or behind the answer.
+            // Tickets come with or behind the response.
             assert!(get(&mut pipe, "/bytes/5").ends_with(payload(5)));
         }
         let counters =

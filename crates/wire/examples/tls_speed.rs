@@ -1,4 +1,4 @@
-//! What TLS costs a small request and its answer on the client, and a large answer: nanoseconds, and (under
+//! What TLS costs a small request and its response on the client, and a large response: nanoseconds, and (under
 //! `valgrind --tool=callgrind --toggle-collect='*one_round*'`) instructions.
 //!
 //! `cargo run --release -p weir-wire --example tls_speed [rounds [suite]]`
@@ -31,7 +31,7 @@ impl Half {
     }
 }
 
-/// The client's part of a request: seal it, open the answer.
+/// The client's part of a request: seal it, open the response.
 #[inline(never)]
 fn one_round(client: &mut Half, answer: &[u8]) -> usize {
     client.out.clear();

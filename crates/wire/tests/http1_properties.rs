@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn valid_answers_read_the_same_however_cut((bytes, heads, seen) in some_answers(), cuts in cuts()) {
         let closes = seen.last() == Some(&Seen::Eof(Ok(true)));
-        // RequestParser after an answer that closes would be errors at the end; they are not what is tested.
+        // RequestParser after a response that closes would be errors at the end; they are not what is tested.
         let answered = seen.iter().filter(|s| matches!(s, Seen::Answer { .. })).count();
         let heads = if closes { &heads[..answered] } else { &heads[..] };
         prop_assert_eq!(&read(&mut answers_for(heads), [&bytes[..]]), &seen);
@@ -227,7 +227,7 @@ proptest! {
     fn a_valid_answer_cut_off_is_no_complete_one((bytes, heads, _) in some_answers(), at in any::<Index>()) {
         let at = at.index(bytes.len());
         let seen = read(&mut answers_for(&heads), [&bytes[..at]]);
-        // Fewer ends than requests, unless the last answer lasts until the close anyway.
+        // Fewer ends than requests, unless the last response lasts until the close anyway.
         let ends = seen.iter().filter(|s| matches!(s, Seen::End { .. })).count();
         match seen.last() {
             Some(Seen::Eof(Ok(false))) => prop_assert_eq!(ends, heads.len()),

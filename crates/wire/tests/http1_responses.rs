@@ -6,7 +6,7 @@ mod oracle;
 
 use weir_wire::http1::{Limits, ParseError, ResponseEvent, ResponseParser};
 
-/// Reads `bytes` as the answers to requests of which `heads` says which were HEAD, in every way of cutting in two and
+/// Reads `bytes` as the responses to requests of which `heads` says which were HEAD, in every way of cutting in two and
 /// byte by byte, and gives the events.
 fn read(heads: &[bool], bytes: &str) -> String {
     let new = || {

@@ -204,7 +204,7 @@ fn a_cancelled_request_is_heard_of_no_more() {
     }
     let streams = pipe.run();
     pipe.take();
-    // The answer crosses the cancelling.
+    // The response crosses the cancelling.
     pipe.server.answer(streams[0], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
     pipe.client.cancel(0, &mut pipe.to_server);
     pipe.server.answer(streams[1], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();

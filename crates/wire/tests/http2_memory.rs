@@ -62,7 +62,7 @@ impl Both {
         both
     }
 
-    /// Carries all bytes, answers all requests; gives how many answers ended.
+    /// Carries all bytes, responses all requests; gives how many responses ended.
     fn carry(&mut self) -> u32 {
         let mut ended = 0;
         while !self.to_server.is_empty() || !self.to_client.is_empty() {

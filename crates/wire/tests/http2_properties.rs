@@ -1,5 +1,5 @@
 //! HTTP/2's two halves against each other with everything at random: what is asked, sizes, windows, cuts, the order of the
-//! answers. What one says the other hears, whole and in order.
+//! responses. What one says the other hears, whole and in order.
 
 #[path = "common/http2_pipe.rs"]
 mod pipe;
@@ -23,7 +23,7 @@ static TEXT: [u8; 60_000] = {
     text
 };
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Debug, Clone)]
 struct Exchange {
     /// Which of the prepared requests.

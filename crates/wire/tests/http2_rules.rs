@@ -21,7 +21,7 @@ fn server(frames: &[Vec<u8>]) -> String {
     server_sees(&ServerOptions::default(), frames).0
 }
 
-/// HEADERS of an answer on stream 1.
+/// HEADERS of a response on stream 1.
 fn head(flags: u8, headers: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, flags | END_HEADERS, 1, &block(headers))
 }

@@ -39,7 +39,7 @@ use crate::slots::{Is, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
-/// A thread with short messages touches 1 MiB, which a cache holds; one that needs them all 16 MiB. An answer of
+/// A thread with short messages touches 1 MiB, which a cache holds; one that needs them all 16 MiB. A response of
 /// 160 KiB takes two or three receives.
 const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1024, first: 8, most: 128 };
 

@@ -5,7 +5,7 @@
 //!
 //! # Bounds
 //! A peer that opens streams and reads nothing fills at most this: [`HIGH_WATER`] bytes in the driver and what went over
-//! it (large bodies are not copied, or let out as room comes), [`MAX_STREAMS`] requests, holding at most
+//! it (large bodies are not copied, or sent as room comes), [`MAX_STREAMS`] requests, holding at most
 //! [`MAX_PAYLOAD`] bytes of bodies together.
 //!
 //! [`crate::http`] calls it. This module does not know what requests mean, nor whether there is TLS below.
@@ -91,11 +91,11 @@ enum Phase {
     Reading,
     /// It waits for its time, or for room; then this goes wrong.
     Waiting(Option<Fault>),
-    /// Its answer is let out bit by bit.
+    /// Its response is sent in pieces.
     Paced(Box<PacedBody>),
-    /// Its answer waits for the peer's window.
+    /// Its response waits for the peer's window.
     Blocked,
-    /// Its answer has stopped on purpose.
+    /// Its response has stopped on purpose.
     Stalled,
 }
 
@@ -104,7 +104,7 @@ enum Phase {
 struct Tally {
     answered: u64,
     body: u64,
-    /// Bytes of the lab's own answers.
+    /// Bytes of the lab's own responses.
     own: u64,
 }
 
@@ -138,12 +138,12 @@ impl Http2 {
         }
     }
 
-    /// Whether the connection is no longer ours.
+    /// Whether the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// Deals with what happened.
+    /// Deals with an event.
     pub(crate) fn on_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
         match event {
             SessionEvent::Failed { unsent, reset } => return self.failed(state, unsent, reset),
@@ -349,7 +349,7 @@ impl Http2 {
         }
     }
 
-    /// An answer has been written to the end.
+    /// A response has been written to the end.
     fn finished(&mut self, state: &mut HttpState, request: Request) {
         if request.role == Role::Counted {
             self.written.answered += 1;
@@ -358,7 +358,7 @@ impl Http2 {
         state.give_back(request.echoed.into_buffer());
     }
 
-    /// What the peer's window blocked up has been written: an answer to its end, or a piece of one.
+    /// What the peer's window held up has been written: a response to its end, or a piece of one.
     fn on_written<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
         let piece = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Paced(_)));
         if piece {
@@ -368,7 +368,7 @@ impl Http2 {
         }
     }
 
-    /// A request that gets no answer, or no whole one.
+    /// A request that gets no response, or no whole one.
     fn abandon(&mut self, request: &Request) {
         if request.role == Role::Counted {
             self.in_flight -= 1;
@@ -511,7 +511,7 @@ impl InFlight {
         self.marks.push_back((self.queued, bytes, tally));
     }
 
-    /// What the kernel has taken since the last look: whole events only.
+    /// What the kernel has taken since the last call: whole events only.
     fn account_sent(&mut self, unsent: usize) -> (u64, Tally) {
         let (mut sum, mut all) = (Tally::default(), 0);
         self.taken = self.taken.max(self.queued.saturating_sub(unsent as u64));

@@ -1,5 +1,5 @@
-//! Where frames go: into one buffer, and with it to the connection's line; bodies without a copy where the line makes
-//! none.
+//! Where frames go: into one buffer, and from there to the connection's transport; bodies without a copy where the transport
+//! makes none.
 
 use weir_wire::http2::Output;
 
@@ -8,12 +8,12 @@ use crate::transport::Transport;
 /// Pieces of bodies up to this size are copied behind their frame's head: one piece is cheaper than two.
 const SMALL: usize = 4096;
 
-/// Frames on their way to a line.
+/// Frames on their way to a transport.
 #[derive(Debug)]
 pub(super) struct FrameOutput<'a, T> {
     transport: &'a mut T,
     buffer: Vec<u8>,
-    /// Bytes that the line has got.
+    /// Bytes given to the transport.
     gone: u64,
 }
 
@@ -33,7 +33,7 @@ impl<'a, T: Transport> FrameOutput<'a, T> {
         self.transport.unsent() + self.buffer.len()
     }
 
-    /// Gives the line what was gathered.
+    /// Gives the transport what was gathered.
     pub(super) fn flush(&mut self) {
         if !self.buffer.is_empty() {
             self.transport.send(&self.buffer);
@@ -42,7 +42,7 @@ impl<'a, T: Transport> FrameOutput<'a, T> {
         }
     }
 
-    /// The line.
+    /// The transport.
     pub(super) fn transport(&mut self) -> &mut T {
         self.transport
     }

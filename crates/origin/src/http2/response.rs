@@ -20,17 +20,17 @@ use crate::transport::Transport;
 pub(super) struct Request {
     pub(super) stream: Stream,
     pub(super) resolved: Rc<Resolved>,
-    /// What it gives to its answer.
+    /// What it gives to its response.
     pub(super) echoed: Echoed,
     pub(super) role: Role,
     /// Its body cannot be echoed.
     pub(super) too_large: bool,
-    /// Bytes of the body of its answer; known once that is written.
+    /// Bytes of the body of its response; known once that is written.
     pub(super) body_length: u64,
     head_only: bool,
 }
 
-/// An answer that is let out bit by bit.
+/// A response that is sent in pieces.
 #[derive(Debug)]
 pub(super) struct PacedBody {
     body: Bytes,
@@ -61,7 +61,7 @@ enum Bytes {
     Static(&'static [u8]),
 }
 
-/// Bytes let out at a time as room comes.
+/// Bytes sent at a time as room comes.
 const POUR: usize = 64 << 10;
 
 impl Bytes {
@@ -113,7 +113,7 @@ impl Request {
         }
     }
 
-    /// Whether its answer is too large to be copied at once.
+    /// Whether its response is too large to be copied at once.
     pub(super) fn is_large(&self) -> bool {
         self.resolved.source == Source::Fixed && self.resolved.is_large() && !self.head_only
     }
@@ -156,7 +156,7 @@ impl Request {
         sent
     }
 
-    /// The answer in its parts: a head that claims this length or the true one, and the body.
+    /// The response in its parts: a head that claims this length or the true one, and the body.
     fn parts(&self, state: &HttpState, fault: Option<Fault>) -> Result<(Prepared, Bytes), EncodeError> {
         let resolved = &self.resolved;
         let body = match resolved.source {
@@ -270,7 +270,7 @@ impl Http2 {
         }
     }
 
-    /// Lets out what is due of an answer, as far as there is room.
+    /// Sends what is due of a response, as far as there is room.
     pub(super) fn write_body<T: Transport>(
         &mut self,
         output: &mut FrameOutput<'_, T>,

@@ -17,7 +17,7 @@ pub struct Http2 {
     out: Vec<u8>,
 }
 
-/// An answer, as far as it has come.
+/// A response, as far as it has come.
 #[derive(Debug, Default)]
 pub struct Response {
     pub status: u16,

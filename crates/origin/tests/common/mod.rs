@@ -52,7 +52,7 @@ pub fn counters_when(origin: &Origin, wanted: impl Fn(&OriginCounters) -> bool) 
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -119,7 +119,7 @@ impl Client {
         (rest, end)
     }
 
-    /// Reads one answer; that to HEAD has no body.
+    /// Reads one response; that to HEAD has no body.
     pub fn reply_to(&mut self, head: bool) -> Reply {
         let mut reply = Reply { status: 0, head: String::new(), body: Vec::new() };
         while !reply.head.ends_with("\r\n\r\n") {

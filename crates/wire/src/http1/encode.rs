@@ -1,4 +1,4 @@
-//! Writes requests and answers.
+//! Writes requests and responses.
 //!
 //! What is written is checked first, by the rules that the readers have, so that weir cannot send what it would
 //! refuse to read. Nothing is written when a check fails.
@@ -38,18 +38,18 @@ pub enum EncodeError {
     NoBodyAllowed(u16),
 }
 
-/// How an answer's body is delimited.
+/// How a response's body is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
     /// So many bytes; writes `Content-Length`.
     Length(u64),
     /// Writes `Transfer-Encoding: chunked`.
     Chunked,
-    /// Writes neither: for 1xx, 204 and 304, answers to HEAD, and bodies that end with the connection.
+    /// Writes neither: for 1xx, 204 and 304, responses to HEAD, and bodies that end with the connection.
     None,
 }
 
-/// What an answer says about its connection.
+/// What a response says about its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
     /// Nothing: an HTTP/1.1 peer keeps it open.
@@ -114,7 +114,7 @@ pub fn request(
     Ok(())
 }
 
-/// Appends the head of an answer of HTTP/1.1, with the usual reason phrase.
+/// Appends the head of a response of HTTP/1.1, with the usual reason phrase.
 ///
 /// The version is 1.1 whatever the request's was: it is the server's own (RFC 9110 section 2.5).
 ///

@@ -95,13 +95,13 @@ pub enum ParseError {
     #[error("the trailers are larger than the limit")]
     TrailersTooLarge,
 
-    /// Bytes came, and no request was waiting for an answer.
+    /// Bytes came, and no request was waiting for a response.
     #[error("bytes came although no request was waiting for an answer")]
     Unsolicited,
     /// Bytes came after a message that was the connection's last (section 9.6).
     #[error("bytes came after the message that closes the connection")]
     DataAfterClose,
-    /// The peer closed with requests unanswered, before the first byte of the next answer.
+    /// The peer closed with requests unanswered, before the first byte of the next response.
     #[error("the connection was closed before the answer began")]
     ClosedBeforeResponse,
     /// The peer closed inside a head (section 8).

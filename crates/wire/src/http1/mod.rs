@@ -51,7 +51,7 @@ pub enum Framing {
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
-    /// Until the connection closes (answers only).
+    /// Until the connection closes (responses only).
     UntilClose,
 }
 
@@ -67,20 +67,20 @@ pub enum Version {
 /// What comes out of the client half.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponseEvent<'a> {
-    /// A 1xx answer (not 101); the final one is still to come.
+    /// A 1xx response (not 101); the final one is still to come.
     Informational(u16),
-    /// The head of the final answer.
+    /// The head of the final response.
     Head(ResponseHead<'a>),
     /// A piece of the body, de-chunked.
     Body(&'a [u8]),
-    /// The answer is complete.
+    /// The response is complete.
     End {
         /// The connection may carry another request.
         keep_alive: bool,
     },
 }
 
-/// Head of an answer.
+/// Head of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead<'a> {
     /// Version.
@@ -102,7 +102,7 @@ pub enum RequestEvent<'a> {
     Body(&'a [u8]),
     /// The request is complete.
     End {
-        /// The peer will take another answer on this connection.
+        /// The peer will take another response on this connection.
         keep_alive: bool,
     },
 }

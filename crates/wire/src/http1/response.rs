@@ -1,4 +1,4 @@
-//! The client half: reads answers, in the order of the requests.
+//! The client half: reads responses, in the order of the requests.
 //!
 //! Knows which answers have no body and what ends a connection; does not know what was asked, beyond whether it
 //! was HEAD.
@@ -11,7 +11,7 @@ use super::head::{Bounds, Head, Place, StartLine, Store};
 use super::headers::Fields;
 use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 
-/// Reads the answers of one connection. At most 64 bytes until an answer comes in pieces.
+/// Reads the responses of one connection. At most 64 bytes until a response comes in pieces.
 #[derive(Debug)]
 pub struct ResponseParser {
     state: State,
@@ -20,7 +20,7 @@ pub struct ResponseParser {
     /// Which requests in flight were HEAD, by number. Hardly ever used, so empty until it is.
     #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
     heads: Option<Box<VecDeque<u32>>>,
-    /// Number of the request whose answer is next; wraps.
+    /// Number of the request whose response is next; wraps.
     number: u32,
     in_flight: u32,
     keep_alive: bool,
@@ -32,7 +32,7 @@ enum State {
     Head,
     /// After a head.
     Body(Body),
-    /// After the last answer that the connection carries.
+    /// After the last response that the connection carries.
     Closed,
     /// After an error.
     Failed(ParseError),
@@ -52,7 +52,7 @@ impl ResponseParser {
         }
     }
 
-    /// A request was sent; answers come in that order. `head`: it was a HEAD request, whose answer has no body.
+    /// A request was sent; responses come in that order. `head`: it was a HEAD request, whose response has no body.
     pub fn request_sent(&mut self, head: bool) {
         if head {
             let number = self.number.wrapping_add(self.in_flight);
@@ -92,13 +92,13 @@ impl ResponseParser {
         }
     }
 
-    /// The peer closed. `Ok(true)`: a body that lasts until the close ended properly here; its answer is complete,
+    /// The peer closed. `Ok(true)`: a body that lasts until the close ended properly here; its response is complete,
     /// with no `End` to come. `Ok(false)`: nothing was pending.
     ///
     /// Give it all bytes that came before, until [`ResponseParser::next`] gives `None`.
     ///
     /// # Errors
-    /// The peer closed in the middle of an answer, or with requests unanswered ([`ParseError::ClosedBeforeResponse`],
+    /// The peer closed in the middle of a response, or with requests unanswered ([`ParseError::ClosedBeforeResponse`],
     /// which a client may answer by asking again: RFC 9112 section 9.3.1). Or it had failed before.
     pub fn on_eof(&mut self) -> Result<bool, ParseError> {
         let error = match self.state {
@@ -150,7 +150,7 @@ impl ResponseParser {
         Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw })))
     }
 
-    /// How the body is delimited (RFC 9112 section 6.3); `None` for an answer that is only informational.
+    /// How the body is delimited (RFC 9112 section 6.3); `None` for a response that is only informational.
     #[inline]
     fn judge(&self, head: &Head<'_, StatusLine>) -> Result<Option<Framing>, ParseError> {
         let StatusLine { version, status } = head.start;
@@ -165,12 +165,12 @@ impl ResponseParser {
         })
     }
 
-    /// Whether the next answer is to a HEAD request.
+    /// Whether the next response is to a HEAD request.
     fn answers_head(&self) -> bool {
         self.heads.as_ref().is_some_and(|heads| heads.front() == Some(&self.number))
     }
 
-    /// An answer is complete.
+    /// A response is complete.
     fn finish(&mut self, then: State) {
         if self.answers_head()
             && let Some(heads) = &mut self.heads

@@ -10,13 +10,13 @@ use super::{Body, Code, ConnectionError, Headers, Limits, Output, Prepared, Rese
 pub struct ClientOptions {
     /// Streams it wants to have open at a time.
     pub max_streams: u32,
-    /// Bytes of answers that the server may send ahead on a stream, up to 2^31 - 1.
+    /// Bytes of responses that the server may send ahead on a stream, up to 2^31 - 1.
     pub stream_window: u32,
-    /// Bytes of answers that the server may send ahead on the connection, from 65,535 to 2^31 - 1.
+    /// Bytes of responses that the server may send ahead on the connection, from 65,535 to 2^31 - 1.
     pub connection_window: u32,
     /// Largest frame the server may send, from 16,384 to 2^24 - 1.
     pub max_frame: u32,
-    /// Keep the headers of answers for [`ResponseHead::headers`]; without, that is empty and reading costs less.
+    /// Keep the headers of responses for [`ResponseHead::headers`]; without, that is empty and reading costs less.
     pub keep_headers: bool,
     /// Bounds.
     pub limits: Limits,
@@ -41,14 +41,14 @@ impl Default for ClientOptions {
 pub enum ClientEvent<'a> {
     /// The server's SETTINGS came: [`Client::streams`] may have changed.
     Settings,
-    /// A 1xx answer; the final one is still to come.
+    /// A 1xx response; the final one is still to come.
     Informational {
         /// Of which request.
         tag: u32,
         /// From 100 to 199.
         status: u16,
     },
-    /// The head of the final answer.
+    /// The head of the final response.
     Head {
         /// Of which request.
         tag: u32,
@@ -62,7 +62,7 @@ pub enum ClientEvent<'a> {
         /// Never empty.
         bytes: &'a [u8],
     },
-    /// The answer is complete, and the stream gone.
+    /// The response is complete, and the stream gone.
     End {
         /// Of which request.
         tag: u32,
@@ -82,7 +82,7 @@ pub enum ClientEvent<'a> {
     },
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead<'a> {
     /// From 200 to 999.

@@ -43,7 +43,7 @@ impl Conn {
                 }
                 return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
             }
-            // PRIORITY says nothing any more (section 5.3.2), and an answer to PING is one that nobody waits for.
+            // PRIORITY says nothing any more (section 5.3.2), and a response to PING is one that nobody waits for.
             _ => {}
         }
         Ok(None)

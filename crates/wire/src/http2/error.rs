@@ -169,7 +169,7 @@ pub enum StreamError {
     /// The body is longer or shorter than announced, or there is one where none can be (section 8.1.1).
     #[error("the body does not have the length that Content-Length says")]
     WrongLength,
-    /// Trailers that do not end the stream, data before the head, an interim answer that ends the stream (section 8.1).
+    /// Trailers that do not end the stream, data before the head, a interim response that ends the stream (section 8.1).
     #[error("header blocks and data come in a wrong order")]
     WrongOrder,
     /// Larger than [`super::Limits::header_list`].
@@ -238,7 +238,7 @@ pub enum SendError {
     /// A value that was filled in cannot be sent, or their number is not the template's.
     #[error("what was filled into the template cannot be sent")]
     BadValue,
-    /// The stream is gone, or its answer has begun (or ended) already.
+    /// The stream is gone, or its response has begun (or ended) already.
     #[error("the stream takes no such thing now")]
     NoStream,
 }

@@ -1,4 +1,4 @@
-//! What a header block says as a request, an answer or trailers, and whether it may (RFC 9113 section 8).
+//! What a header block says as a request, a response or trailers, and whether it may (RFC 9113 section 8).
 
 use super::StreamError;
 use super::class::Class;

@@ -1,6 +1,6 @@
 //! HTTP/2, client and server half (RFC 9113), with its own header compression (HPACK, RFC 7541).
 //!
-//! [`Client`] makes requests and reads answers, [`Server`] reads requests and gives answers. Both are pulled like
+//! [`Client`] makes requests and reads responses, [`Server`] reads requests and gives responses. Both are pulled like
 //! [`crate::http1`]: give [`Client::next`] or [`Server::next`] a slice until it yields `None`, then the next slice. What
 //! they have to send they append to an [`Output`]; flow control is theirs, so bodies that the peer has no window for
 //! wait inside and leave when it has.

@@ -23,7 +23,7 @@ pub struct Request<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// The head of a request or of an answer, checked and encoded ahead.
+/// The head of a request or of a response, checked and encoded ahead.
 ///
 /// On each connection the first use inserts it into the peer's table, and later uses cost a byte or two a header. It
 /// belongs to no connection: one serves all.
@@ -35,11 +35,11 @@ pub struct Prepared {
     /// Names of the headers whose values come later, encoded.
     changing: Box<[Box<[u8]>]>,
     path_changes: bool,
-    /// The answer has no body: to HEAD (a request), 204 or 304 (an answer).
+    /// The response has no body: to HEAD (a request), 204 or 304 (a response).
     bodiless: bool,
     /// A request without a body has `content-length: 0`.
     says_empty: bool,
-    /// Of an answer; 0 for a request.
+    /// Of a response; 0 for a request.
     status: u16,
 }
 
@@ -101,8 +101,8 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The head of an answer. `length` writes `content-length`, which need not be the length of the body that is sent
-    /// (answers to HEAD).
+    /// The head of a response. `length` writes `content-length`, which need not be the length of the body that is sent
+    /// (responses to HEAD).
     ///
     /// # Errors
     /// What cannot be sent.
@@ -178,7 +178,7 @@ impl Prepared {
         }
     }
 
-    /// Whether an answer has no body because of the method or the status.
+    /// Whether a response has no body because of the method or the status.
     pub(super) fn bodiless(&self) -> bool {
         self.bodiless
     }
@@ -188,7 +188,7 @@ impl Prepared {
         self.says_empty
     }
 
-    /// Of an answer; 0 for a request.
+    /// Of a response; 0 for a request.
     pub(super) fn status(&self) -> u16 {
         self.status
     }

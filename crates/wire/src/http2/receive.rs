@@ -104,7 +104,7 @@ impl Conn {
         Ok(Some(Event::Head { slot, id, tag: id, ends }))
     }
 
-    /// The head of an answer, final or not (client).
+    /// The head of a response, final or not (client).
     #[inline]
     fn on_answer(
         &mut self,

@@ -64,7 +64,7 @@ pub enum ServerEvent<'a> {
     Settings,
     /// The head of a request.
     Request {
-        /// The stream that the answer goes to.
+        /// The stream that the response goes to.
         stream: Stream,
         /// What it says.
         head: RequestHead<'a>,
@@ -76,7 +76,7 @@ pub enum ServerEvent<'a> {
         /// Never empty.
         bytes: &'a [u8],
     },
-    /// The request is complete. (If its answer is, too, the stream is gone.)
+    /// The request is complete. (If its response is, too, the stream is gone.)
     End {
         /// Which request.
         stream: Stream,
@@ -86,7 +86,7 @@ pub enum ServerEvent<'a> {
         /// Which.
         stream: Stream,
     },
-    /// The stream is gone before its time; what is left of its answer is dropped.
+    /// The stream is gone before its time; what is left of its response is dropped.
     Reset {
         /// Which.
         stream: Stream,
@@ -126,7 +126,7 @@ pub struct RequestHead<'a> {
     pub headers: Headers<'a>,
 }
 
-/// How far an answer is.
+/// How far a response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendStatus {
     /// All of it was written.
@@ -166,7 +166,7 @@ impl Server {
     /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
     ///
     /// Call it until it gives `None`, even when `input` is empty. `out` gets what the protocol wants to be sent, and
-    /// what waited of answers when the peer has made room.
+    /// what waited of responses when the peer has made room.
     ///
     /// # Errors
     /// A connection error; every further call gives the same.
@@ -194,7 +194,7 @@ impl Server {
                 Event::Settings => ServerEvent::Settings,
                 Event::Malformed { fault } => ServerEvent::Malformed { fault },
                 Event::GoAway { code } => ServerEvent::GoAway { code },
-                // Only answers are interim.
+                // Only responses are interim.
                 Event::Interim { .. } => continue,
             }));
         }
@@ -214,7 +214,7 @@ impl Server {
         Ok(())
     }
 
-    /// A stream that is open, whose answer is at this stage.
+    /// A stream that is open, whose response is at this stage.
     #[inline]
     fn slot(&mut self, stream: Stream, headed: bool) -> Result<u32, SendError> {
         if self.conn.failed.is_some() {
@@ -226,7 +226,7 @@ impl Server {
         }
     }
 
-    /// Writes an interim answer (100 to 199, not 101), such as `100 Continue`.
+    /// Writes a interim response (100 to 199, not 101), such as `100 Continue`.
     ///
     /// # Errors
     /// The stream is gone or answered, or that is no interim status.
@@ -305,10 +305,10 @@ impl Server {
         Ok(self.send(slot, body, true, out))
     }
 
-    /// Writes the head of an answer whose body comes with [`Server::data`]; `ends`: there is none.
+    /// Writes the head of a response whose body comes with [`Server::data`]; `ends`: there is none.
     ///
     /// # Errors
-    /// The stream is gone or answered, or the head is not an answer's. Nothing was written.
+    /// The stream is gone or answered, or the head is not a response's. Nothing was written.
     #[inline]
     pub fn head<O: Output>(
         &mut self,
@@ -331,11 +331,11 @@ impl Server {
         Ok(SendStatus::All)
     }
 
-    /// Writes a piece of the body of an answer, or the last one. [`SendStatus`] counts for the last one. Where no body can be
+    /// Writes a piece of the body of a response, or the last one. [`SendStatus`] counts for the last one. Where no body can be
     /// (as for [`Server::answer`]) only the end is written.
     ///
     /// # Errors
-    /// The stream is gone, its head is not written, or its answer has ended. Nothing was written.
+    /// The stream is gone, its head is not written, or its response has ended. Nothing was written.
     pub fn data<O: Output>(
         &mut self,
         stream: Stream,

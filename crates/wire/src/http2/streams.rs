@@ -6,15 +6,15 @@
 
 /// What is true of a stream, as bits.
 pub(super) mod is {
-    /// The head of the final answer (client) or of the request (server) has come.
+    /// The head of the final response (client) or of the request (server) has come.
     pub(in crate::http2) const HEADED: u8 = 1;
     /// We have sent all that we will.
     pub(in crate::http2) const SENT: u8 = 2;
     /// The peer has sent all that it will.
     pub(in crate::http2) const HEARD: u8 = 4;
-    /// The answer has no body: to HEAD, 204, 304.
+    /// The response has no body: to HEAD, 204, 304.
     pub(in crate::http2) const BODILESS: u8 = 8;
-    /// The head of the answer was written (server).
+    /// The head of the response was written (server).
     pub(in crate::http2) const ANSWERING: u8 = 16;
     /// A part of a body waits for a window.
     pub(in crate::http2) const WAITING: u8 = 32;

@@ -13,7 +13,7 @@ pub(super) const NEW_SESSION_TICKET: u8 = 4;
 /// TLS 1.3: what comes next is under new keys.
 pub(super) const KEY_UPDATE: u8 = 24;
 
-/// A message longer than any can be.
+/// A message longer than any may be.
 #[derive(Debug)]
 pub(super) struct TooLong;
 

@@ -18,9 +18,9 @@ use weir_wire::http1::{
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// A 1xx answer.
+    /// A 1xx response.
     Informational(u16),
-    /// The head of an answer.
+    /// The head of a response.
     Answer { version: Version, status: u16, framing: Framing, raw: Vec<u8> },
     /// The head of a request.
     Request {

@@ -168,7 +168,7 @@ fn judge_client_event(shown: &mut Shown, open: &mut HashMap<u32, Progress>, head
 }
 
 /// Any bytes as what a client sends behind the preface. Two bytes say how, and how to cut. Bit 0 of the first: tight bounds
-/// and windows; bit 1: the preface is part of the bytes; bit 2: answers have long bodies; bit 3: copied ones.
+/// and windows; bit 1: the preface is part of the bytes; bit 2: responses have long bodies; bit 3: copied ones.
 pub fn server(data: &[u8]) {
     let [how, cut, bytes @ ..] = data else { return };
     let whole = run_server(*how, &[bytes]);

@@ -1,7 +1,7 @@
 //! Header compression (RFC 7541).
 //!
 //! [`decode()`] with its [`Table`] reads what the peer wrote; [`Encoder`] writes, and knows what the peer's table holds.
-//! Knows the form of headers, and nothing of requests and answers.
+//! Knows the form of headers, and nothing of requests and responses.
 
 mod decode;
 mod encode;
