@@ -54,7 +54,7 @@ fn hold_in(
     match capacity.plan(connections.saturating_add(beside) as usize) {
         Some(plan) => Ok((threads.max(plan.drivers as u32), plan.descriptors)),
         None => {
-            let most = capacity.most(threads as usize).saturating_sub(u64::from(beside));
+            let most = capacity.max_connections(threads as usize).saturating_sub(u64::from(beside));
             // What has to be free beside the connections, as far as it is not free now.
             let need = capacity.descriptors + u64::from(connections).saturating_sub(most);
             Err(LoadError::Descriptors { connections, need, limit: capacity.descriptors, most })

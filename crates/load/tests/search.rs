@@ -10,7 +10,7 @@ use weir_origin::{Options, Origin};
 #[test]
 fn the_limit_of_an_origin_that_takes_its_time_is_found() {
     let mut options = Options::default();
-    options.manner.delay = Some(RandomDuration::Constant { s: 0.01 });
+    options.responses.delay = Some(RandomDuration::Constant { s: 0.01 });
     let origin = Origin::start(options).unwrap();
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
     let mut spec = LoadSpec::new(Target::tcp(origin.addr(), "origin.test"), request, Expect::default());

@@ -54,7 +54,7 @@ pub fn capacity(kind: DriverKind) -> Capacity {
 }
 
 impl Capacity {
-    /// How to hold `connections` at a time; `None` when there is no way, and then [`Capacity::most`] says how
+    /// How to hold `connections` at a time; `None` when there is no way, and then [`Capacity::max_connections`] says how
     /// many there may be.
     pub fn plan(&self, connections: usize) -> Option<SocketPlan> {
         if connections as u64 <= self.by_descriptors() {
@@ -65,7 +65,7 @@ impl Capacity {
     }
 
     /// Connections that `drivers` drivers can have at a time.
-    pub fn most(&self, drivers: usize) -> u64 {
+    pub fn max_connections(&self, drivers: usize) -> u64 {
         self.by_descriptors().max(drivers as u64 * self.each_ring() as u64)
     }
 
@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn two_hundred_thousand_take_eleven_rings() {
         assert_eq!(HERE.plan(200_000), Some(SocketPlan { drivers: 11, descriptors: DescriptorKind::Direct }));
-        assert!(HERE.most(11) >= 200_000);
+        assert!(HERE.max_connections(11) >= 200_000);
     }
 
     #[test]
     fn without_tables_there_are_as_many_as_descriptors() {
         let epoll = Capacity { per_ring: 0, ..HERE };
         assert_eq!(epoll.plan(19_745), None);
-        assert_eq!(epoll.most(100), 19_744);
+        assert_eq!(epoll.max_connections(100), 19_744);
         let unlimited = Capacity { descriptors: u64::MAX, per_ring: 0 };
         assert_eq!(unlimited.plan(1 << 30).map(|plan| plan.descriptors), Some(DescriptorKind::Regular));
     }

@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use crate::Conn;
-use crate::out::NONE;
+use crate::send_queue::NONE;
 
 /// What a driver keeps for a connection. Small: an idle connection costs this and nothing else here.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct Slot {
     /// Which generation of the slot this is.
     pub(crate) generation: u32,
     /// The queue to send, or [`NONE`].
-    pub(crate) out: u32,
+    pub(crate) queue: u32,
     /// The error to tell when reading has ended, or zero.
     pub(crate) error: u16,
     flags: u16,
@@ -25,7 +25,7 @@ pub(crate) struct Slot {
 /// One thing that is so of a connection, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub(crate) enum Is {
+pub(crate) enum Flag {
     /// In use.
     Used = 1 << 0,
     /// Not yet connected.
@@ -57,25 +57,25 @@ pub(crate) enum Is {
 }
 
 impl Slot {
-    pub(crate) fn is(&self, what: Is) -> bool {
+    pub(crate) fn is(&self, what: Flag) -> bool {
         self.flags & what as u16 != 0
     }
 
     /// Whether any of them is so.
-    pub(crate) fn is_any(&self, what: &[Is]) -> bool {
+    pub(crate) fn is_any(&self, what: &[Flag]) -> bool {
         what.iter().any(|&one| self.is(one))
     }
 
-    pub(crate) fn set(&mut self, what: Is) {
+    pub(crate) fn set(&mut self, what: Flag) {
         self.flags |= what as u16;
     }
 
-    pub(crate) fn clear(&mut self, what: Is) {
+    pub(crate) fn clear(&mut self, what: Flag) {
         self.flags &= !(what as u16);
     }
 
     /// Sets it and says whether it was so before.
-    pub(crate) fn test_and_set(&mut self, what: Is) -> bool {
+    pub(crate) fn test_and_set(&mut self, what: Flag) -> bool {
         let was = self.is(what);
         self.set(what);
         was
@@ -83,7 +83,7 @@ impl Slot {
 
     /// Whether handlers still know the connection.
     pub(crate) fn is_open(&self) -> bool {
-        self.flags & (Is::Used as u16 | Is::Closing as u16 | Is::Dead as u16) == Is::Used as u16
+        self.flags & (Flag::Used as u16 | Flag::Closing as u16 | Flag::Dead as u16) == Flag::Used as u16
     }
 }
 
@@ -98,18 +98,19 @@ impl Slots {
     /// Puts a socket into a free slot, and begins the slot's next generation.
     pub(crate) fn take(&mut self, fd: RawFd) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Slot { fd: -1, generation: 0, out: NONE, error: 0, flags: 0 });
+            self.all.push(Slot { fd: -1, generation: 0, queue: NONE, error: 0, flags: 0 });
             (self.all.len() - 1) as u32
         });
         let slot = &mut self.all[index as usize];
-        *slot = Slot { fd, generation: slot.generation.wrapping_add(1), out: NONE, error: 0, flags: Is::Used as u16 };
+        *slot =
+            Slot { fd, generation: slot.generation.wrapping_add(1), queue: NONE, error: 0, flags: Flag::Used as u16 };
         index
     }
 
     /// Frees a slot. Its socket is closed, and nothing refers to it any more.
     pub(crate) fn give(&mut self, index: u32) {
         let slot = &mut self.all[index as usize];
-        debug_assert!(slot.is(Is::Used) && slot.out == NONE);
+        debug_assert!(slot.is(Flag::Used) && slot.queue == NONE);
         slot.fd = -1;
         slot.flags = 0;
         self.free.push(index);
@@ -142,7 +143,7 @@ impl Slots {
     pub(crate) fn living(&self, conn: Conn) -> Option<&Slot> {
         self.all
             .get(conn.slot())
-            .filter(|slot| slot.generation == conn.generation() && slot.is(Is::Used) && !slot.is(Is::Dead))
+            .filter(|slot| slot.generation == conn.generation() && slot.is(Flag::Used) && !slot.is(Flag::Dead))
     }
 
     /// Slots in use.
@@ -153,7 +154,7 @@ impl Slots {
     /// Asks for [`crate::Event::Sent`], if handlers still know the connection.
     pub(crate) fn want_sent(&mut self, conn: Conn) {
         if let Some(slot) = self.open_mut(conn) {
-            slot.set(Is::WantSent);
+            slot.set(Flag::WantSent);
         }
     }
 
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn closing_and_dead_connections_are_not_open() {
         let mut slots = Slots::default();
-        for what in [Is::Closing, Is::Dead] {
+        for what in [Flag::Closing, Flag::Dead] {
             let index = slots.take(3);
             slots.get_mut(index).set(what);
             assert!(slots.open_mut(slots.conn(index)).is_none());

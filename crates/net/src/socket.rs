@@ -13,10 +13,10 @@ use std::time::Duration;
 use crate::{Address, Listener};
 
 /// How long to wait before accepting is tried again after descriptors or memory ran out.
-pub(crate) const STARVED_FOR: Duration = Duration::from_millis(10);
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether accepting failed for want of descriptors or memory: the connection still waits, and will for a while.
-pub(crate) fn is_starving(error: i32) -> bool {
+pub(crate) fn is_out_of_resources(error: i32) -> bool {
     // ENOSPC: epoll's limit of watches.
     matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC)
 }

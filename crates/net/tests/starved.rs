@@ -1,4 +1,4 @@
-//! Out of descriptors: accepting pauses without spinning and goes on by itself. Alone in its process, since it
+//! SendQueue of descriptors: accepting pauses without spinning and goes on by itself. Alone in its process, since it
 //! takes all descriptors of it.
 
 use std::fs::File;

@@ -41,15 +41,27 @@ impl ConnectionLimit {
         let capacity = weir_net::capacity(kind);
         let wanted = options.connections.map(u64::from);
         let workers = options.workers();
-        let alone = ConnectionLimit { workers, descriptors: DescriptorKind::Regular, most: capacity.most(0), wanted };
+        let alone = ConnectionLimit {
+            workers,
+            descriptors: DescriptorKind::Regular,
+            most: capacity.max_connections(0),
+            wanted,
+        };
         match options.connections.map(|connections| capacity.plan(connections as usize)) {
             Some(Some(SocketPlan { drivers, descriptors: DescriptorKind::Direct })) => {
                 let workers = workers.max(drivers);
-                ConnectionLimit { workers, descriptors: DescriptorKind::Direct, most: capacity.most(workers), wanted }
+                ConnectionLimit {
+                    workers,
+                    descriptors: DescriptorKind::Direct,
+                    most: capacity.max_connections(workers),
+                    wanted,
+                }
             }
-            Some(None) if capacity.per_ring > 0 => {
-                ConnectionLimit { descriptors: DescriptorKind::Direct, most: capacity.most(workers), ..alone }
-            }
+            Some(None) if capacity.per_ring > 0 => ConnectionLimit {
+                descriptors: DescriptorKind::Direct,
+                most: capacity.max_connections(workers),
+                ..alone
+            },
             _ => alone,
         }
     }

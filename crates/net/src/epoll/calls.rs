@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use super::{EVENTS, EpollDriver};
-use crate::out::{MAX_SLICES, Out};
+use crate::send_queue::{MAX_SLICES, SendQueue};
 use crate::socket::errno;
 
 impl EpollDriver {
@@ -17,7 +17,7 @@ impl EpollDriver {
     }
 
     pub(super) fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
-        let until = [until, self.starved, self.connect_again_at()].into_iter().flatten().min();
+        let until = [until, self.accept_paused_until, self.connect_again_at()].into_iter().flatten().min();
         let timeout = if poll {
             Some(Duration::ZERO)
         } else {
@@ -99,7 +99,7 @@ pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
     usize::try_from(got).map_err(|_| errno())
 }
 
-pub(super) fn send(fd: RawFd, out: &Out) -> Result<usize, i32> {
+pub(super) fn send(fd: RawFd, out: &SendQueue) -> Result<usize, i32> {
     let sent = if let Some(bytes) = out.as_one() {
         // SAFETY: the bytes live during the call.
         unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use super::{EpollDriver, WATCH_OUT, token};
-use crate::slots::Is;
+use crate::slots::Flag;
 use crate::socket::{self, RawAddr, errno};
 use crate::{Address, Conn};
 
@@ -36,15 +36,15 @@ impl EpollDriver {
         if error == Some(libc::EAGAIN) && to.tcp().is_none() {
             // Not under watch: the kernel would say that a socket which is not connected can be written to.
             let index = self.slots.take(fd.into_raw_fd());
-            self.slots.get_mut(index).set(Is::Connecting);
+            self.slots.get_mut(index).set(Flag::Connecting);
             let conn = self.slots.conn(index);
             self.waiting.push(Waiting { conn, to: addr });
             return Ok(conn);
         }
         let index = self.adopt(fd, WATCH_OUT)?;
         let slot = self.slots.get_mut(index);
-        slot.set(Is::Connecting);
-        slot.set(Is::WatchOut);
+        slot.set(Flag::Connecting);
+        slot.set(Flag::WatchOut);
         let conn = self.slots.conn(index);
         if let Some(error) = error {
             self.fail_soon(conn, error);
@@ -67,7 +67,7 @@ impl EpollDriver {
             let fd = self.slots.get(index).fd;
             match connect(fd, &to) {
                 Ok(()) => {
-                    self.slots.get_mut(index).set(Is::WatchOut);
+                    self.slots.get_mut(index).set(Flag::WatchOut);
                     if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, WATCH_OUT, token(conn)) {
                         self.fail_soon(conn, error.raw_os_error().unwrap_or(libc::EIO));
                     }

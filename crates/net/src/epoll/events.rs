@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::calls::{accept, receive};
 use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_GENERATION, READS_A_TURN, WAKER, WATCH, token};
-use crate::out::NONE;
-use crate::slots::Is;
-use crate::socket::{self, STARVED_FOR, is_starving};
+use crate::send_queue::NONE;
+use crate::slots::Flag;
+use crate::socket::{self, ACCEPT_PAUSE, is_out_of_resources};
 use crate::{Conn, Event, Handler};
 
 impl EpollDriver {
@@ -27,14 +27,14 @@ impl EpollDriver {
         if self.stale(conn) {
             return;
         }
-        if self.slots.get(index).is(Is::Connecting) {
+        if self.slots.get(index).is(Flag::Connecting) {
             let done = flags & (libc::EPOLLOUT as u32 | ENDS) != 0;
             if !done || !self.connected(handler, index) {
                 return;
             }
         }
-        if flags & libc::EPOLLOUT as u32 != 0 && self.slots.get(index).is(Is::Blocked) {
-            self.slots.get_mut(index).clear(Is::Blocked);
+        if flags & libc::EPOLLOUT as u32 != 0 && self.slots.get(index).is(Flag::Blocked) {
+            self.slots.get_mut(index).clear(Flag::Blocked);
             self.mark(index);
         }
         if flags & (libc::EPOLLIN as u32 | ENDS) != 0 {
@@ -45,7 +45,7 @@ impl EpollDriver {
     /// Whether the connection has gone since the kernel or a list named it.
     pub(super) fn stale(&self, conn: Conn) -> bool {
         let slot = self.slots.get(conn.slot() as u32);
-        slot.generation != conn.generation() || slot.is(Is::Dead) || !slot.is(Is::Used)
+        slot.generation != conn.generation() || slot.is(Flag::Dead) || !slot.is(Flag::Used)
     }
 
     /// Finishes a connect; false when there is nothing to read from it.
@@ -56,8 +56,8 @@ impl EpollDriver {
             return false;
         }
         let slot = self.slots.get_mut(index);
-        slot.clear(Is::Connecting);
-        if slot.out != NONE || slot.is(Is::Closing) {
+        slot.clear(Flag::Connecting);
+        if slot.queue != NONE || slot.is(Flag::Closing) {
             self.mark(index);
         }
         let conn = self.slots.conn(index);
@@ -81,27 +81,27 @@ impl EpollDriver {
                     handler.on_event(self, conn, Event::Accepted);
                 }
                 Err(libc::EAGAIN) => return,
-                // Out of descriptors or memory: the kernel would report the waiting connection for ever.
-                Err(error) if is_starving(error) => return self.starve(),
+                // SendQueue of descriptors or memory: the kernel would report the waiting connection for ever.
+                Err(error) if is_out_of_resources(error) => return self.pause_accepting(),
                 // The connection died in the queue; there may be more.
                 Err(_) => {}
             }
         }
     }
 
-    pub(super) fn starve(&mut self) {
-        self.starved = Some(Instant::now() + STARVED_FOR);
+    pub(super) fn pause_accepting(&mut self) {
+        self.accept_paused_until = Some(Instant::now() + ACCEPT_PAUSE);
         for listener in &self.listeners {
             // Refused: the wait stays busy, which is worse for the CPU only.
             let _ = self.control(libc::EPOLL_CTL_DEL, listener.as_raw_fd(), 0, 0);
         }
     }
 
-    pub(super) fn unstarve(&mut self) {
-        self.starved = None;
+    pub(super) fn resume_accepting(&mut self) {
+        self.accept_paused_until = None;
         for number in 0..self.listeners.len() {
             if self.watch_listener(number).is_err() {
-                return self.starve();
+                return self.pause_accepting();
             }
         }
     }
@@ -139,7 +139,7 @@ impl EpollDriver {
         let index = conn.slot() as u32;
         let slot = self.slots.get(index);
         let (fd, known) = (slot.fd, i32::from(slot.error));
-        if slot.is(Is::Eof) {
+        if slot.is(Flag::Eof) {
             self.look_for_reset(handler, index);
             return false;
         }
@@ -164,7 +164,7 @@ impl EpollDriver {
     /// The peer has sent its last.
     pub(super) fn ended<H: Handler>(&mut self, handler: &mut H, index: u32) {
         let slot = self.slots.get_mut(index);
-        slot.set(Is::Eof);
+        slot.set(Flag::Eof);
         if slot.error != 0 {
             let error = i32::from(slot.error);
             return self.fail(handler, index, error);
@@ -188,7 +188,7 @@ impl EpollDriver {
     }
 
     /// Tells what happened outside the kernel's events; true if there was any.
-    pub(super) fn tell_pending<H: Handler>(&mut self, handler: &mut H) -> bool {
+    pub(super) fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) -> bool {
         let any = !self.sent.is_empty() || !self.failed.is_empty();
         // Handlers cannot flush, so the list does not grow meanwhile.
         for number in 0..self.sent.len() {

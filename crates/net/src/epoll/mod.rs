@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
-use crate::out::{NONE, OutPool};
-use crate::slots::{Is, Slots};
+use crate::send_queue::{NONE, SendQueuePool};
+use crate::slots::{Flag, Slots};
 use crate::socket::{self, check};
 use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
 
@@ -48,9 +48,9 @@ pub struct EpollDriver {
     waker: Waker,
     listeners: Vec<Listener>,
     /// Accepting stopped for want of descriptors or memory; tried again then.
-    starved: Option<Instant>,
+    accept_paused_until: Option<Instant>,
     slots: Slots,
-    outs: OutPool,
+    queues: SendQueuePool,
     /// Connections with something to send or to be closed.
     dirty: Vec<u32>,
     /// Connections to be read again though the kernel will not say so.
@@ -87,9 +87,9 @@ impl EpollDriver {
             epoll,
             waker,
             listeners: Vec::new(),
-            starved: None,
+            accept_paused_until: None,
             slots: Slots::default(),
-            outs: OutPool::default(),
+            queues: SendQueuePool::default(),
             dirty: Vec::new(),
             again: Vec::new(),
             sent: Vec::new(),
@@ -129,7 +129,7 @@ impl EpollDriver {
     }
 
     fn mark(&mut self, index: u32) {
-        if !self.slots.get_mut(index).test_and_set(Is::Dirty) {
+        if !self.slots.get_mut(index).test_and_set(Flag::Dirty) {
             self.dirty.push(index);
         }
     }
@@ -139,12 +139,12 @@ impl EpollDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        if slot.out == NONE {
-            slot.out = self.outs.take();
+        if slot.queue == NONE {
+            slot.queue = self.queues.take();
         }
         // After an error it is queued only to be counted.
-        let (out, waits) = (slot.out, slot.is_any(&[Is::Connecting, Is::Blocked]) || slot.error != 0);
-        self.outs.get_mut(out).push_with(head, body);
+        let (queue, waits) = (slot.queue, slot.is_any(&[Flag::Connecting, Flag::Blocked]) || slot.error != 0);
+        self.queues.get_mut(queue).push_with(head, body);
         if !waits {
             self.mark(conn.slot() as u32);
         }
@@ -153,14 +153,14 @@ impl EpollDriver {
     /// Closes the socket; the slot is freed at the end of the turn.
     fn destroy(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
-        if slot.is(Is::Dead) {
+        if slot.is(Flag::Dead) {
             return;
         }
-        slot.set(Is::Dead);
-        let (fd, out) = (mem::replace(&mut slot.fd, -1), slot.out);
-        slot.out = NONE;
-        if out != NONE {
-            self.outs.give(out);
+        slot.set(Flag::Dead);
+        let (fd, queue) = (mem::replace(&mut slot.fd, -1), slot.queue);
+        slot.queue = NONE;
+        if queue != NONE {
+            self.queues.give(queue);
         }
         // SAFETY: the slot owned the descriptor and forgot it just now.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
@@ -170,7 +170,7 @@ impl EpollDriver {
     /// The connection is gone: tells so, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
         let slot = self.slots.get(index);
-        let (told, unsent) = (slot.is_open(), self.outs.left(slot.out));
+        let (told, unsent) = (slot.is_open(), self.queues.left(slot.queue));
         let conn = self.slots.conn(index);
         self.destroy(index);
         if told {
@@ -199,12 +199,12 @@ impl Io for EpollDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        slot.set(Is::Closing);
-        if slot.out == NONE {
-            slot.clear(Is::Connecting);
-            slot.clear(Is::Blocked);
+        slot.set(Flag::Closing);
+        if slot.queue == NONE {
+            slot.clear(Flag::Connecting);
+            slot.clear(Flag::Blocked);
         }
-        if !slot.is_any(&[Is::Connecting, Is::Blocked]) {
+        if !slot.is_any(&[Flag::Connecting, Flag::Blocked]) {
             self.mark(conn.slot() as u32);
         }
     }
@@ -217,7 +217,7 @@ impl Io for EpollDriver {
     }
 
     fn unsent(&self, conn: Conn) -> usize {
-        self.slots.open(conn).map_or(0, |slot| self.outs.left(slot.out))
+        self.slots.open(conn).map_or(0, |slot| self.queues.left(slot.queue))
     }
 }
 
@@ -230,7 +230,7 @@ impl Driver for EpollDriver {
         let listener = listener.into();
         socket::prepare_listener(&listener)?;
         self.listeners.push(listener);
-        if self.starved.is_some() {
+        if self.accept_paused_until.is_some() {
             return Ok(());
         }
         self.watch_listener(self.listeners.len() - 1).inspect_err(|_| drop(self.listeners.pop()))
@@ -239,7 +239,7 @@ impl Driver for EpollDriver {
     fn stop_listening(&mut self) {
         // Closing takes them off the watch.
         self.listeners.clear();
-        self.starved = None;
+        self.accept_paused_until = None;
     }
 
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
@@ -247,9 +247,9 @@ impl Driver for EpollDriver {
         if !self.waiting.is_empty() {
             self.connect_again();
         }
-        let told = self.tell_pending(handler);
-        if self.starved.is_some_and(|end| end <= Instant::now()) {
-            self.unstarve();
+        let told = self.dispatch_pending(handler);
+        if self.accept_paused_until.is_some_and(|end| end <= Instant::now()) {
+            self.resume_accepting();
         }
         let again = mem::take(&mut self.again);
         let soon = told || !again.is_empty() || self.nothing_can_come();

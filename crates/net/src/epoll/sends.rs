@@ -4,8 +4,8 @@ use std::mem;
 
 use super::calls::send;
 use super::{EpollDriver, WATCH_OUT, token};
-use crate::out::NONE;
-use crate::slots::Is;
+use crate::send_queue::NONE;
+use crate::slots::Flag;
 
 impl EpollDriver {
     /// Sends what the queues hold, as far as the kernel takes it.
@@ -13,8 +13,8 @@ impl EpollDriver {
         let mut dirty = mem::take(&mut self.dirty);
         for &index in &dirty {
             let slot = self.slots.get_mut(index);
-            slot.clear(Is::Dirty);
-            if !slot.is_any(&[Is::Dead, Is::Connecting, Is::Blocked]) {
+            slot.clear(Flag::Dirty);
+            if !slot.is_any(&[Flag::Dead, Flag::Connecting, Flag::Blocked]) {
                 self.flush(index);
             }
         }
@@ -26,15 +26,15 @@ impl EpollDriver {
     pub(super) fn flush(&mut self, index: u32) {
         let slot = self.slots.get(index);
         // After an error nothing is sent any more; what is queued is only counted.
-        let sent_all = slot.error == 0 && (slot.out == NONE || self.hand_over(index));
+        let sent_all = slot.error == 0 && (slot.queue == NONE || self.hand_over(index));
         let slot = self.slots.get_mut(index);
-        if !sent_all && (slot.error == 0 || !slot.is(Is::Closing)) {
+        if !sent_all && (slot.error == 0 || !slot.is(Flag::Closing)) {
             return;
         }
-        if slot.is(Is::Closing) {
+        if slot.is(Flag::Closing) {
             self.destroy(index);
-        } else if slot.is(Is::WantSent) {
-            slot.clear(Is::WantSent);
+        } else if slot.is(Flag::WantSent) {
+            slot.clear(Flag::WantSent);
             let conn = self.slots.conn(index);
             self.sent.push(conn);
         }
@@ -43,8 +43,8 @@ impl EpollDriver {
     /// Gives the queue to the kernel; true when all of it went.
     fn hand_over(&mut self, index: u32) -> bool {
         let slot = self.slots.get(index);
-        let (fd, out) = (slot.fd, slot.out);
-        let queue = self.outs.get_mut(out);
+        let (fd, number) = (slot.fd, slot.queue);
+        let queue = self.queues.get_mut(number);
         while queue.left() > 0 {
             match send(fd, queue) {
                 Ok(count) => queue.advance(count),
@@ -59,16 +59,16 @@ impl EpollDriver {
                 }
             }
         }
-        self.slots.get_mut(index).out = NONE;
-        self.outs.give(out);
+        self.slots.get_mut(index).queue = NONE;
+        self.queues.give(number);
         true
     }
 
     /// Waits for room in the socket.
     fn block(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
-        slot.set(Is::Blocked);
-        if slot.test_and_set(Is::WatchOut) {
+        slot.set(Flag::Blocked);
+        if slot.test_and_set(Flag::WatchOut) {
             return;
         }
         let fd = slot.fd;
@@ -81,7 +81,7 @@ impl EpollDriver {
     /// Nothing more can be sent. What the peer sent before is still to be read and told.
     pub(super) fn send_failed(&mut self, index: u32, error: i32) {
         let slot = self.slots.get_mut(index);
-        if slot.is(Is::Closing) {
+        if slot.is(Flag::Closing) {
             return self.destroy(index);
         }
         slot.error = error as u16;

@@ -10,9 +10,9 @@ use io_uring::{opcode, squeue};
 use super::UringDriver;
 use super::files::{Place, at};
 use super::ring::{Completion, Kind, Wait};
-use crate::out::NONE;
-use crate::slots::Is;
-use crate::socket::{STARVED_FOR, is_starving};
+use crate::send_queue::NONE;
+use crate::slots::Flag;
+use crate::socket::{ACCEPT_PAUSE, is_out_of_resources};
 use crate::{Event, Handler};
 
 /// The most bytes given to the kernel in one send.
@@ -56,7 +56,7 @@ impl UringDriver {
         batch.clear();
         self.batch = batch;
         self.buffers.publish();
-        self.tell_pending(handler);
+        self.dispatch_pending(handler);
         Ok(())
     }
 
@@ -66,13 +66,13 @@ impl UringDriver {
         let mut dirty = mem::take(&mut self.dirty);
         for &index in &dirty {
             let slot = self.slots.get_mut(index);
-            slot.clear(Is::Dirty);
-            if slot.is(Is::Dead) || !slot.is(Is::Used) {
+            slot.clear(Flag::Dirty);
+            if slot.is(Flag::Dead) || !slot.is(Flag::Used) {
                 continue;
             }
-            if slot.is(Is::WantReceive) {
-                slot.clear(Is::WantReceive);
-                if !slot.is(Is::Receiving) {
+            if slot.is(Flag::WantReceive) {
+                slot.clear(Flag::WantReceive);
+                if !slot.is(Flag::Receiving) {
                     self.push_receive(index);
                 }
             }
@@ -81,8 +81,8 @@ impl UringDriver {
         dirty.clear();
         // Nothing above marks anybody, so the list taken is the only one.
         self.dirty = dirty;
-        if !self.accept_again.is_empty() && self.starved.is_none_or(|end| end <= Instant::now()) {
-            self.starved = None;
+        if !self.accept_again.is_empty() && self.accept_paused_until.is_none_or(|end| end <= Instant::now()) {
+            self.accept_paused_until = None;
             for number in mem::take(&mut self.accept_again) {
                 self.push_accept(number);
             }
@@ -93,33 +93,33 @@ impl UringDriver {
     /// Gives the kernel a connection's queue; true when something follows from its being sent.
     fn prepare_send(&mut self, index: u32) -> bool {
         let slot = self.slots.get_mut(index);
-        if slot.out == NONE || slot.error != 0 || slot.is_any(&[Is::Connecting, Is::Sending]) {
+        if slot.queue == NONE || slot.error != 0 || slot.is_any(&[Flag::Connecting, Flag::Sending]) {
             return false;
         }
-        let when_room = slot.is(Is::Blocked);
-        let follows = slot.is_any(&[Is::Closing, Is::WantSent]);
+        let when_room = slot.is(Flag::Blocked);
+        let follows = slot.is_any(&[Flag::Closing, Flag::WantSent]);
         if when_room {
-            slot.clear(Is::Blocked);
-            slot.set(Is::Sending);
+            slot.clear(Flag::Blocked);
+            slot.set(Flag::Sending);
         }
         let place = if when_room { self.place(index) } else { self.place_to_send(index) };
         let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
-        let out = self.outs.get(self.slots.get(index).out);
-        let (entry, len) = if let Some(bytes) = out.as_one() {
+        let queue = self.queues.get(self.slots.get(index).queue);
+        let (entry, len) = if let Some(bytes) = queue.as_one() {
             let len = bytes.len().min(SEND_AT_MOST);
             let (start, count) = (bytes.as_ptr(), len as u32);
             (at!(place, |at| opcode::Send::new(at, start, count).flags(flags).build()), len)
         } else {
-            let (message, len) = self.scratch.message(out);
+            let (message, len) = self.scratch.message(queue);
             (at!(place, |at| opcode::SendMsg::new(at, message).flags(flags as u32).build()), len)
         };
-        let part = len < out.left();
+        let part = len < queue.left();
         if when_room {
             // SAFETY: the queue is not touched while `Sending`, and lives on if the connection ends before.
             unsafe { self.push(entry, Kind::SendWhenRoom, index) };
             return false;
         }
-        self.flights.push((index, len));
+        self.in_flight.push((index, len));
         // SAFETY: the queue is not touched before `settle`, when the submission is over; after a turn that fails
         // before that nothing is submitted.
         unsafe {
@@ -135,9 +135,9 @@ impl UringDriver {
         if soon || nothing_can_come || self.broken.is_some() {
             return Wait::No;
         }
-        let until = match (until, self.starved) {
-            (Some(until), Some(starved)) => Some(until.min(starved)),
-            (until, starved) => until.or(starved),
+        let until = match (until, self.accept_paused_until) {
+            (Some(until), Some(accept_paused_until)) => Some(until.min(accept_paused_until)),
+            (until, accept_paused_until) => until.or(accept_paused_until),
         };
         until.map_or(Wait::Ever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
     }
@@ -145,10 +145,10 @@ impl UringDriver {
     /// A send tried at once has not sent all.
     fn send_fell_short(&mut self, completion: Completion) {
         let index = completion.index();
-        let Some(flight) = self.flights.iter_mut().find(|flight| flight.0 == index) else {
+        let Some(sent) = self.in_flight.iter_mut().find(|sent| sent.0 == index) else {
             return;
         };
-        flight.1 = 0;
+        sent.1 = 0;
         match completion.result {
             count @ 0.. => self.sent_of_queue(index, count as usize),
             error if is_passing(-error) => self.sent_of_queue(index, 0),
@@ -161,41 +161,41 @@ impl UringDriver {
     /// The socket took only `count` bytes: the rest waits for room.
     fn sent_of_queue(&mut self, index: u32, count: usize) {
         let slot = self.slots.get_mut(index);
-        slot.set(Is::Blocked);
-        let out = slot.out;
-        self.outs.get_mut(out).advance(count);
+        slot.set(Flag::Blocked);
+        let queue = slot.queue;
+        self.queues.get_mut(queue).advance(count);
         self.mark(index);
     }
 
     /// The submission is over: sends of which the kernel said nothing are done.
     fn settle(&mut self) {
-        let mut flights = mem::take(&mut self.flights);
-        for &(index, len) in &flights {
+        let mut in_flight = mem::take(&mut self.in_flight);
+        for &(index, len) in &in_flight {
             if len > 0 {
                 self.advance(index, len);
             }
         }
-        flights.clear();
-        self.flights = flights;
+        in_flight.clear();
+        self.in_flight = in_flight;
     }
 
     /// `count` bytes of the connection's queue are sent; goes on with the rest, the queue behind it, or the end.
     fn advance(&mut self, index: u32, count: usize) {
         let slot = self.slots.get_mut(index);
-        let out = self.outs.get_mut(slot.out);
-        out.advance(count);
-        if out.left() > 0 {
+        let queue = self.queues.get_mut(slot.queue);
+        queue.advance(count);
+        if queue.left() > 0 {
             return self.mark(index);
         }
-        let next = mem::replace(&mut out.next, NONE);
-        let done = mem::replace(&mut slot.out, next);
-        self.outs.give(done);
+        let next = mem::replace(&mut queue.next, NONE);
+        let done = mem::replace(&mut slot.queue, next);
+        self.queues.give(done);
         if next != NONE {
             self.mark(index);
-        } else if slot.is(Is::Closing) {
+        } else if slot.is(Flag::Closing) {
             self.finish(index);
-        } else if slot.is(Is::WantSent) {
-            slot.clear(Is::WantSent);
+        } else if slot.is(Flag::WantSent) {
+            slot.clear(Flag::WantSent);
             let conn = self.slots.conn(index);
             self.sent.push(conn);
         }
@@ -204,11 +204,11 @@ impl UringDriver {
     /// Nothing more can be sent. What the peer sent before is still to be received and told.
     fn send_failed(&mut self, index: u32, error: i32) {
         let slot = self.slots.get_mut(index);
-        if slot.is(Is::Closing) {
+        if slot.is(Flag::Closing) {
             return self.finish(index);
         }
         slot.error = error as u16;
-        if !slot.is(Is::Receiving) {
+        if !slot.is(Flag::Receiving) {
             let conn = self.slots.conn(index);
             self.failed.push(conn);
         } else if !matches!(error, libc::EPIPE | libc::ECONNRESET) {
@@ -238,7 +238,7 @@ impl UringDriver {
     fn received<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
         let index = completion.index();
         if !completion.more() {
-            self.slots.get_mut(index).clear(Is::Receiving);
+            self.slots.get_mut(index).clear(Flag::Receiving);
         }
         if let Some(buffer) = completion.buffer() {
             if completion.result > 0 && self.slots.get(index).is_open() {
@@ -258,7 +258,7 @@ impl UringDriver {
     fn receive_ended<H: Handler>(&mut self, handler: &mut H, index: u32, result: i32) {
         let slot = self.slots.get_mut(index);
         let known = i32::from(slot.error);
-        if slot.is(Is::Dead) {
+        if slot.is(Flag::Dead) {
             return self.free_if_idle(index);
         }
         match -result {
@@ -269,7 +269,7 @@ impl UringDriver {
             ..0 => self.receive_again(index),
             _ if known != 0 => self.fail(handler, index, known),
             0 => {
-                slot.set(Is::Eof);
+                slot.set(Flag::Eof);
                 if slot.is_open() {
                     let conn = self.slots.conn(index);
                     handler.on_event(self, conn, Event::Eof);
@@ -281,7 +281,7 @@ impl UringDriver {
     }
 
     fn receive_again(&mut self, index: u32) {
-        self.slots.get_mut(index).set(Is::WantReceive);
+        self.slots.get_mut(index).set(Flag::WantReceive);
         self.mark(index);
     }
 
@@ -294,7 +294,7 @@ impl UringDriver {
                 let index = self.hold(unsafe { OwnedFd::from_raw_fd(fd) });
                 let conn = self.slots.conn(index);
                 handler.on_event(self, conn, Event::Accepted);
-                if !self.slots.get(index).is(Is::Dead) {
+                if !self.slots.get(index).is(Flag::Dead) {
                     self.receive_again(index);
                 }
             }
@@ -302,8 +302,8 @@ impl UringDriver {
             fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => {
                 let error = -error;
-                if is_starving(error) {
-                    self.starved = Some(Instant::now() + STARVED_FOR);
+                if is_out_of_resources(error) {
+                    self.accept_paused_until = Some(Instant::now() + ACCEPT_PAUSE);
                 }
             }
         }
@@ -315,8 +315,8 @@ impl UringDriver {
     fn connected<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
         let index = completion.index();
         let slot = self.slots.get_mut(index);
-        slot.clear(Is::Connecting);
-        if slot.is(Is::Dead) {
+        slot.clear(Flag::Connecting);
+        if slot.is(Flag::Dead) {
             return self.free_if_idle(index);
         }
         if completion.result < 0 {
@@ -326,7 +326,7 @@ impl UringDriver {
             let conn = self.slots.conn(index);
             handler.on_event(self, conn, Event::Connected);
         }
-        if !self.slots.get(index).is(Is::Dead) {
+        if !self.slots.get(index).is(Flag::Dead) {
             // Marks it too, for what was queued meanwhile.
             self.receive_again(index);
         }
@@ -335,8 +335,8 @@ impl UringDriver {
     fn sent_when_room(&mut self, completion: Completion) {
         let index = completion.index();
         let slot = self.slots.get_mut(index);
-        slot.clear(Is::Sending);
-        if slot.is(Is::Dead) {
+        slot.clear(Flag::Sending);
+        if slot.is(Flag::Dead) {
             self.drop_queues(index);
             return self.free_if_idle(index);
         }
@@ -354,7 +354,7 @@ impl UringDriver {
             return;
         }
         let index = completion.index();
-        if self.slots.get(index).is(Is::Dead) && self.slots.get(index).is(Is::Receiving) {
+        if self.slots.get(index).is(Flag::Dead) && self.slots.get(index).is(Flag::Receiving) {
             self.push_cancel(Kind::Receive, index);
         }
     }
@@ -362,7 +362,7 @@ impl UringDriver {
     /// The connection is gone: tells so, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
         let slot = self.slots.get(index);
-        let (told, unsent) = (slot.is_open(), self.outs.left(slot.out));
+        let (told, unsent) = (slot.is_open(), self.queues.left(slot.queue));
         let conn = self.slots.conn(index);
         self.finish(index);
         if told {
@@ -372,7 +372,7 @@ impl UringDriver {
     }
 
     /// Tells what follows from sends.
-    fn tell_pending<H: Handler>(&mut self, handler: &mut H) {
+    fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) {
         // Handlers cannot settle sends, so the lists do not grow meanwhile.
         for number in 0..self.sent.len() {
             let conn = self.sent[number];

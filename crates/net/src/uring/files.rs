@@ -19,7 +19,7 @@ use io_uring::{opcode, squeue};
 
 use super::UringDriver;
 use super::ring::Kind;
-use crate::slots::Is;
+use crate::slots::Flag;
 use crate::{DescriptorKind, socket};
 
 /// The option of [`UringDriver::linger_zero`]; the kernel reads it while the operation is submitted.
@@ -60,7 +60,7 @@ impl UringDriver {
             self.descriptors == DescriptorKind::Direct && index < self.table && self.move_to_table(&socket, index);
         let slot = self.slots.get_mut(index);
         if in_table {
-            slot.set(Is::InTable);
+            slot.set(Flag::InTable);
         } else {
             slot.fd = socket.into_raw_fd();
         }
@@ -85,13 +85,13 @@ impl UringDriver {
     pub(super) fn place_to_send(&mut self, index: u32) -> Place {
         let room = index < self.table;
         let slot = self.slots.get_mut(index);
-        if slot.is(Is::InTable) {
+        if slot.is(Flag::InTable) {
             return Place::Table(index);
         }
-        if !slot.test_and_set(Is::HasSent) || !room {
+        if !slot.test_and_set(Flag::HasSent) || !room {
             return Place::Descriptor(slot.fd);
         }
-        slot.set(Is::InTable);
+        slot.set(Flag::InTable);
         let fd = &raw const slot.fd;
         // The table is smaller than i32::MAX, and the index inside it.
         let update = opcode::FilesUpdate::new(fd, 1).offset(index as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
@@ -106,8 +106,8 @@ impl UringDriver {
     pub(super) fn let_go(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
         let fd = std::mem::replace(&mut slot.fd, -1);
-        if slot.is(Is::InTable) {
-            slot.clear(Is::InTable);
+        if slot.is(Flag::InTable) {
+            slot.clear(Flag::InTable);
             self.push_close(Place::Table(index), index);
         }
         if fd != -1 {
@@ -133,7 +133,7 @@ impl UringDriver {
     /// descriptor.
     pub(super) fn table_refused(&mut self, index: u32) {
         self.table = 0;
-        self.slots.get_mut(index).clear(Is::InTable);
+        self.slots.get_mut(index).clear(Flag::InTable);
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
                 driver.poll(&mut echo, Some(until)).unwrap();
             }
             assert_eq!(back, [byte]);
-            in_table.push(driver.slots.get(0).is(Is::InTable));
+            in_table.push(driver.slots.get(0).is(Flag::InTable));
         }
         assert_eq!(echo.failed, 0);
         in_table

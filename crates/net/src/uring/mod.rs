@@ -34,8 +34,8 @@ use self::buffers::{Buffers, Shape};
 use self::files::{Place, at};
 use self::ring::{Completion, Kind, Ring};
 use self::scratch::Scratch;
-use crate::out::{NONE, OutPool};
-use crate::slots::{Is, Slots};
+use crate::send_queue::{NONE, SendQueuePool};
+use crate::slots::{Flag, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
@@ -61,13 +61,13 @@ pub struct UringDriver {
     /// Listeners to accept on again.
     accept_again: Vec<u32>,
     /// Accepting stopped for want of descriptors or memory; tried again then.
-    starved: Option<Instant>,
+    accept_paused_until: Option<Instant>,
     slots: Slots,
-    outs: OutPool,
+    queues: SendQueuePool,
     /// Connections with something to give to the kernel.
     dirty: Vec<u32>,
     /// Sends of the submission under way, with their lengths.
-    flights: Vec<(u32, usize)>,
+    in_flight: Vec<(u32, usize)>,
     /// Connections whose queue ran empty and that asked to know.
     sent: Vec<Conn>,
     /// Connections with an error and no operation of the kernel's that would end and tell it.
@@ -136,11 +136,11 @@ impl UringDriver {
             waker: Waker::new()?,
             listeners: Vec::new(),
             accept_again: Vec::new(),
-            starved: None,
+            accept_paused_until: None,
             slots: Slots::default(),
-            outs: OutPool::default(),
+            queues: SendQueuePool::default(),
             dirty: Vec::new(),
-            flights: Vec::new(),
+            in_flight: Vec::new(),
             sent: Vec::new(),
             failed: Vec::new(),
             dead: Vec::new(),
@@ -184,7 +184,7 @@ impl UringDriver {
     }
 
     fn push_receive(&mut self, index: u32) {
-        self.slots.get_mut(index).set(Is::Receiving);
+        self.slots.get_mut(index).set(Flag::Receiving);
         let receive = at!(self.place(index), |at| opcode::RecvMulti::new(at, buffers::GROUP).build());
         // SAFETY: the buffers live as long as the ring.
         unsafe { self.push(receive, Kind::Receive, index) };
@@ -197,7 +197,7 @@ impl UringDriver {
     }
 
     fn mark(&mut self, index: u32) {
-        if !self.slots.get_mut(index).test_and_set(Is::Dirty) {
+        if !self.slots.get_mut(index).test_and_set(Flag::Dirty) {
             self.dirty.push(index);
         }
     }
@@ -207,21 +207,21 @@ impl UringDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        let busy = slot.is(Is::Sending);
+        let busy = slot.is(Flag::Sending);
         // After an error it is queued only to be counted.
-        let waits = busy || slot.is(Is::Connecting) || slot.error != 0;
-        let mut out = slot.out;
-        if out == NONE {
-            out = self.outs.take();
-            slot.out = out;
+        let waits = busy || slot.is(Flag::Connecting) || slot.error != 0;
+        let mut queue = slot.queue;
+        if queue == NONE {
+            queue = self.queues.take();
+            slot.queue = queue;
         } else if busy {
-            if self.outs.get(out).next == NONE {
-                let next = self.outs.take();
-                self.outs.get_mut(out).next = next;
+            if self.queues.get(queue).next == NONE {
+                let next = self.queues.take();
+                self.queues.get_mut(queue).next = next;
             }
-            out = self.outs.get(out).next;
+            queue = self.queues.get(queue).next;
         }
-        self.outs.get_mut(out).push_with(head, body);
+        self.queues.get_mut(queue).push_with(head, body);
         if !waits {
             self.mark(conn.slot() as u32);
         }
@@ -230,20 +230,20 @@ impl UringDriver {
     /// Gives the connection's queues back to the pool, except the one that the kernel reads.
     fn drop_queues(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
-        let out = slot.out;
-        if out == NONE {
+        let queue = slot.queue;
+        if queue == NONE {
             return;
         }
-        let busy = slot.is(Is::Sending);
+        let busy = slot.is(Flag::Sending);
         if !busy {
-            slot.out = NONE;
+            slot.queue = NONE;
         }
-        let next = mem::replace(&mut self.outs.get_mut(out).next, NONE);
+        let next = mem::replace(&mut self.queues.get_mut(queue).next, NONE);
         if next != NONE {
-            self.outs.give(next);
+            self.queues.give(next);
         }
         if !busy {
-            self.outs.give(out);
+            self.queues.give(queue);
         }
     }
 
@@ -251,12 +251,12 @@ impl UringDriver {
     /// operations have completed.
     fn finish(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
-        if slot.test_and_set(Is::Dead) {
+        if slot.test_and_set(Flag::Dead) {
             return;
         }
         self.drop_queues(index);
         for (is, kind) in
-            [(Is::Receiving, Kind::Receive), (Is::Sending, Kind::SendWhenRoom), (Is::Connecting, Kind::Connect)]
+            [(Flag::Receiving, Kind::Receive), (Flag::Sending, Kind::SendWhenRoom), (Flag::Connecting, Kind::Connect)]
         {
             if self.slots.get(index).is(is) {
                 self.push_cancel(kind, index);
@@ -275,7 +275,7 @@ impl UringDriver {
     /// Frees a dead slot of which the kernel has nothing any more.
     fn free_if_idle(&mut self, index: u32) {
         let slot = self.slots.get(index);
-        if slot.is(Is::Dead) && !slot.is_any(&[Is::Receiving, Is::Sending, Is::Connecting]) {
+        if slot.is(Flag::Dead) && !slot.is_any(&[Flag::Receiving, Flag::Sending, Flag::Connecting]) {
             self.dead.push(index);
         }
     }
@@ -287,7 +287,7 @@ impl Io for UringDriver {
         // Blocking: the ring waits for what a blocking socket would, and gives up at once on others.
         let socket = socket::client_socket(to, from, false)?;
         let index = self.hold(socket);
-        self.slots.get_mut(index).set(Is::Connecting);
+        self.slots.get_mut(index).set(Flag::Connecting);
         let addr = self.scratch.addr(addr);
         let (start, len) = (addr.as_ptr(), addr.len());
         let connect = at!(self.place(index), |at| opcode::Connect::new(at, start, len).build());
@@ -310,8 +310,8 @@ impl Io for UringDriver {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
-        slot.set(Is::Closing);
-        if slot.out == NONE || slot.error != 0 {
+        slot.set(Flag::Closing);
+        if slot.queue == NONE || slot.error != 0 {
             self.finish(conn.slot() as u32);
         }
     }
@@ -324,7 +324,7 @@ impl Io for UringDriver {
     }
 
     fn unsent(&self, conn: Conn) -> usize {
-        self.slots.open(conn).map_or(0, |slot| self.outs.left(slot.out))
+        self.slots.open(conn).map_or(0, |slot| self.queues.left(slot.queue))
     }
 }
 
@@ -350,7 +350,7 @@ impl Driver for UringDriver {
             }
         }
         self.accept_again.clear();
-        self.starved = None;
+        self.accept_paused_until = None;
     }
 
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {

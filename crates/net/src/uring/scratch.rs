@@ -5,7 +5,7 @@
 
 use std::io::IoSlice;
 
-use crate::out::{MAX_SLICES, Out};
+use crate::send_queue::{MAX_SLICES, SendQueue};
 use crate::socket::RawAddr;
 
 /// A message header and the slices it names.
@@ -26,7 +26,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// A header for as much of `out` as fits into one message, and the bytes that is.
-    pub(super) fn message(&mut self, out: &Out) -> (*const libc::msghdr, usize) {
+    pub(super) fn message(&mut self, out: &SendQueue) -> (*const libc::msghdr, usize) {
         if self.messages_used == self.messages.len() {
             // SAFETY: all-zero is a valid value of both: null pointers and zero lengths.
             self.messages.push(Box::new(unsafe { std::mem::zeroed() }));

@@ -256,7 +256,7 @@ impl Http2 {
             return self.complete(output, state, request);
         }
         if expects_continue && !request.too_large {
-            // SendError only if the stream is gone, and then there is nobody to go on.
+            // Fails only if the stream is gone, and then nobody waits for it.
             let _ = self.server.interim(request.stream, 100, output);
         }
         self.insert(PendingRequest { request, phase: Phase::Reading, timer: None });

@@ -25,7 +25,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Bytes to send, in order.
 #[derive(Debug)]
-pub(crate) struct Out {
+pub(crate) struct SendQueue {
     /// Own bytes; those before `at` are sent.
     bytes: Vec<u8>,
     at: usize,
@@ -45,9 +45,9 @@ struct Body {
     rest: &'static [u8],
 }
 
-impl Out {
-    fn new() -> Out {
-        Out { bytes: Vec::new(), at: 0, bodies: VecDeque::new(), left: 0, next: NONE }
+impl SendQueue {
+    fn new() -> SendQueue {
+        SendQueue { bytes: Vec::new(), at: 0, bodies: VecDeque::new(), left: 0, next: NONE }
     }
 
     /// Bytes not yet sent.
@@ -156,16 +156,16 @@ impl Out {
 
 /// All queues of a driver, used again and again.
 #[derive(Debug, Default)]
-pub(crate) struct OutPool {
-    all: Vec<Out>,
+pub(crate) struct SendQueuePool {
+    all: Vec<SendQueue>,
     free: Vec<u32>,
 }
 
-impl OutPool {
+impl SendQueuePool {
     /// An empty queue's index.
     pub(crate) fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.all.push(Out::new());
+            self.all.push(SendQueue::new());
             (self.all.len() - 1) as u32
         })
     }
@@ -186,11 +186,11 @@ impl OutPool {
         out.left + behind
     }
 
-    pub(crate) fn get(&self, index: u32) -> &Out {
+    pub(crate) fn get(&self, index: u32) -> &SendQueue {
         &self.all[index as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Out {
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut SendQueue {
         &mut self.all[index as usize]
     }
 
@@ -207,7 +207,7 @@ mod tests {
 
     static LARGE: [u8; 10_000] = [7; 10_000];
 
-    fn rest(out: &Out) -> Vec<u8> {
+    fn rest(out: &SendQueue) -> Vec<u8> {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let filled = out.slices(&mut slices);
         slices[..filled].iter().flat_map(|s| s.to_vec()).collect()
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn bytes_and_bodies_keep_their_order_however_they_are_taken() {
         for step in [101, 999, 4096, 10_001, 30_000] {
-            let mut out = Out::new();
+            let mut out = SendQueue::new();
             out.push(b"first");
             out.push_body(&LARGE);
             out.push_body(&LARGE[..10]);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_never_runs_empty_drops_what_is_sent() {
-        let mut out = Out::new();
+        let mut out = SendQueue::new();
         for _ in 0..1_000 {
             out.push(&LARGE);
             out.advance(out.left() - 1);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn more_bodies_than_slices_are_cut_not_lost() {
-        let mut out = Out::new();
+        let mut out = SendQueue::new();
         for _ in 0..100 {
             out.push(b"x");
             out.push_body(&LARGE);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_pool_uses_queues_again() {
-        let mut pool = OutPool::default();
+        let mut pool = SendQueuePool::default();
         let one = pool.take();
         pool.get_mut(one).push(b"bytes");
         pool.give(one);
