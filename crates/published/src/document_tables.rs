@@ -4,7 +4,7 @@
 use weir_model::suite::Entry;
 
 use super::context::Context;
-use super::format::interval;
+use super::format::estimate_cell;
 use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head};
 use super::metrics::unit_size;
 use super::run_cases::RunCase;
@@ -197,15 +197,15 @@ impl<'a> TableBuilder<'a> {
             return Cell::none();
         };
         let size = self.size(column);
-        let value = estimate.value / size;
         // Below half a microsecond there is nothing: that is what times are measured in.
         let nothing = is_time(&self.unit(column)) && estimate.value < 0.5;
         if nothing {
             return Cell::number("0", 0.0);
         }
-        let text = if is_count(&self.unit(column)) { count(value.round().max(0.0) as u64) } else { short(value) };
-        let mut cell = Cell::number(text, estimate.value);
-        cell.detail = interval(&estimate, size);
+        let mut cell = estimate_cell(&estimate, size);
+        if is_count(&self.unit(column)) {
+            cell.main = count((estimate.value / size).round().max(0.0) as u64);
+        }
         cell
     }
 

@@ -8,7 +8,7 @@ use weir_stats::{Estimate, median};
 use super::context::Context;
 use super::figures::{Figure, FigureKind, Source};
 use super::metrics::{Metric, error_shares};
-use super::ratios::{Comparison, ComparisonRow, excludes_one};
+use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
 use super::run_cases::RunCase;
 use super::variant::{Variant, Window};
 use weir_model::metric;
@@ -88,41 +88,30 @@ impl Pair {
     }
 }
 
-/// Everything that is known of two rows of a comparison, under a profile.
+/// Everything that is known of two rows of a comparison.
 pub(super) fn pair(
     context: &Context<'_>,
     comparison: &Comparison,
-    profile: usize,
-    (ahead, behind): (usize, usize),
+    (ahead, behind): (&ComparisonRow, &ComparisonRow),
 ) -> Option<Pair> {
     let case = context.cases.case(&comparison.case)?;
-    let measured_ratio = comparison.ratio(profile, (ahead, behind));
-    let rows = [comparison.rows.get(ahead)?, comparison.rows.get(behind)?];
-    let [ahead, behind] = rows.map(|row| member(context, comparison, case, row, profile));
+    let variant = Variant::parse(&comparison.variant);
+    let member = |row: &ComparisonRow| {
+        let entry = &row.measured.as_ref()?.entry;
+        let others = context.cases.entries(&row.product).into_iter().filter(|other| *other != entry);
+        Some(Member {
+            title: row.title.clone(),
+            published: published(context.source, &comparison.case, &row.product, &comparison.variant),
+            measured: measured(case, variant, entry)?,
+            other_profiles: others.filter_map(|other| measured(case, variant, other)).collect(),
+        })
+    };
     Some(Pair {
         metric: comparison.metric,
-        ahead: ahead?,
-        behind: behind?,
-        published_ratio: rows[0].published / rows[1].published,
-        measured_ratio,
-    })
-}
-
-fn member(
-    context: &Context<'_>,
-    comparison: &Comparison,
-    case: &RunCase<'_>,
-    row: &ComparisonRow,
-    profile: usize,
-) -> Option<Member> {
-    let variant = Variant::parse(&comparison.variant);
-    let entry = &row.measured.get(profile)?.as_ref()?.entry;
-    let others = context.cases.entries(&row.product).into_iter().filter(|other| *other != entry);
-    Some(Member {
-        title: row.title.clone(),
-        published: published(context.source, &comparison.case, &row.product, &comparison.variant),
-        measured: measured(case, variant, entry)?,
-        other_profiles: others.filter_map(|other| measured(case, variant, other)).collect(),
+        ahead: member(ahead)?,
+        behind: member(behind)?,
+        published_ratio: ahead.published / behind.published,
+        measured_ratio: ratio(ahead, behind),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Lists, ranges and intervals as text, for the tables.
 
 use weir_model::text::short;
+use weir_report::tables::Cell;
 use weir_stats::Estimate;
 
 /// An interval whose ends are so many times apart says nothing.
@@ -27,6 +28,11 @@ pub(super) fn interval(estimate: &Estimate, size: f64) -> String {
     }
     let (low, high) = (short(estimate.low / size), short(estimate.high / size));
     if low == high { String::new() } else { format!("{low}\u{2013}{high}") }
+}
+
+/// A cell with an estimate in units of `size`, and its interval.
+pub(super) fn estimate_cell(estimate: &Estimate, size: f64) -> Cell {
+    Cell { detail: interval(estimate, size), ..Cell::number(short(estimate.value / size), estimate.value / size) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::variant::Variant;
 use weir_report::run::BASELINE;
 use weir_report::summary::{LEVEL, SEED};
 
-/// One metric of one case, of every product that has a published figure.
+/// One metric of one case under one profile, of every product that has a published figure.
 #[derive(Debug, Clone)]
 pub(super) struct Comparison {
     pub metric: Metric,
@@ -23,10 +23,9 @@ pub(super) struct Comparison {
     pub case: String,
     /// As published.
     pub variant: String,
+    pub profile: String,
     /// In the document's order.
     pub rows: Vec<ComparisonRow>,
-    /// The row that the others are divided by.
-    pub base: Option<usize>,
 }
 
 /// One product.
@@ -37,20 +36,20 @@ pub(super) struct ComparisonRow {
     pub figure: Figure,
     /// The figure in the base unit.
     pub published: f64,
-    /// Over the base.
+    /// Divided by the best published product of those that were measured.
     pub published_ratio: Option<f64>,
-    /// One for each profile, in the order of [`RunCases::profiles`].
-    pub measured: Vec<Option<MeasuredFigure>>,
+    pub measured: Option<MeasuredFigure>,
 }
 
-/// What was measured of one product under one profile.
+/// What was measured of a product.
 #[derive(Debug, Clone)]
 pub(super) struct MeasuredFigure {
+    /// Of the comparison's profile, unless the product ran under another one only.
     pub entry: Entry,
     pub by_block: Vec<f64>,
     /// In the base unit.
     pub estimate: Estimate,
-    /// Over the base under the same profile, within blocks.
+    /// Divided by the same product as the published ratio, within blocks.
     pub ratio: Option<Estimate>,
     /// It is shown and not ranked.
     pub invalid: bool,
@@ -62,15 +61,15 @@ pub(super) fn excludes_one(ratio: &Estimate) -> bool {
 }
 
 /// How far two orders of products agree.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Agreement {
+#[derive(Debug)]
+pub(super) struct Agreement<'a> {
     /// Products that both have.
     pub products: usize,
     pub tau: Option<f64>,
     /// Pairs of products that both order.
     pub pairs: usize,
-    /// Of these, pairs that they order oppositely, as (published ahead, published behind), indices of rows.
-    pub opposite: Vec<(usize, usize)>,
+    /// Of these, pairs that they order oppositely, as (published ahead, published behind).
+    pub opposite: Vec<(&'a ComparisonRow, &'a ComparisonRow)>,
 }
 
 impl Comparison {
@@ -84,38 +83,31 @@ impl Comparison {
         }
     }
 
-    /// How far the order measured under a profile agrees with the published one, without the direct path and without what may
-    /// not be ranked.
-    pub fn agreement(&self, profile: usize) -> Agreement {
-        let both: Vec<usize> = (0..self.rows.len()).filter(|i| self.ranked(*i, profile).is_some()).collect();
-        let published: Vec<f64> = both.iter().map(|i| self.rows[*i].published).collect();
-        let measured: Vec<f64> = both.iter().filter_map(|i| self.ranked(*i, profile)).collect();
+    /// How far the measured order agrees with the published one, without the direct path and without what may not be ranked.
+    pub fn agreement(&self) -> Agreement<'_> {
+        let ranked =
+            |row: &&ComparisonRow| row.product != BASELINE && row.measured.as_ref().is_some_and(|m| !m.invalid);
+        let both: Vec<&ComparisonRow> = self.rows.iter().filter(ranked).collect();
+        let published: Vec<f64> = both.iter().map(|row| row.published).collect();
+        let measured: Vec<f64> = both.iter().flat_map(|row| &row.measured).map(|own| own.estimate.value).collect();
         let differ = |values: &[f64], a: usize, b: usize| values[a] != values[b];
         let places = (0..both.len()).flat_map(|a| (a + 1..both.len()).map(move |b| (a, b)));
-        let pairs = places.filter(|(a, b)| differ(&published, *a, *b) && differ(&measured, *a, *b)).count();
-        let ahead = |(a, b): (usize, usize)| {
+        let ahead_first = |(a, b): (usize, usize)| {
             let a_first = (published[a] > published[b]) == self.metric.higher_is_better;
             if a_first { (both[a], both[b]) } else { (both[b], both[a]) }
         };
         Agreement {
             products: both.len(),
             tau: kendall_tau(&published, &measured),
-            pairs,
-            opposite: opposite_pairs(&published, &measured).into_iter().map(ahead).collect(),
+            pairs: places.filter(|(a, b)| differ(&published, *a, *b) && differ(&measured, *a, *b)).count(),
+            opposite: opposite_pairs(&published, &measured).into_iter().map(ahead_first).collect(),
         }
     }
+}
 
-    /// The ratio of two rows measured under a profile.
-    pub fn ratio(&self, profile: usize, (a, b): (usize, usize)) -> Option<Estimate> {
-        let blocks = |row: usize| Some(&self.rows.get(row)?.measured.get(profile)?.as_ref()?.by_block);
-        paired_ratio(blocks(a)?, blocks(b)?, LEVEL, SEED)
-    }
-
-    fn ranked(&self, row: usize, profile: usize) -> Option<f64> {
-        let row = &self.rows[row];
-        let own = row.measured.get(profile)?.as_ref()?;
-        (row.product != BASELINE && !own.invalid).then_some(own.estimate.value)
-    }
+/// The ratio of two measured rows, within blocks.
+pub(super) fn ratio(a: &ComparisonRow, b: &ComparisonRow) -> Option<Estimate> {
+    paired_ratio(&a.measured.as_ref()?.by_block, &b.measured.as_ref()?.by_block, LEVEL, SEED)
 }
 
 /// Every published figure that may be compared and whose case was run.
@@ -127,7 +119,9 @@ pub(super) fn comparisons(run_cases: &RunCases<'_>, source: &Source) -> Vec<Comp
             let own: Vec<&Figure> = source.results(metric.name).filter(|f| f.case == name).collect();
             for variant in variants(&own, case) {
                 let figures: Vec<&Figure> = own.iter().copied().filter(|f| f.variant == variant).collect();
-                all.extend(comparison(run_cases, source, case, metric, &variant, &figures));
+                let of_profile =
+                    |profile: &String| comparison(run_cases, source, case, metric, &variant, &figures, profile);
+                all.extend(run_cases.profiles.iter().filter_map(of_profile));
             }
         }
     }
@@ -157,6 +151,7 @@ fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
     names.into_iter().filter(wanted).map(str::to_string).collect()
 }
 
+/// `None` when nothing was measured; where only other profiles were, the comparison is the first profile's.
 fn comparison(
     run_cases: &RunCases<'_>,
     source: &Source,
@@ -164,67 +159,53 @@ fn comparison(
     metric: Metric,
     variant: &str,
     figures: &[&Figure],
+    profile: &str,
 ) -> Option<Comparison> {
     let mut rows = Vec::new();
     for product in &source.products {
         let Some(figure) = figures.iter().find(|figure| figure.product == product.product) else { continue };
         let Some(size) = unit_size(&figure.unit) else { continue };
-        let own = run_cases
-            .profiles
-            .iter()
-            .map(|profile| own_figure(run_cases, case, metric, variant, &figure.product, profile));
+        let entry = run_cases.entry(&figure.product, profile);
         rows.push(ComparisonRow {
             product: figure.product.clone(),
             title: run_cases.run.title_of(&figure.product).to_string(),
             figure: (*figure).clone(),
             published: figure.value * size,
             published_ratio: None,
-            measured: own.collect(),
+            measured: entry.and_then(|entry| {
+                let by_block = run_cases.by_block(case, Variant::parse(variant), entry, metric.name);
+                let estimate = weir_stats::median_interval(&by_block, LEVEL, SEED)?;
+                Some(MeasuredFigure {
+                    entry: entry.clone(),
+                    by_block,
+                    estimate,
+                    ratio: None,
+                    invalid: case.invalid(entry),
+                })
+            }),
         });
     }
-    if rows.iter().all(|row| row.measured.iter().all(Option::is_none)) {
-        return None;
-    }
-    let mut comparison =
-        Comparison { metric, case: case.name.to_string(), variant: variant.to_string(), rows, base: None };
-    divide(&mut comparison);
-    Some(comparison)
-}
-
-fn own_figure(
-    run_cases: &RunCases<'_>,
-    case: &RunCase<'_>,
-    metric: Metric,
-    variant: &str,
-    product: &str,
-    profile: &str,
-) -> Option<MeasuredFigure> {
-    let entry = run_cases.entry(product, profile)?;
-    let variant = Variant::parse(variant);
-    let by_block = run_cases.by_block(case, variant, entry, metric.name);
-    let estimate = weir_stats::median_interval(&by_block, LEVEL, SEED)?;
-    Some(MeasuredFigure { entry: entry.clone(), by_block, estimate, ratio: None, invalid: case.invalid(entry) })
+    let mut measured = rows.iter().flat_map(|row| &row.measured);
+    let first = run_cases.profiles.first().is_some_and(|first| first == profile);
+    measured.find(|own| first || own.entry.profile == profile)?;
+    divide(&mut rows, metric.higher_is_better);
+    let (case, variant, profile) = (case.name.to_string(), variant.to_string(), profile.to_string());
+    Some(Comparison { metric, case, variant, profile, rows })
 }
 
 /// Divides by the best published of those that were measured.
-fn divide(comparison: &mut Comparison) {
-    let better = |a: f64, b: f64| if comparison.metric.higher_is_better { a > b } else { a < b };
-    let has_valid = |row: &ComparisonRow| row.measured.iter().flatten().any(|own| !own.invalid);
-    let mut base: Option<usize> = None;
-    for (i, row) in comparison.rows.iter().enumerate() {
-        let possible = row.product != BASELINE && row.published > 0.0 && has_valid(row);
-        if possible && base.is_none_or(|best| better(row.published, comparison.rows[best].published)) {
-            base = Some(i);
-        }
-    }
-    comparison.base = base;
-    let Some(base) = base.map(|base| comparison.rows[base].clone()) else { return };
-    for row in &mut comparison.rows {
-        row.published_ratio = Some(row.published / base.published);
-        for (own, base) in row.measured.iter_mut().zip(&base.measured) {
-            if let (Some(own), Some(base)) = (own, base) {
-                own.ratio = paired_ratio(&own.by_block, &base.by_block, LEVEL, SEED);
-            }
+fn divide(rows: &mut [ComparisonRow], higher_is_better: bool) {
+    let valid = |row: &&ComparisonRow| row.measured.as_ref().is_some_and(|own| !own.invalid);
+    let possible = rows.iter().filter(|row| row.product != BASELINE && row.published > 0.0).filter(valid);
+    let better = |best: &&ComparisonRow, row: &&ComparisonRow| {
+        if higher_is_better { row.published > best.published } else { row.published < best.published }
+    };
+    let Some(best) = possible.reduce(|best, row| if better(&best, &row) { row } else { best }).cloned() else { return };
+    for row in rows {
+        row.published_ratio = Some(row.published / best.published);
+        let measured_ratio = ratio(row, &best);
+        if let Some(own) = &mut row.measured {
+            own.ratio = measured_ratio;
         }
     }
 }

@@ -5,13 +5,14 @@
 use weir_model::text::short;
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
+use weir_stats::Estimate;
 
 use super::causes::{CAUSES, Cause, opens, published_errors, was_offered};
 use super::context::Context;
 use super::facts::{self, MeasuredFacts, Pair};
-use super::format::{interval, range};
+use super::format::{estimate_cell, range};
 use super::metrics::{METRICS, Metric, unit_size};
-use super::ratios::{Comparison, ComparisonRow, MeasuredFigure, excludes_one};
+use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
 use super::variant::Variant;
 
 /// What a pair shows for which no cause was found.
@@ -24,48 +25,44 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
     let unit = of_metric().next()?.rows.first()?.figure.unit.clone();
     let size = unit_size(&unit)?;
     let best = if metric.higher_is_better { "highest" } else { "lowest" };
-    let mut columns = vec![
-        Column::text("Case"),
-        Column::text("Product"),
-        Column::text("Profile"),
-        Column::number("Published", &unit),
-        Column::number("Measured", &unit).with_details(),
-        Column::number("Measured / published", "").with_details(),
-        Column::number("Published / best", ""),
-        Column::number("Measured / best", "").with_details(),
-        Column::text("Remark"),
-    ];
-    let mut rows = Vec::new();
-    for comparison in of_metric() {
-        for row in &comparison.rows {
-            let mut remark = published_remark(context, comparison, row);
-            let mut shown: Vec<&MeasuredFigure> = Vec::new();
-            for (profile, measured) in context.cases.profiles.iter().zip(&row.measured) {
-                let Some(figure) = measured else { continue };
-                // A product of one profile stands beside those of each: once is enough where its ratio is the same.
-                if !shown.iter().any(|other| other.entry == figure.entry && other.ratio == figure.ratio) {
-                    let profile = if row.product == BASELINE { "no proxy" } else { profile };
-                    rows.push(ratio_row(comparison, row, Some((profile, figure)), size, std::mem::take(&mut remark)));
-                    shown.push(figure);
-                }
-            }
-            if shown.is_empty() {
-                rows.push(ratio_row(comparison, row, None, size, remark));
-            }
-        }
-    }
-    let unused = |column: usize, empty: &str| rows.iter().all(|row: &TableRow| row.cells[column].main == empty);
-    // From the right, so that the places of the others stay.
-    let superfluous = [(8, unused(8, "")), (2, context.cases.profiles.len() < 2)];
-    for (column, _) in superfluous.into_iter().filter(|(_, superfluous)| *superfluous) {
-        columns.remove(column);
-        rows.iter_mut().for_each(|row| drop(row.cells.remove(column)));
-    }
+    let rows = of_metric().flat_map(|comparison| {
+        comparison.rows.iter().map(move |row| {
+            let ratio = |ratio: Option<Estimate>| ratio.map_or_else(Cell::none, |ratio| estimate_cell(&ratio, 1.0));
+            let estimate = row.measured.as_ref().map(|own| own.estimate);
+            let in_units = |size: f64| estimate.map_or_else(Cell::none, |estimate| estimate_cell(&estimate, size));
+            let invalid = row.measured.as_ref().is_some_and(|own| own.invalid);
+            let mut measured = in_units(size);
+            measured.main.push_str(if invalid { " invalid" } else { "" });
+            let profile = if row.product == BASELINE { "no proxy" } else { &comparison.profile };
+            let cells = vec![
+                Cell::text(comparison.label()),
+                Cell::text(profile),
+                Cell::text(&row.title),
+                Cell::number(short(row.published / size), row.published),
+                measured,
+                in_units(row.published),
+                row.published_ratio.map_or_else(Cell::none, |ratio| Cell::number(short(ratio), ratio)),
+                ratio(row.measured.as_ref().and_then(|own| own.ratio)),
+                Cell::text(published_remark(context, comparison, row)),
+            ];
+            TableRow { kind: if invalid { RowKind::Unranked } else { RowKind::Plain }, cells }
+        })
+    });
     Some(Table {
         id: format!("published-{}", metric.name),
         title: format!("{}: published and measured", metric.heading),
-        columns,
-        rows,
+        columns: vec![
+            Column::text("Case"),
+            Column::text("Profile"),
+            Column::text("Product"),
+            Column::number("Published", &unit),
+            Column::number("Measured", &unit).with_details(),
+            Column::number("Measured / published", "").with_details(),
+            Column::number("Published / best", ""),
+            Column::number("Measured / best", "").with_details(),
+            Column::text("Remark"),
+        ],
+        rows: rows.collect(),
         notes: vec![
             format!(
                 "The published figures were measured once each, on other machines, so compare the ratios to the best: the \
@@ -75,42 +72,6 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
             context.scaled.to_string(),
         ],
     })
-}
-
-fn ratio_row(
-    comparison: &Comparison,
-    row: &ComparisonRow,
-    measured: Option<(&str, &MeasuredFigure)>,
-    size: f64,
-    remark: String,
-) -> TableRow {
-    let estimate = |value: f64, detail: String, mark: &str| Cell {
-        detail,
-        ..Cell::number(format!("{}{mark}", short(value)), value)
-    };
-    let mut cells = vec![
-        Cell::text(comparison.label()),
-        Cell::text(&row.title),
-        measured.map_or_else(Cell::none, |(profile, _)| Cell::text(profile)),
-        Cell::number(short(row.published / size), row.published),
-    ];
-    cells.extend(match measured {
-        None => [Cell::none(), Cell::none()],
-        Some((_, figure)) => {
-            let of = &figure.estimate;
-            let mark = if figure.invalid { " invalid" } else { "" };
-            [
-                estimate(of.value / size, interval(of, size), mark),
-                estimate(of.value / row.published, interval(of, row.published), ""),
-            ]
-        }
-    });
-    cells.push(row.published_ratio.map_or_else(Cell::none, |ratio| Cell::number(short(ratio), ratio)));
-    let ratio = measured.and_then(|(_, figure)| figure.ratio);
-    cells.push(ratio.map_or_else(Cell::none, |ratio| estimate(ratio.value, interval(&ratio, 1.0), "")));
-    cells.push(Cell::text(remark));
-    let invalid = measured.is_some_and(|(_, figure)| figure.invalid);
-    TableRow { kind: if invalid { RowKind::Unranked } else { RowKind::Plain }, cells }
 }
 
 /// What the document says that makes a figure no measure of the product, or that a reader must know.
@@ -126,71 +87,72 @@ fn published_remark(context: &Context<'_>, comparison: &Comparison, row: &Compar
     parts.into_iter().flatten().collect::<Vec<String>>().join("; ")
 }
 
-/// Kendall's tau of each metric and case.
+/// Kendall's tau of each metric, case and profile.
 pub(super) fn agreement(context: &Context<'_>, all: &[Comparison]) -> Option<Table> {
-    let profiles = &context.cases.profiles;
-    let mut columns = vec![Column::text("Metric"), Column::text("Case"), Column::number("Products", "")];
-    columns.extend(profiles.iter().map(|name| Column::number(&format!("Kendall's tau, {name}"), "").with_details()));
+    let row = |metric: Metric, case: String, profile: &str, products: Cell, tau: Option<f64>, sum: [usize; 3]| {
+        let [pairs, opposite, sure] = sum;
+        let cells = vec![
+            Cell::text(metric.heading),
+            Cell::text(case),
+            Cell::text(profile),
+            products,
+            tau.map_or_else(Cell::none, |tau| Cell::number(short(tau), tau)),
+            Cell::number(format!("{} of {pairs}", pairs - opposite), (pairs - opposite) as f64),
+            Cell::number(format!("{sure} of {opposite}"), sure as f64),
+        ];
+        TableRow { kind: RowKind::Plain, cells }
+    };
     let mut rows = Vec::new();
     for metric in METRICS {
-        // Of each profile: pairs, those in another order, and of these those that an interval is sure of.
-        let mut sums = vec![(0, 0, 0); profiles.len()];
-        let before = rows.len();
-        for comparison in all.iter().filter(|comparison| comparison.metric == metric) {
-            let agreements: Vec<_> = (0..profiles.len()).map(|profile| comparison.agreement(profile)).collect();
-            if agreements.iter().all(|agreement| agreement.tau.is_none()) {
-                continue;
+        let mut totals = Vec::new();
+        for profile in &context.cases.profiles {
+            // Pairs within a case; products of different cases are no pair.
+            let (mut sum, mut cases) = ([0; 3], 0);
+            for comparison in all.iter().filter(|other| other.metric == metric && other.profile == *profile) {
+                let agreement = comparison.agreement();
+                let sure = |(a, b): &&(&_, &_)| ratio(a, b).is_some_and(|ratio| excludes_one(&ratio));
+                let own = [agreement.pairs, agreement.opposite.len(), agreement.opposite.iter().filter(sure).count()];
+                if agreement.tau.is_some() {
+                    let products = Cell::number(agreement.products.to_string(), agreement.products as f64);
+                    rows.push(row(metric, comparison.label(), profile, products, agreement.tau, own));
+                    sum = std::array::from_fn(|i| sum[i] + own[i]);
+                    cases += 1;
+                }
             }
-            let products = agreements.iter().map(|agreement| agreement.products).max().unwrap_or(0);
-            let count = Cell::number(products.to_string(), products as f64);
-            let mut cells = vec![Cell::text(metric.heading), Cell::text(comparison.label()), count];
-            for ((profile, agreement), sum) in agreements.iter().enumerate().zip(&mut sums) {
-                let sure = |rows: &&(usize, usize)| comparison.ratio(profile, **rows).is_some_and(|r| excludes_one(&r));
-                let (pairs, opposite) = (agreement.pairs, agreement.opposite.len());
-                let sure = agreement.opposite.iter().filter(sure).count();
-                cells.push(tau_cell(agreement.tau, (pairs, opposite, sure)));
-                *sum = (sum.0 + pairs, sum.1 + opposite, sum.2 + sure);
+            if cases > 1 {
+                let tau = (sum[0] > 0).then(|| (sum[0] as f64 - 2.0 * sum[1] as f64) / sum[0] as f64);
+                totals.push(row(metric, "all of them".to_string(), profile, Cell::none(), tau, sum));
             }
-            rows.push(TableRow { kind: RowKind::Plain, cells });
         }
-        if rows.len() > before + 1 {
-            let mut cells = vec![Cell::text(metric.heading), Cell::text("all of them"), Cell::none()];
-            cells.extend(sums.into_iter().map(|sum| {
-                // Over the pairs within all cases together: products of different cases are no pair.
-                let tau = (sum.0 > 0).then(|| (sum.0 as f64 - 2.0 * sum.1 as f64) / sum.0 as f64);
-                tau_cell(tau, sum)
-            }));
-            rows.push(TableRow { kind: RowKind::Plain, cells });
-        }
+        rows.extend(totals);
     }
     (!rows.is_empty()).then(|| Table {
         id: "published-agreement".to_string(),
         title: "How far the order of products agrees with the published one".to_string(),
-        columns,
+        columns: vec![
+            Column::text("Metric"),
+            Column::text("Case"),
+            Column::text("Profile"),
+            Column::number("Products", ""),
+            Column::number("Kendall's tau", ""),
+            Column::number("Pairs in the published order", ""),
+            Column::number("Other pairs, published order excluded", ""),
+        ],
         rows,
         notes: vec![
-            "Kendall's tau is 1 where products stand in the published order and -1 where they stand in the reverse order. In \
-             brackets: the pairs of products in the published order, of all pairs, and how many of the others have an interval \
-             that excludes the published order. The direct path and what is invalid are left out; only products of the same \
-             case are a pair."
+            "Kendall's tau is 1 where products stand in the published order and -1 where they stand in the reverse order. The \
+             published order of a pair is excluded where the interval of the measured ratio does not include it. The direct \
+             path and what is invalid are left out; only products of the same case are a pair."
                 .to_string(),
             context.scaled.to_string(),
         ],
     })
 }
 
-/// "-0.333 (1 of 3, 2 excluded)".
-fn tau_cell(tau: Option<f64>, (pairs, opposite, sure): (usize, usize, usize)) -> Cell {
-    let Some(tau) = tau else { return Cell::none() };
-    let excluded = if opposite > 0 { format!(", {sure} excluded") } else { String::new() };
-    Cell { detail: format!("{} of {pairs}{excluded}", pairs - opposite), ..Cell::number(short(tau), tau) }
-}
-
 /// Each pair of products that stands in another order than published, with its ratios and what is recorded of why; those first
 /// that an interval is sure of.
 pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Table> {
-    let several = context.cases.profiles.len() > 1;
-    let mut columns = vec![
+    let columns = vec![
         Column::text("Published ahead"),
         Column::text("Published behind"),
         Column::text("Metric"),
@@ -204,31 +166,24 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Tabl
     let mut rows = Vec::new();
     let mut used = [false; CAUSES.len()];
     for comparison in all {
-        for (number, profile) in context.cases.profiles.iter().enumerate() {
-            for places in comparison.agreement(number).opposite {
-                // Products that both ran under another profile only are listed with that one.
-                let pair = facts::pair(context, comparison, number, places);
-                let Some(pair) = pair.filter(|pair| pair.has_profile(profile)) else { continue };
-                rows.push((pair.is_sure(), pair_row(&pair, comparison, profile, &mut used)));
-            }
+        for opposite in comparison.agreement().opposite {
+            // Products that both ran under another profile only are listed with that one.
+            let pair = facts::pair(context, comparison, opposite);
+            let Some(pair) = pair.filter(|pair| pair.has_profile(&comparison.profile)) else { continue };
+            rows.push((pair.is_sure(), pair_row(&pair, comparison, &mut used)));
         }
     }
     if rows.is_empty() {
         return Vec::new();
     }
     rows.sort_by_key(|(sure, _)| !sure);
-    let mut rows: Vec<TableRow> = rows.into_iter().map(|(_, row)| row).collect();
-    if !several {
-        columns.remove(4);
-        rows.iter_mut().for_each(|row| drop(row.cells.remove(4)));
-    }
     let causes = CAUSES.iter().zip(used).filter(|(_, used)| *used);
     let meaning = |cause: &Cause| vec![Cell::text(cause.id), Cell::text(cause.meaning)];
     let pairs = Table {
         id: "published-other-order".to_string(),
         title: "Pairs of products in another order than published".to_string(),
         columns,
-        rows,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
         notes: vec![
             "Ratios are of the product published ahead to the one behind. The published order is excluded where the interval of \
              the measured ratio does not include it. Causes are what the document or the records of this run show, with the \
@@ -247,7 +202,7 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Tabl
     if meanings.rows.is_empty() { vec![pairs] } else { vec![pairs, meanings] }
 }
 
-fn pair_row(pair: &Pair, comparison: &Comparison, profile: &str, used: &mut [bool; CAUSES.len()]) -> TableRow {
+fn pair_row(pair: &Pair, comparison: &Comparison, used: &mut [bool; CAUSES.len()]) -> TableRow {
     let mut causes: Vec<String> = Vec::new();
     for (cause, used) in CAUSES.iter().zip(used) {
         if let Some(evidence) = (cause.find)(pair) {
@@ -255,18 +210,14 @@ fn pair_row(pair: &Pair, comparison: &Comparison, profile: &str, used: &mut [boo
             causes.push(if evidence.is_empty() { cause.id.to_string() } else { format!("{} ({evidence})", cause.id) });
         }
     }
-    let measured = pair.measured_ratio.map_or_else(Cell::none, |ratio| Cell {
-        detail: interval(&ratio, 1.0),
-        ..Cell::number(short(ratio.value), ratio.value)
-    });
     let cells = vec![
         Cell::text(&pair.ahead.title),
         Cell::text(&pair.behind.title),
         Cell::text(pair.metric.heading),
         Cell::text(comparison.label()),
-        Cell::text(profile),
+        Cell::text(&comparison.profile),
         Cell::number(short(pair.published_ratio), pair.published_ratio),
-        measured,
+        pair.measured_ratio.map_or_else(Cell::none, |ratio| estimate_cell(&ratio, 1.0)),
         Cell::text(if pair.is_sure() { "yes" } else { "no" }),
         Cell::text(if causes.is_empty() { NO_CAUSE.to_string() } else { causes.join("; ") }),
     ];
