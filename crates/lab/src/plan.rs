@@ -2,7 +2,7 @@
 //!
 //! A *phase* is one load of the suite; later phases may need what earlier ones found (an open load's rate). Within a
 //! phase, block follows block, and each block has one trial of every case in random order, so that the machine's
-//! moods hit every product alike. The plan is a pure function of the suite and the seed: a resumed run has the same.
+//! drift hits every product alike. The plan is a pure function of the suite and the seed: a resumed run has the same.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -36,16 +36,7 @@ pub fn plan(suite: &Suite, seed: u64, skipped: &[Skipped]) -> Vec<Planned> {
     let mut trials = Vec::new();
     for load in &suite.loads {
         for block in 1..=suite.blocks {
-            let mut cases: Vec<CaseId> = suite
-                .cases(load, skipped)
-                .into_iter()
-                .map(|(workload, entry)| CaseId {
-                    product: entry.product.clone(),
-                    profile: entry.profile.clone(),
-                    workload: workload.name.clone(),
-                    load: load.name.clone(),
-                })
-                .collect();
+            let mut cases = suite.case_ids(load, skipped);
             cases.shuffle(&mut rng);
             for case in cases {
                 trials.push(Planned { trial: trials.len() as u32 + 1, block, case });
@@ -68,7 +59,7 @@ mod tests {
         assert_ne!(plan(&suite, 7, &[]), plan(&suite, 8, &[]));
     }
 
-    /// A plan once written is read again by later versions of weir: the order must not depend on a library's mood.
+    /// A plan once written is read again by later versions of weir: the order must not depend on the version of a library.
     #[test]
     fn the_order_of_a_seed_is_what_it_was() {
         let order: Vec<String> = plan(&suite(3, 1, 2), 7, &[]).iter().map(Planned::folder).collect();

@@ -36,29 +36,29 @@ mod tests;
 #[schemars(with = "String")]
 pub struct Condition {
     /// What is compared.
-    pub metric: Metric,
+    pub metric: ConditionMetric,
     /// How.
     pub is: Comparison,
-    /// With what, in the metric's unit (see [`Metric`]).
+    /// With what, in the metric's unit (see [`ConditionMetric`]).
     pub bound: f64,
 }
 
 /// Something that a result has one number of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Metric {
+pub enum ConditionMetric {
     /// A time: microseconds.
-    Time(Of, Statistic),
+    Time(Timing, Statistic),
     /// Right answers a second.
     Rate,
     /// How many requests became that.
-    Count(Became),
+    Count(Outcome),
     /// How many in a hundred of those due became that: per cent.
-    Share(Became),
+    Share(Outcome),
 }
 
 /// Which time of a request or a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Of {
+pub enum Timing {
     /// Due to answered.
     Latency,
     /// Sent to answered.
@@ -102,7 +102,7 @@ pub enum Statistic {
 
 /// What became of requests that were due in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Became {
+pub enum Outcome {
     /// Sent, or meant for a connection that could not be made, and without a right answer.
     Errors,
     /// Never sent.
@@ -145,8 +145,8 @@ impl Condition {
     /// For people, what was measured: `p99 is 6.2 ms`, `errors are 0.4 %`, `p99 was not measured`.
     pub fn finding(&self, result: &LoadResult) -> String {
         let verb = match self.metric {
-            Metric::Count(_) | Metric::Share(_) => "are",
-            Metric::Time(..) | Metric::Rate => "is",
+            ConditionMetric::Count(_) | ConditionMetric::Share(_) => "are",
+            ConditionMetric::Time(..) | ConditionMetric::Rate => "is",
         };
         let Some(value) = self.value_of(result) else {
             return format!("{} was not measured", self.metric);
@@ -160,17 +160,17 @@ impl Condition {
     }
 }
 
-impl Metric {
+impl ConditionMetric {
     /// The value in a result, in the metric's unit; `None` when nothing was measured.
     pub fn value_of(self, result: &LoadResult) -> Option<f64> {
         match self {
-            Metric::Time(of, statistic) => {
+            ConditionMetric::Time(of, statistic) => {
                 let times = of.in_result(result);
                 (times.count > 0).then(|| statistic.of(times))
             }
-            Metric::Rate => (result.window_s > 0.0).then_some(result.rate),
-            Metric::Count(became) => Some(became.count(&result.window) as f64),
-            Metric::Share(became) => {
+            ConditionMetric::Rate => (result.window_s > 0.0).then_some(result.rate),
+            ConditionMetric::Count(became) => Some(became.count(&result.window) as f64),
+            ConditionMetric::Share(became) => {
                 let due = result.window.due;
                 (due > 0).then(|| became.count(&result.window) as f64 / due as f64 * 100.0)
             }
@@ -180,10 +180,10 @@ impl Metric {
     /// A value of this metric for people, in three digits: `6.2 ms`, `62.3k/s`, `0.4 %`; counts in full.
     pub fn human(self, value: f64) -> String {
         match self {
-            Metric::Time(..) => human_us(value),
-            Metric::Rate => human_rate(value),
-            Metric::Count(_) => format!("{value}"),
-            Metric::Share(_) => {
+            ConditionMetric::Time(..) => human_us(value),
+            ConditionMetric::Rate => human_rate(value),
+            ConditionMetric::Count(_) => format!("{value}"),
+            ConditionMetric::Share(_) => {
                 // Shares are often far below 1: three places, and two digits of what is smaller.
                 let places = if value > 0.0 { (1.0 - value.log10().floor()).clamp(3.0, 12.0) } else { 3.0 };
                 let unit = 10f64.powf(places);
@@ -193,26 +193,26 @@ impl Metric {
     }
 }
 
-impl Of {
+impl Timing {
     /// All, as they are named.
-    pub const ALL: [(Of, &str); 6] = [
-        (Of::Latency, "latency"),
-        (Of::Service, "service"),
-        (Of::Lag, "lag"),
-        (Of::FirstByte, "first-byte"),
-        (Of::Connect, "connect"),
-        (Of::Handshake, "handshake"),
+    pub const ALL: [(Timing, &str); 6] = [
+        (Timing::Latency, "latency"),
+        (Timing::Service, "service"),
+        (Timing::Lag, "lag"),
+        (Timing::FirstByte, "first-byte"),
+        (Timing::Connect, "connect"),
+        (Timing::Handshake, "handshake"),
     ];
 
     /// The distribution in a result.
     pub fn in_result(self, result: &LoadResult) -> &Quantiles {
         match self {
-            Of::Latency => &result.latency,
-            Of::Service => &result.service,
-            Of::Lag => &result.lag,
-            Of::FirstByte => &result.first_byte,
-            Of::Connect => &result.connect,
-            Of::Handshake => &result.handshake,
+            Timing::Latency => &result.latency,
+            Timing::Service => &result.service,
+            Timing::Lag => &result.lag,
+            Timing::FirstByte => &result.first_byte,
+            Timing::Connect => &result.connect,
+            Timing::Handshake => &result.handshake,
         }
     }
 }
@@ -251,14 +251,14 @@ impl Statistic {
     }
 }
 
-impl Became {
+impl Outcome {
     /// All, as they are named.
-    pub const ALL: [(Became, &str); 2] = [(Became::Errors, "errors"), (Became::Unsent, "unsent")];
+    pub const ALL: [(Outcome, &str); 2] = [(Outcome::Errors, "errors"), (Outcome::Unsent, "unsent")];
 
     fn count(self, counts: &Counts) -> u64 {
         match self {
-            Became::Errors => counts.error_count(),
-            Became::Unsent => counts.unsent,
+            Outcome::Errors => counts.error_count(),
+            Outcome::Unsent => counts.unsent,
         }
     }
 }
@@ -285,18 +285,18 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Metric {
+impl fmt::Display for ConditionMetric {
     /// As it is written: `p99`, `lag.p99.9`, `errors`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Time(of, statistic) => {
-                if *of != Of::Latency {
-                    write!(f, "{}.", name(&Of::ALL, of))?;
+            ConditionMetric::Time(of, statistic) => {
+                if *of != Timing::Latency {
+                    write!(f, "{}.", name(&Timing::ALL, of))?;
                 }
                 f.write_str(name(&Statistic::ALL, statistic))
             }
-            Metric::Rate => f.write_str("rate"),
-            Metric::Count(became) | Metric::Share(became) => f.write_str(name(&Became::ALL, became)),
+            ConditionMetric::Rate => f.write_str("rate"),
+            ConditionMetric::Count(became) | ConditionMetric::Share(became) => f.write_str(name(&Outcome::ALL, became)),
         }
     }
 }

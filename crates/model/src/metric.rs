@@ -22,13 +22,13 @@ pub struct Entry {
     pub higher_is_better: bool,
     /// Its number in one measured window; `None` where the window has none.
     pub value: fn(&Window<'_>) -> Option<f64>,
-    /// Where it is shown.
-    pub shown: Shown,
+    /// In which tables it has a column.
+    pub columns: Columns,
 }
 
-/// Where a metric is shown. A number is the order in which columns are dropped where space is short: the largest first, 0 never.
+/// In which tables a metric has a column. A number is the order in which columns are dropped where space is short: the largest first, 0 never.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Shown {
+pub struct Columns {
     /// The table of one workload under one load.
     pub ranking: Option<u8>,
     /// The table of the first screen, over all workloads, and its `--json`.
@@ -146,7 +146,7 @@ macro_rules! metrics {
 }
 
 /// Shown nowhere but in `--json`.
-const JSON_ONLY: Shown = Shown { ranking: None, overall: None, cost: None, points: false, csv: None };
+const JSON_ONLY: Columns = Columns { ranking: None, overall: None, cost: None, points: false, csv: None };
 
 metrics! {
     /// Right responses a second.
@@ -158,7 +158,7 @@ metrics! {
         higher_is_better: true,
         value: |window| window.rate,
         // The ranking's first column has a name of its own for each kind of load.
-        shown: Shown { overall: Some(0), points: true, csv: Some("rate"), ..JSON_ONLY },
+        columns: Columns { overall: Some(0), points: true, csv: Some("rate"), ..JSON_ONLY },
     };
     /// Median latency.
     P50 = Entry {
@@ -168,7 +168,7 @@ metrics! {
         quantity: Quantity::Latency,
         higher_is_better: false,
         value: |window| Some(window.load.latency.p50_us),
-        shown: Shown { ranking: Some(1), overall: Some(4), points: true, csv: Some("p50_us"), ..JSON_ONLY },
+        columns: Columns { ranking: Some(1), overall: Some(4), points: true, csv: Some("p50_us"), ..JSON_ONLY },
     };
     /// 90th percentile of latency.
     P90 = Entry {
@@ -178,7 +178,7 @@ metrics! {
         quantity: Quantity::Latency,
         higher_is_better: false,
         value: |window| Some(window.load.latency.p90_us),
-        shown: Shown { ranking: Some(9), csv: Some("p90_us"), ..JSON_ONLY },
+        columns: Columns { ranking: Some(9), csv: Some("p90_us"), ..JSON_ONLY },
     };
     /// 99th percentile of latency.
     P99 = Entry {
@@ -188,7 +188,7 @@ metrics! {
         quantity: Quantity::Latency,
         higher_is_better: false,
         value: |window| Some(window.load.latency.p99_us),
-        shown: Shown { ranking: Some(0), overall: Some(0), points: true, csv: Some("p99_us"), ..JSON_ONLY },
+        columns: Columns { ranking: Some(0), overall: Some(0), points: true, csv: Some("p99_us"), ..JSON_ONLY },
     };
     /// 99.9th percentile of latency.
     P999 = Entry {
@@ -198,7 +198,7 @@ metrics! {
         quantity: Quantity::Latency,
         higher_is_better: false,
         value: |window| Some(window.load.latency.p999_us),
-        shown: Shown { ranking: Some(6), points: true, csv: Some("p999_us"), ..JSON_ONLY },
+        columns: Columns { ranking: Some(6), points: true, csv: Some("p999_us"), ..JSON_ONLY },
     };
     /// CPU time of the proxy for one response.
     Cpu = Entry {
@@ -208,7 +208,7 @@ metrics! {
         quantity: Quantity::CpuTime,
         higher_is_better: false,
         value: |window| window.all_cpu_us(Role::Proxy),
-        shown: Shown {
+        columns: Columns {
             ranking: Some(3),
             overall: Some(2),
             cost: Some(0),
@@ -224,7 +224,7 @@ metrics! {
         quantity: Quantity::CpuTime,
         higher_is_better: false,
         value: |window| window.cpu_us(Role::Proxy).map(|(user, _)| user),
-        shown: JSON_ONLY,
+        columns: JSON_ONLY,
     };
     /// System part of it.
     CpuSystem = Entry {
@@ -234,7 +234,7 @@ metrics! {
         quantity: Quantity::CpuTime,
         higher_is_better: false,
         value: |window| window.cpu_us(Role::Proxy).map(|(_, system)| system),
-        shown: JSON_ONLY,
+        columns: JSON_ONLY,
     };
     /// Responses for each second of the proxy's CPU time: what one core would give.
     PerCore = Entry {
@@ -244,7 +244,7 @@ metrics! {
         quantity: Quantity::Rate,
         higher_is_better: true,
         value: |window| window.all_cpu_us(Role::Proxy).map(|us| 1e6 / us).filter(|rate| rate.is_finite()),
-        shown: Shown { overall: Some(6), cost: Some(0), ..JSON_ONLY },
+        columns: Columns { overall: Some(6), cost: Some(0), ..JSON_ONLY },
     };
     /// CPU time of the client for one response.
     ClientCpu = Entry {
@@ -254,7 +254,7 @@ metrics! {
         quantity: Quantity::CpuTime,
         higher_is_better: false,
         value: |window| window.all_cpu_us(Role::Client),
-        shown: Shown { cost: Some(3), ..JSON_ONLY },
+        columns: Columns { cost: Some(3), ..JSON_ONLY },
     };
     /// CPU time of the origin for one response.
     OriginCpu = Entry {
@@ -264,7 +264,7 @@ metrics! {
         quantity: Quantity::CpuTime,
         higher_is_better: false,
         value: |window| window.all_cpu_us(Role::Origin),
-        shown: Shown { cost: Some(2), ..JSON_ONLY },
+        columns: Columns { cost: Some(2), ..JSON_ONLY },
     };
     /// Largest resident set of the proxy.
     Rss = Entry {
@@ -274,7 +274,7 @@ metrics! {
         quantity: Quantity::Memory,
         higher_is_better: false,
         value: |window| window.role(Role::Proxy).map(|usage| usage.rss_max_bytes as f64),
-        shown: Shown { points: true, csv: Some("rss_bytes"), ..JSON_ONLY },
+        columns: Columns { points: true, csv: Some("rss_bytes"), ..JSON_ONLY },
     };
     /// Length of the window; of a load of so many requests the time that they took.
     Total = Entry {
@@ -284,7 +284,7 @@ metrics! {
         quantity: Quantity::Duration,
         higher_is_better: false,
         value: |window| Some(window.load.window_s),
-        shown: JSON_ONLY,
+        columns: JSON_ONLY,
     };
 }
 
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn keys_and_columns_are_unique() {
-        for column in [|m: Metric| Some(m.key()), |m: Metric| m.entry().shown.csv] {
+        for column in [|m: Metric| Some(m.key()), |m: Metric| m.entry().columns.csv] {
             let mut names: Vec<&str> = Metric::ALL.iter().filter_map(|metric| column(*metric)).collect();
             let all = names.len();
             names.sort_unstable();

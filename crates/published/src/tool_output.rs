@@ -11,9 +11,9 @@ use super::context::Context;
 use super::layout::{Order, Tool};
 use super::run_cases::RunCase;
 use weir_report::extra::Item;
+use weir_report::formats::{self, Account};
 use weir_report::hlog;
 use weir_report::run::{Broken, Run, Trial};
-use weir_report::shaped::{self, Account};
 
 /// Their folder in the report's.
 const FOLDER: &str = "shaped";
@@ -59,8 +59,8 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
                     let account =
                         Account { title: &title, connections, result: load, latency: &latency, service: &service };
                     let drawn = match tool {
-                        Tool::Wrk => shaped::wrk(account),
-                        Tool::Hey => shaped::hey(account),
+                        Tool::Wrk => formats::wrk(account),
+                        Tool::Hey => formats::hey(account),
                     };
                     text.push_str(&format!("# {name}\n{}\n\n", drawn.trim_matches('\n')));
                 }

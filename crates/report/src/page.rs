@@ -15,9 +15,9 @@ use crate::charts::draw::{self, Plot};
 use crate::error::ReportError;
 use crate::extra::{self, ExtraSection};
 use crate::files::{self, Rendered};
-use crate::only;
+use crate::page_filter;
 use crate::run::Run;
-use crate::summary::{Failed, Section, Summary};
+use crate::summary::{FailedTrial, Section, Summary};
 use crate::tables::{self, html};
 use weir_model::text::count;
 
@@ -99,7 +99,7 @@ struct SectionPage<'a> {
 #[derive(Template)]
 #[template(path = "errors.html")]
 struct Errors<'a> {
-    errors: &'a [Failed],
+    errors: &'a [FailedTrial],
 }
 
 #[derive(Template)]
@@ -148,7 +148,7 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
         script: SCRIPT,
         remarks: &summary.remarks[..summary.remarks.len().min(REMARKS)],
         more_remarks: summary.remarks.get(REMARKS..).unwrap_or_default(),
-        only: only::draw(drawing.run, summary)?,
+        only: page_filter::draw(drawing.run, summary)?,
         head_table: tables::overall(summary).map(|table| html::draw(&table)).transpose()?,
         head_chart: drawing.overview.map(block).transpose()?,
         matrix: table(summary.sections.len() > 1, tables::matrix(summary))?,

@@ -3,7 +3,7 @@
 use weir_stats::Estimate;
 
 use crate::error::ReportError;
-use crate::summary::{Metric, Row, Section, Standing as _, Summary};
+use crate::summary::{Metric, Rankable as _, Row, Section, Summary};
 
 const PLAIN: [&str; 12] = [
     "workload",
@@ -26,7 +26,7 @@ fn estimates(row: &Row) -> impl Iterator<Item = Option<Estimate>> {
 }
 
 fn columns() -> impl Iterator<Item = (Metric, &'static str)> {
-    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.csv?)))
+    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.csv?)))
 }
 
 /// The file's text. An interval's cells are empty where one block gives none.

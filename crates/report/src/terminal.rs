@@ -7,7 +7,7 @@ use weir_model::record::Severity;
 use weir_model::text::{Unit, count, list, wrapped};
 
 use crate::run::BASELINE;
-use crate::summary::{Failed, Found, Metric, OverallRow, Row, Section, Standing, Summary, Verdicts};
+use crate::summary::{FailedTrial, FindingGroup, Metric, OverallRow, Rankable as _, Row, Section, Summary, Verdicts};
 use crate::tables::text::draw;
 use crate::tables::{self, Cell, Column, RowKind, Table, TableRow, estimate_cell, one_line, rank_words};
 
@@ -259,7 +259,7 @@ fn spoils(summary: &Summary) -> Vec<String> {
 }
 
 /// Checks that found something of this severity in trials, with the number of trials, most first.
-fn checks(found: &[Found], severity: Severity) -> String {
+fn checks(found: &[FindingGroup], severity: Severity) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for found in found.iter().filter(|found| found.severity == severity && !found.trials.is_empty()) {
         match counts.iter_mut().find(|(check, _)| *check == found.check) {
@@ -314,8 +314,9 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
 
 /// What the checks noticed, in few lines, so that the ranking stays on the screen: what makes a trial invalid in full,
 /// the rest by name. The report has the whole.
-fn findings(found: &[Found]) -> Vec<String> {
-    let (fatal, others): (Vec<&Found>, Vec<&Found>) = found.iter().partition(|f| f.severity == Severity::Fatal);
+fn findings(found: &[FindingGroup]) -> Vec<String> {
+    let (fatal, others): (Vec<&FindingGroup>, Vec<&FindingGroup>) =
+        found.iter().partition(|f| f.severity == Severity::Fatal);
     let mut lines: Vec<String> =
         fatal.iter().map(|f| format!("{}: {}. What to do: {}.", named(f), f.message, f.remedy)).collect();
     if !others.is_empty() {
@@ -326,7 +327,7 @@ fn findings(found: &[Found]) -> Vec<String> {
 }
 
 /// `steal (warning, 2 trials)`, `doctor-cpus (warning)`.
-fn named(found: &Found) -> String {
+fn named(found: &FindingGroup) -> String {
     let severity = match found.severity {
         Severity::Note => "note",
         Severity::Warning => "warning",

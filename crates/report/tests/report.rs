@@ -65,12 +65,12 @@ fn every_metric_of_the_table_is_shown_where_its_entry_says() {
     for metric in Metric::ALL {
         let (key, entry) = (metric.key(), metric.entry());
         assert!(json.get(key).is_some(), "{key}");
-        assert_eq!(overall.get(key).is_some(), entry.shown.overall.is_some(), "{key}");
-        assert!(entry.shown.overall.is_none() || has(&tables::overall(&summary).unwrap(), entry.title), "{key}");
-        assert!(entry.shown.ranking.is_none() || has(&tables::ranking(section), entry.title), "{key}");
-        assert!(entry.shown.cost.is_none() || has(&tables::cost(section).unwrap(), entry.title), "{key}");
-        assert!(!entry.shown.points || has(&tables::points(section), entry.title), "{key}");
-        assert!(entry.shown.csv.is_none_or(|column| csv.contains(&column)), "{key}");
+        assert_eq!(overall.get(key).is_some(), entry.columns.overall.is_some(), "{key}");
+        assert!(entry.columns.overall.is_none() || has(&tables::overall(&summary).unwrap(), entry.title), "{key}");
+        assert!(entry.columns.ranking.is_none() || has(&tables::ranking(section), entry.title), "{key}");
+        assert!(entry.columns.cost.is_none() || has(&tables::cost(section).unwrap(), entry.title), "{key}");
+        assert!(!entry.columns.points || has(&tables::points(section), entry.title), "{key}");
+        assert!(entry.columns.csv.is_none_or(|column| csv.contains(&column)), "{key}");
     }
 }
 
@@ -205,7 +205,7 @@ fn what_products_speak_with_the_origin_comes_from_its_counters() {
 
 #[test]
 fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
-    let shown = |products: &[&str], only: &[&str]| weir_report::Shown {
+    let shown = |products: &[&str], only: &[&str]| weir_report::Part {
         products: products.iter().map(|name| (*name).to_string()).collect(),
         profiles: Vec::new(),
         only: only.iter().map(|text| weir_model::filter::Filter::parse(text).unwrap()).collect(),
@@ -219,7 +219,7 @@ fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
     assert_eq!(section.rows.iter().map(|row| row.rank.unwrap()).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
     assert_eq!(section.baseline.len(), 1, "the direct path stays, to compare with");
     assert_eq!((summary.trials, summary.trials_planned), (18, Some(18)));
-    let refused = |shown: weir_report::Shown| shown.of(run()).unwrap_err().to_string();
+    let refused = |shown: weir_report::Part| shown.of(run()).unwrap_err().to_string();
     let error = refused(shown(&["ceder"], &[]));
     assert_eq!(
         error,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use weir_model::filter::Filter;
-use weir_report::Shown;
+use weir_report::Part;
 
 use crate::exit::{Exit, Failure, VerbResult};
 
@@ -45,7 +45,7 @@ pub struct Args {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let only = args.only.iter().map(|text| Filter::parse(text)).collect::<Result<_, _>>().map_err(Failure::input)?;
-    let shown = Shown { products: args.products.clone(), profiles: args.profile.clone(), only };
+    let shown = Part { products: args.products.clone(), profiles: args.profile.clone(), only };
     let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
     let run = shown.of(run).map_err(Failure::input)?;
     let summary = weir_report::summary(&run);

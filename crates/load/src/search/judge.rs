@@ -1,7 +1,7 @@
 //! What a trial's result says about its rate.
 
 use weir_model::Condition;
-use weir_model::condition::{Metric, Statistic};
+use weir_model::condition::{ConditionMetric, Statistic};
 use weir_model::load::{ErrorKind, LoadResult};
 
 /// How near its bound a value is, as a share of it, when noise may have decided on which side it lies. Percentiles of
@@ -91,14 +91,14 @@ fn late_by_itself(result: &LoadResult, streams: u64) -> bool {
 /// where their share is at its bound.
 pub(super) fn samples(conditions: &[Condition]) -> f64 {
     let of = |condition: &Condition| match condition.metric {
-        Metric::Time(_, statistic) => match statistic {
+        ConditionMetric::Time(_, statistic) => match statistic {
             Statistic::P9999 => 50_000.0,
             Statistic::P999 => 5_000.0,
             Statistic::P99 | Statistic::Max => 500.0,
             _ => 200.0,
         },
-        Metric::Share(_) if condition.bound > 0.0 => (400.0 / condition.bound).min(50_000.0),
-        Metric::Rate | Metric::Count(_) | Metric::Share(_) => 200.0,
+        ConditionMetric::Share(_) if condition.bound > 0.0 => (400.0 / condition.bound).min(50_000.0),
+        ConditionMetric::Rate | ConditionMetric::Count(_) | ConditionMetric::Share(_) => 200.0,
     };
     conditions.iter().map(of).fold(200.0, f64::max)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Became, Comparison, Condition, Metric, Of, Statistic};
+use super::{Comparison, Condition, ConditionMetric, Outcome, Statistic, Timing};
 use crate::file::{listed, suggestion};
 use crate::units::{HumanDuration, Rate, UnitError};
 
@@ -58,24 +58,24 @@ fn comparison(text: &str) -> Option<(Comparison, &str)> {
 
 /// What a metric's name says, before its bound tells a count from a share.
 enum Named {
-    Time(Of, Statistic),
+    Time(Timing, Statistic),
     Rate,
-    Requests(Became),
+    Requests(Outcome),
 }
 
 fn named(text: &str) -> Result<Named, UnitError> {
     if text == "rate" {
         return Ok(Named::Rate);
     }
-    if let Some(became) = find(&Became::ALL, text) {
+    if let Some(became) = find(&Outcome::ALL, text) {
         return Ok(Named::Requests(became));
     }
     if let Some(statistic) = find(&Statistic::ALL, text) {
-        return Ok(Named::Time(Of::Latency, statistic));
+        return Ok(Named::Time(Timing::Latency, statistic));
     }
     // Names of percentiles have a point too, so only the first one divides.
     if let Some((of, statistic)) = text.split_once('.')
-        && let (Some(of), Some(statistic)) = (find(&Of::ALL, of), find(&Statistic::ALL, statistic))
+        && let (Some(of), Some(statistic)) = (find(&Timing::ALL, of), find(&Statistic::ALL, statistic))
     {
         return Ok(Named::Time(of, statistic));
     }
@@ -89,15 +89,15 @@ fn find<T: Copy>(table: &[(T, &str)], wanted: &str) -> Option<T> {
 /// The error for a metric that there is not: a percentile that is not recorded, half a name, or a near miss.
 fn unknown(text: &str) -> UnitError {
     let statistics = || Statistic::ALL.iter().map(|(_, name)| *name);
-    let ofs = || Of::ALL.iter().map(|(_, name)| *name);
-    if find(&Of::ALL, text).is_some() {
+    let ofs = || Timing::ALL.iter().map(|(_, name)| *name);
+    if find(&Timing::ALL, text).is_some() {
         return error(
             format!("{text:?} is many times; one number of them is needed"),
             &format!("{text}.p99, or another {}", listed(statistics())),
         );
     }
     let (of, last) = match text.split_once(['.', ' ']) {
-        Some((of, last)) if find(&Of::ALL, of).is_some() => (Some(of), last.trim()),
+        Some((of, last)) if find(&Timing::ALL, of).is_some() => (Some(of), last.trim()),
         _ => (None, text),
     };
     let percentile =
@@ -114,7 +114,7 @@ fn unknown(text: &str) -> UnitError {
         (None, text) => {
             let whole = ofs().flat_map(|of| statistics().map(move |name| format!("{of}.{name}")));
             let single =
-                statistics().chain(["rate"]).chain(Became::ALL.iter().map(|(_, name)| *name)).map(str::to_owned);
+                statistics().chain(["rate"]).chain(Outcome::ALL.iter().map(|(_, name)| *name)).map(str::to_owned);
             let names: Vec<String> = single.chain(whole).collect();
             suggestion(text, names.iter().map(String::as_str))
         }
@@ -128,19 +128,19 @@ fn unknown(text: &str) -> UnitError {
 }
 
 /// The bound in the metric's unit.
-fn measure(named: Named, bound: &str) -> Result<(Metric, f64), UnitError> {
+fn measure(named: Named, bound: &str) -> Result<(ConditionMetric, f64), UnitError> {
     match named {
         Named::Time(of, statistic) => {
             let time: HumanDuration = bound.parse()?;
-            Ok((Metric::Time(of, statistic), time.0.as_nanos() as f64 / 1e3))
+            Ok((ConditionMetric::Time(of, statistic), time.0.as_nanos() as f64 / 1e3))
         }
-        Named::Rate => Ok((Metric::Rate, bound.parse::<Rate>()?.per_second())),
+        Named::Rate => Ok((ConditionMetric::Rate, bound.parse::<Rate>()?.per_second())),
         Named::Requests(became) => match bound.strip_suffix('%') {
-            Some(percent) => Ok((Metric::Share(became), percentage(bound, percent.trim_end())?)),
+            Some(percent) => Ok((ConditionMetric::Share(became), percentage(bound, percent.trim_end())?)),
             None => {
                 let whole = bound.bytes().all(|b| b.is_ascii_digit()).then(|| bound.parse::<u32>().ok()).flatten();
                 let count = whole.ok_or_else(|| error(format!("{bound:?} is no number of requests"), COUNT_WANTED))?;
-                Ok((Metric::Count(became), f64::from(count)))
+                Ok((ConditionMetric::Count(became), f64::from(count)))
             }
         },
     }
@@ -169,13 +169,15 @@ impl Condition {
     /// The bound as it is read.
     pub(super) fn bound_text(&self) -> String {
         match self.metric {
-            Metric::Time(..) => {
+            ConditionMetric::Time(..) => {
                 let nanos = (self.bound * 1e3).round() as u64;
                 HumanDuration(std::time::Duration::from_nanos(nanos)).to_string()
             }
-            Metric::Rate => Rate::new(self.bound).map_or_else(|_| self.bound.to_string(), |rate| rate.to_string()),
-            Metric::Count(_) => self.bound.to_string(),
-            Metric::Share(_) => format!("{}%", self.bound),
+            ConditionMetric::Rate => {
+                Rate::new(self.bound).map_or_else(|_| self.bound.to_string(), |rate| rate.to_string())
+            }
+            ConditionMetric::Count(_) => self.bound.to_string(),
+            ConditionMetric::Share(_) => format!("{}%", self.bound),
         }
     }
 }

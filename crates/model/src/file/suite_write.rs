@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::http::{Headers, Method};
 use super::suite::generated_body;
 use super::suite_wire::{
-    EntryName, ExpectTable, Head, Kind, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile,
+    EntryName, ExpectTable, Head, KindName, LoadTable, RateValue, ScaleTable, ScaleTables, Seed, ShareTable, SuiteFile,
     TableRateTable, TlsTable, WorkloadTable,
 };
 use crate::Condition;
@@ -99,10 +99,10 @@ fn workload(workload: &Workload) -> WorkloadTable {
 
 fn load(load: &Load) -> LoadTable {
     let (kind, rate, arrivals) = match &load.kind {
-        LoadKind::Closed => (Kind::Closed, None, None),
-        LoadKind::Count { .. } => (Kind::Count, None, None),
-        LoadKind::Search { .. } => (Kind::Search, None, None),
-        LoadKind::Open { rate, arrivals } => (Kind::Open, rate_value(rate), Some(*arrivals)),
+        LoadKind::Closed => (KindName::Closed, None, None),
+        LoadKind::Count { .. } => (KindName::Count, None, None),
+        LoadKind::Search { .. } => (KindName::Search, None, None),
+        LoadKind::Open { rate, arrivals } => (KindName::Open, rate_value(rate), Some(*arrivals)),
     };
     LoadTable {
         name: load.name.clone(),

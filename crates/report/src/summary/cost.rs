@@ -22,7 +22,7 @@ pub struct Memory {
 
 /// How a product was warmed up, over the trials shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WarmedUp {
+pub struct WarmupSummary {
     /// Until what it carried each second kept its level, seconds; where it never did, the time that was given.
     pub seconds: Estimate,
     /// Trials in which it never did.
@@ -58,10 +58,10 @@ pub(super) fn bytes_of(usage: &RoleUsage, proportional: bool) -> Option<f64> {
 }
 
 /// `None` where no trial was asked to wait for a steady level.
-pub(super) fn warmup(cases: &Cases<'_>, blocks: &[u32]) -> Option<WarmedUp> {
+pub(super) fn warmup(cases: &Cases<'_>, blocks: &[u32]) -> Option<WarmupSummary> {
     let seconds = cases.of_measurements(blocks, |measurement| Some(measurement.warmup?.seconds));
-    let watched: Vec<_> = cases.shown().filter_map(|trial| trial.measurement.warmup).collect();
-    Some(WarmedUp {
+    let watched: Vec<_> = cases.displayed().filter_map(|trial| trial.measurement.warmup).collect();
+    Some(WarmupSummary {
         seconds: median_interval(&seconds, LEVEL, SEED)?,
         never: watched.iter().filter(|warmup| !warmup.steady).count(),
         of: watched.len(),

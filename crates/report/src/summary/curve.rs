@@ -42,12 +42,12 @@ impl PointRow {
 
 /// The points of the trials shown, in order.
 pub(super) fn points(cases: &Cases<'_>, blocks: &[u32]) -> Vec<PointRow> {
-    let longest = cases.shown().map(|trial| trial.measurement.points.len()).max().unwrap_or(0);
+    let longest = cases.displayed().map(|trial| trial.measurement.points.len()).max().unwrap_or(0);
     (0..longest).filter_map(|place| point(cases, blocks, place)).collect()
 }
 
 fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
-    let own: Vec<&Point> = cases.shown().filter_map(|trial| trial.measurement.points.get(place)).collect();
+    let own: Vec<&Point> = cases.displayed().filter_map(|trial| trial.measurement.points.get(place)).collect();
     let first = own.first()?;
     let estimate = |metric: Metric| -> Option<Estimate> {
         let of = |measurement: &Measurement| metric.value(&Window::of_point(measurement.points.get(place)?));
@@ -59,7 +59,7 @@ fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
         point: first.point,
         offered: median(&offered),
         connections: first.connections,
-        estimates: Estimates::of(|metric| metric.entry().shown.points, estimate),
+        estimates: Estimates::of(|metric| metric.entry().columns.points, estimate),
         requests: own.iter().map(|point| point.load.window.due).sum(),
         errors: own.iter().map(|point| point.load.window.error_count() + point.load.window.unsent).sum(),
         invalid: own.iter().filter(fatal).count(),

@@ -24,12 +24,12 @@ use weir_stats::Estimate;
 
 use crate::run::{Broken, Run, Trial};
 
-pub use cost::{Memory, WarmedUp};
+pub use cost::{Memory, WarmupSummary};
 pub use curve::PointRow;
 pub use metric::Estimates;
 pub use overall::{Overall, OverallRow};
-pub(crate) use rank::Standing;
-pub use search::Searched;
+pub(crate) use rank::Rankable;
+pub use search::SearchSummary;
 
 /// Version of [`Summary`].
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -71,9 +71,9 @@ pub struct Summary {
     /// What was left out before anything was started, and why, one sentence each.
     pub skipped: Vec<String>,
     /// What the checks noticed, worst first.
-    pub findings: Vec<Found>,
+    pub findings: Vec<FindingGroup>,
     /// Trials that failed.
-    pub errors: Vec<Failed>,
+    pub errors: Vec<FailedTrial>,
     /// Files of the run that could not be read.
     pub broken: Vec<Broken>,
 }
@@ -172,10 +172,10 @@ pub struct Row {
     pub memory: Option<Memory>,
     /// How the product was warmed up, where that was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub warmup: Option<WarmedUp>,
+    pub warmup: Option<WarmupSummary>,
     /// What a search found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<Searched>,
+    pub search: Option<SearchSummary>,
     /// The windows of a series, in order; empty for a load that is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointRow>,
@@ -211,7 +211,7 @@ pub struct Verdicts {
 
 /// The same finding of a check, wherever it turned up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct FindingGroup {
     /// Name of the check.
     pub check: String,
     /// How bad.
@@ -226,7 +226,7 @@ pub struct Found {
 
 /// A trial that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failed {
+pub struct FailedTrial {
     /// Its folder.
     pub trial: String,
     /// Its block.
@@ -259,7 +259,7 @@ impl Row {
     }
 }
 
-impl Standing for Row {
+impl Rankable for Row {
     fn estimates(&self) -> &Estimates {
         &self.estimates
     }
@@ -268,7 +268,7 @@ impl Standing for Row {
         &self.errors
     }
 
-    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
         self.rank = Some(rank);
         self.ratio_to_best = ratio_to_best;
     }
@@ -361,13 +361,13 @@ fn skipped(run: &Run) -> &[Skipped] {
 }
 
 /// Equal findings of many trials become one row: a reader wants to know what is wrong, and then where.
-fn findings(run: &Run) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
+fn findings(run: &Run) -> Vec<FindingGroup> {
+    let mut all: Vec<FindingGroup> = Vec::new();
     let machine = run.environment.iter().flat_map(|e| &e.doctor).map(|finding| (None, finding));
     let of_trials =
         run.trials.iter().flat_map(|t| t.measurement.findings.iter().map(move |finding| (Some(&t.folder), finding)));
     for (folder, finding) in machine.chain(of_trials) {
-        let same = |found: &&mut Found| {
+        let same = |found: &&mut FindingGroup| {
             found.check == finding.check
                 && found.severity == finding.severity
                 && found.remedy == finding.remedy
@@ -375,7 +375,7 @@ fn findings(run: &Run) -> Vec<Found> {
         };
         match all.iter_mut().find(same) {
             Some(found) if folder.is_some() => found.trials.extend(folder.cloned()),
-            _ => all.push(Found {
+            _ => all.push(FindingGroup {
                 check: finding.check.clone(),
                 severity: finding.severity,
                 message: finding.message.clone(),
@@ -388,13 +388,13 @@ fn findings(run: &Run) -> Vec<Found> {
     all
 }
 
-fn errors(run: &Run) -> Vec<Failed> {
+fn errors(run: &Run) -> Vec<FailedTrial> {
     let failed = run.trials.iter().filter(|trial| trial.measurement.verdict == Verdict::Error);
     let row = |trial: &crate::run::Trial| {
         let measurement = &trial.measurement;
         let error = measurement.error.clone();
         let part = |pick: fn(weir_model::record::TrialError) -> String| error.clone().map(pick).unwrap_or_default();
-        Failed {
+        FailedTrial {
             trial: trial.folder.clone(),
             block: measurement.block,
             label: run.label_of(&trial.entry()),

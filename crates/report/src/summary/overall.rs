@@ -14,7 +14,7 @@ use weir_model::suite::{Entry, LoadKind, Series};
 use weir_stats::{Estimate, median_interval};
 
 use super::metric::Estimates;
-use super::rank::{Standing, sorted};
+use super::rank::{Rankable, sorted};
 use super::row::Cases;
 use super::{LEVEL, Metric, Row, SEED, Section, Verdicts, cost, section};
 use crate::run::{BASELINE, Run};
@@ -75,7 +75,7 @@ pub struct OverallRow {
     pub missing: Vec<String>,
 }
 
-impl Standing for OverallRow {
+impl Rankable for OverallRow {
     fn estimates(&self) -> &Estimates {
         &self.estimates
     }
@@ -84,7 +84,7 @@ impl Standing for OverallRow {
         &self.errors
     }
 
-    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
         self.rank = Some(rank);
         self.ratio_to_best = ratio_to_best;
     }
@@ -253,7 +253,7 @@ impl Table<'_> {
             title: self.run.title_of(&entry.product).to_string(),
             label: self.run.label_of(entry),
             rank: None,
-            estimates: Estimates::of(|metric| metric.entry().shown.overall.is_some(), estimate),
+            estimates: Estimates::of(|metric| metric.entry().columns.overall.is_some(), estimate),
             memory,
             proportional,
             ratio_to_best: None,

@@ -7,7 +7,7 @@ use weir_stats::{Estimate, paired_ratio};
 use super::{Estimates, LEVEL, Metric, SEED};
 
 /// A row that can be ranked: a product in a section, or over all workloads.
-pub(crate) trait Standing {
+pub(crate) trait Rankable {
     /// Its estimates.
     fn estimates(&self) -> &Estimates;
 
@@ -15,7 +15,7 @@ pub(crate) trait Standing {
     fn errors(&self) -> &BTreeMap<String, u64>;
 
     /// Sets best and worst rank, and the ratio to the best.
-    fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>);
+    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>);
 
     /// The estimate of a metric.
     fn of(&self, metric: Metric) -> Option<Estimate> {
@@ -38,7 +38,7 @@ pub(super) struct Sorted<R> {
 
 /// Ranks those rows that have the metric and for which `may` holds, given their position. `values` has the metric of each row
 /// by block (NaN where it has none).
-pub(super) fn sorted<R: Standing>(
+pub(super) fn sorted<R: Rankable>(
     rows: Vec<R>,
     values: &[Vec<f64>],
     metric: Metric,
@@ -58,7 +58,7 @@ pub(super) fn sorted<R: Standing>(
         sorted.ranked.push(index);
         if let Some(mut row) = left[index].take() {
             let ratio = best.and_then(|best| paired_ratio(competitors[place.index].by_block, best, LEVEL, SEED));
-            row.stand((place.low, place.high), ratio);
+            row.set_rank((place.low, place.high), ratio);
             sorted.rows.push(row);
         }
     }
@@ -72,9 +72,9 @@ struct Competitor<'a> {
     by_block: &'a [f64],
 }
 
-/// Place of a competitor, by its position in the input: best and worst rank that the data allow.
+/// RankRange of a competitor, by its position in the input: best and worst rank that the data allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct RankRange {
     index: usize,
     low: usize,
     high: usize,
@@ -83,7 +83,7 @@ struct Place {
 /// Ranks, best first. Shared where intervals overlap, as [`weir_stats::shared_ranks`] has it, and also where the ratio
 /// within blocks may be 1: below 6 blocks the interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so
 /// of two equal products one would be declared better in one run of ten. The ratio's interval keeps its promise.
-fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Place> {
+fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<RankRange> {
     let estimates: Vec<Estimate> = competitors.iter().map(|competitor| competitor.estimate).collect();
     let order = weir_stats::shared_ranks(&estimates, higher_is_better);
     let n = competitors.len();
@@ -95,16 +95,16 @@ fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Place> {
         }
     }
     let better = |a: usize, b: usize| table[a * n + b];
-    let mut places: Vec<Place> = order
+    let mut places: Vec<RankRange> = order
         .iter()
-        .map(|ranked| Place {
+        .map(|ranked| RankRange {
             index: ranked.index,
             low: 1 + (0..n).filter(|other| better(*other, ranked.index)).count(),
             high: n - (0..n).filter(|other| better(ranked.index, *other)).count(),
         })
         .collect();
     let value =
-        |place: &Place| if higher_is_better { -estimates[place.index].value } else { estimates[place.index].value };
+        |place: &RankRange| if higher_is_better { -estimates[place.index].value } else { estimates[place.index].value };
     places.sort_by(|a, b| a.low.cmp(&b.low).then(value(a).total_cmp(&value(b))));
     places
 }
@@ -165,7 +165,7 @@ mod tests {
         stands: Option<((usize, usize), f64)>,
     }
 
-    impl Standing for Named {
+    impl Rankable for Named {
         fn estimates(&self) -> &Estimates {
             &self.estimates
         }
@@ -174,7 +174,7 @@ mod tests {
             &self.errors
         }
 
-        fn stand(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
+        fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
             self.stands = ratio_to_best.map(|ratio| (rank, (ratio.value * 1e6).round() / 1e6));
         }
     }

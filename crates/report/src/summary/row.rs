@@ -43,7 +43,7 @@ impl<'a> Cases<'a> {
     }
 
     /// The trials whose numbers are shown: those that count, else the invalid ones.
-    pub fn shown(&self) -> impl Iterator<Item = &'a Trial> {
+    pub fn displayed(&self) -> impl Iterator<Item = &'a Trial> {
         let some_count = self.all.iter().any(|trial| trial.counts());
         self.all.iter().copied().filter(
             move |trial| {
@@ -60,7 +60,7 @@ impl<'a> Cases<'a> {
     /// The same of what is no window's.
     pub fn of_measurements(&self, blocks: &[u32], value: impl Fn(&'a Measurement) -> Option<f64>) -> Vec<f64> {
         let of_block = |block: &u32| {
-            let mut trials = self.shown().filter(|trial| trial.measurement.block == *block);
+            let mut trials = self.displayed().filter(|trial| trial.measurement.block == *block);
             trials.find_map(|trial| value(&trial.measurement)).unwrap_or(f64::NAN)
         };
         blocks.iter().map(of_block).collect()
@@ -70,7 +70,7 @@ impl<'a> Cases<'a> {
     pub fn row(&self, run: &Run, blocks: &[u32]) -> Row {
         let mut errors = BTreeMap::new();
         let mut requests = 0;
-        for load in self.shown().flat_map(|trial| windows(&trial.measurement)) {
+        for load in self.displayed().flat_map(|trial| windows(&trial.measurement)) {
             requests += load.window.due;
             for (kind, n) in &load.window.errors {
                 *errors.entry(kind.as_str().to_string()).or_default() += n;

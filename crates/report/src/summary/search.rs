@@ -11,7 +11,7 @@ use super::{LEVEL, SEED};
 
 /// What the searches of one product found. Rates in requests a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Searched {
+pub struct SearchSummary {
     /// The highest rate that met the objective in all its trials.
     pub met_up_to: Option<Estimate>,
     /// The lowest that failed.
@@ -27,16 +27,16 @@ pub struct Searched {
 }
 
 /// `None` where nothing was searched.
-pub(super) fn searched(cases: &Cases<'_>, blocks: &[u32]) -> Option<Searched> {
+pub(super) fn searched(cases: &Cases<'_>, blocks: &[u32]) -> Option<SearchSummary> {
     let estimate = |value: fn(&SearchResult) -> Option<f64>| {
         let values = cases.of_measurements(blocks, |measurement| value(measurement.search.as_ref()?));
         median_interval(&values, LEVEL, SEED)
     };
-    let all: Vec<&SearchResult> = cases.shown().filter_map(|trial| trial.measurement.search.as_ref()).collect();
+    let all: Vec<&SearchResult> = cases.displayed().filter_map(|trial| trial.measurement.search.as_ref()).collect();
     if all.is_empty() {
         return None;
     }
-    let mut searched = Searched {
+    let mut searched = SearchSummary {
         met_up_to: estimate(|search| search.met_up_to),
         failed_from: estimate(|search| search.failed_from),
         confirmed: all.iter().filter(|search| search.confirmed).count(),

@@ -5,7 +5,7 @@ use weir_stats::Estimate;
 
 use super::{Cell, Column, RowKind, Table, TableRow};
 use crate::run::{Broken, Run};
-use crate::summary::{Failed, Found, Row, Section, Standing, Verdicts};
+use crate::summary::{FailedTrial, FindingGroup, Rankable, Row, Section, Verdicts};
 use weir_model::text::{Unit, count, percent, short};
 
 /// Every trial of a section, ranked or not.
@@ -59,7 +59,7 @@ pub fn trials(run: &Run, section: &Section) -> Table {
 }
 
 /// What the checks noticed.
-pub fn findings(found: &[Found]) -> Table {
+pub fn findings(found: &[FindingGroup]) -> Table {
     let columns = ["Severity", "Check", "What was seen", "What to do", "Where"].map(Column::text);
     let rows = found.iter().map(|found| {
         let place = match found.trials.as_slice() {
@@ -91,7 +91,7 @@ pub fn findings(found: &[Found]) -> Table {
 }
 
 /// Trials that failed.
-pub fn errors(failed: &[Failed]) -> Table {
+pub fn errors(failed: &[FailedTrial]) -> Table {
     let columns =
         ["Product", "Workload, load", "Block", "Stage", "What happened", "What to do", "Trial"].map(Column::text);
     let rows = failed.iter().map(|failed| TableRow {

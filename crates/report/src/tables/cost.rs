@@ -59,7 +59,7 @@ pub fn cost(section: &Section) -> Option<Table> {
 
 /// The metrics of this table, with the order in which their columns go.
 fn metrics() -> impl Iterator<Item = (Metric, u8)> {
-    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.cost?)))
+    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.cost?)))
 }
 
 fn notes(with_warmup: bool) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
 use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::summary::{Metric, Overall, OverallRow, Standing as _, Summary};
+use crate::summary::{Metric, Overall, OverallRow, Rankable as _, Summary};
 use weir_model::metric::Quantity;
 use weir_model::text::{Unit, count, least, percent, short};
 
@@ -12,7 +12,7 @@ pub fn overall(summary: &Summary) -> Option<Table> {
     let latency =
         if overall.same_rate { "at the rate offered alike to all" } else { "under the load that asks for the rate" };
     let metrics: Vec<(Metric, u8)> =
-        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().shown.overall?))).collect();
+        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.overall?))).collect();
     // Latencies share a unit, which the median decides.
     let median = least(overall.all_rows().filter_map(|row| row.of(Metric::P50)).map(|p50| p50.value));
     let unit = |metric: Metric| metric.entry().quantity.unit(median);

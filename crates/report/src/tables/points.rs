@@ -105,7 +105,7 @@ pub fn every<'a>(section: &'a Section) -> Table {
         Column::number("Offered", Unit::PER_SECOND.name),
         Column::number("Connections", ""),
     ];
-    let metrics = || Metric::ALL.iter().copied().filter(|metric| metric.entry().shown.points);
+    let metrics = || Metric::ALL.iter().copied().filter(|metric| metric.entry().columns.points);
     let unit = |metric: Metric| match metric.entry().quantity {
         Quantity::Latency => time,
         other => other.unit(1.0),

@@ -153,7 +153,8 @@ fn search() -> Vec<Drawn<'static>> {
 fn metrics(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
     // Where most is carried the queue is as long as the client waits: that latency says nothing of the product.
     let with_latency = !matches!(section.series, Series::Shares(_));
-    let shown = Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry(), metric.entry().shown.ranking?)));
+    let shown =
+        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry(), metric.entry().columns.ranking?)));
     shown
         .filter(|(_, entry, _)| with_latency || entry.quantity != Quantity::Latency)
         .map(|(metric, entry, order)| {

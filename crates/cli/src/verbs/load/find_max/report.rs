@@ -1,6 +1,6 @@
 //! The result of a search: sentences and a table of its trials.
 
-use weir_model::condition::{Condition, Metric};
+use weir_model::condition::{Condition, ConditionMetric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
 
 use crate::progress::minutes;
@@ -132,7 +132,7 @@ fn confirmed(found: &SearchResult) -> Option<String> {
     Some(format!("{}{offered}", words.join(", ")))
 }
 
-fn human(metric: Metric, value: Option<f64>) -> String {
+fn human(metric: ConditionMetric, value: Option<f64>) -> String {
     value.map_or("was not measured".to_owned(), |value| metric.human(value))
 }
 

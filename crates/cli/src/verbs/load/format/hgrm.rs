@@ -1,6 +1,6 @@
 //! What `--hgrm` writes: HdrHistogram's text of percentiles.
 
-pub use weir_report::shaped::hgrm::{Flavour, spectrum};
+pub use weir_report::formats::hgrm::{Flavour, spectrum};
 
 use super::{Told, pipelined};
 

@@ -1,15 +1,13 @@
-//! Results as other tools print them, so that scripts which read those tools can read weir: the same lines, units and
-//! number formats. What weir measures otherwise keeps its own meaning: latency counts from when a request was due, and
-//! what a tool does not know is left out.
+//! `--format` and `--hgrm`: the result of a load as another tool prints it, and what it says of pipelining. The formats
+//! themselves are `weir_report::formats`.
 
-mod ab;
 pub mod hgrm;
 #[cfg(test)]
 mod tests;
 
 use weir_load::Distributions;
 use weir_model::load::{LoadProtocol, LoadResult, LoadSpec};
-use weir_report::shaped::{self, Account};
+use weir_report::formats::{self, Account};
 
 use super::flags::FormatArg;
 
@@ -26,10 +24,10 @@ pub struct Told<'a> {
 /// The result as that tool prints it.
 pub fn text(format: FormatArg, told: Told<'_>) -> String {
     let mut text = match format {
-        FormatArg::Wrk => shaped::wrk(told.account()),
-        FormatArg::Wrk2 => shaped::wrk2(told.account()),
-        FormatArg::Hey => shaped::hey(told.account()),
-        FormatArg::Ab => ab::ab(told),
+        FormatArg::Wrk => formats::wrk(told.account()),
+        FormatArg::Wrk2 => formats::wrk2(told.account()),
+        FormatArg::Hey => formats::hey(told.account()),
+        FormatArg::Ab => formats::ab(told.account(), told.spec),
     };
     // None of these tools pipelines: whoever compares must see it.
     if let Some(label) = pipelined(told.spec) {

@@ -1,19 +1,17 @@
 //! As ApacheBench prints it: whole milliseconds. The server's name is not read, and stays empty.
 
-use weir_model::load::{ErrorKind, Quantiles};
-use weir_report::shaped::{is_answer, is_connect, percentile_us};
+use weir_model::load::{ErrorKind, LoadSpec, Quantiles};
 
-use super::Told;
-use crate::verbs::load::target;
+use super::{Account, percentile_us};
 
-/// ab.
-pub fn ab(told: Told<'_>) -> String {
-    let mut out = heading(told);
-    let (spec, result, seconds) = (told.spec, told.result, told.account().seconds());
-    let done = told.account().answered();
-    let (connect, length) = (told.account().sum(is_connect), told.account().sum(|kind| kind == ErrorKind::WrongBody));
-    let receive = told.account().sum(|kind| !is_answer(kind)) - connect;
-    let exceptions = told.account().sum(|kind| kind == ErrorKind::WrongHeader);
+/// ab. It prints what was asked for as well, such as the host and the path.
+pub fn ab(account: Account<'_>, spec: &LoadSpec) -> String {
+    let mut out = heading(account, spec);
+    let (result, seconds) = (account.result, account.seconds());
+    let done = account.answered();
+    let (connect, length) = (account.sum(ErrorKind::is_connect), account.sum(|kind| kind == ErrorKind::WrongBody));
+    let receive = account.sum(|kind| !kind.is_response()) - connect;
+    let exceptions = account.sum(|kind| kind == ErrorKind::WrongHeader);
     let failed = connect + receive + length + exceptions;
     let mut line = |name: &str, value: String| out.push_str(&format!("{:<24}{value}\n", format!("{name}:")));
     line("Concurrency Level", spec.connections.to_string());
@@ -25,40 +23,45 @@ pub fn ab(told: Told<'_>) -> String {
             "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})\n"
         ));
     }
-    out + &rates(told, done, seconds) + &times(told, done) + &percentages(told)
+    out + &rates(account, spec, done, seconds) + &times(account, done) + &percentages(account)
 }
 
-fn heading(told: Told<'_>) -> String {
-    let spec = told.spec;
-    let (scheme, authority) = (if spec.tls.is_some() { "https" } else { "http" }, spec.targets.first());
-    let authority = authority.map(|target| target.authority.as_str()).unwrap_or_default();
-    let (host, port) = match target::parse(&format!("{scheme}://{authority}/"), "", None, false) {
-        Ok(url) => (url.host, url.port.to_string()),
-        Err(_) => (authority.to_owned(), String::new()),
+/// Host and port of an authority, `[::1]:8080` among them.
+fn host_and_port(authority: &str, tls: bool) -> (&str, &str) {
+    let default = if tls { "443" } else { "80" };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (authority, default),
     };
+    (host.trim_start_matches('[').trim_end_matches(']'), port)
+}
+
+fn heading(account: Account<'_>, spec: &LoadSpec) -> String {
+    let authority = spec.targets.first().map(|target| target.authority.as_str()).unwrap_or_default();
+    let (host, port) = host_and_port(authority, spec.tls.is_some());
     let path = spec.requests.first().map(|ask| ask.request.path.as_str()).unwrap_or_default();
-    let answers: u64 = told.result.window.statuses.values().sum();
-    let length = told.result.window.body_bytes / answers.max(1);
+    let answers: u64 = account.result.window.statuses.values().sum();
+    let length = account.result.window.body_bytes / answers.max(1);
     let mut out = format!(
         "This is ApacheBench as weir {} writes it\n\nBenchmarking {host} (be patient).....done\n\n\nServer Software:        \n\
          Server Hostname:        {host}\nServer Port:            {port}\n",
         env!("CARGO_PKG_VERSION")
     );
-    if let Some(tls) = &told.result.tls {
+    if let Some(tls) = &account.result.tls {
         let first = |names: &std::collections::BTreeMap<String, u64>| names.keys().next().cloned().unwrap_or_default();
         let version = first(&tls.versions).replace("TLS ", "TLSv");
         out.push_str(&format!("SSL/TLS Protocol:       {version},{}\n", first(&tls.suites)));
         out.push_str(&format!("Server Temp Key:        {}\n", first(&tls.groups)));
-        let name = spec.tls.as_ref().and_then(|tls| tls.server_name.clone()).unwrap_or(host);
+        let name = spec.tls.as_ref().and_then(|tls| tls.server_name.clone()).unwrap_or(host.to_owned());
         out.push_str(&format!("TLS Server Name:        {name}\n"));
     }
     out + &format!("\nDocument Path:          {path}\nDocument Length:        {length} bytes\n\n")
 }
 
-fn rates(told: Told<'_>, done: u64, seconds: f64) -> String {
-    let (spec, window) = (told.spec, &told.result.window);
+fn rates(account: Account<'_>, spec: &LoadSpec, done: u64, seconds: f64) -> String {
+    let window = &account.result.window;
     let mut out = String::new();
-    let bad = told.account().bad_statuses(300);
+    let bad = account.bad_statuses(300);
     if bad > 0 {
         out.push_str(&format!("Non-2xx responses:      {bad}\n"));
     }
@@ -90,11 +93,11 @@ fn rates(told: Told<'_>, done: u64, seconds: f64) -> String {
     out
 }
 
-fn times(told: Told<'_>, done: u64) -> String {
+fn times(account: Account<'_>, done: u64) -> String {
     if done == 0 {
         return String::new();
     }
-    let result = told.result;
+    let result = account.result;
     let first = if result.first_byte.count > 0 { &result.first_byte } else { &result.service };
     format!(
         "\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n{}{}{}{}",
@@ -138,8 +141,8 @@ fn spread_over(connect: &Quantiles, requests: u64) -> Quantiles {
     }
 }
 
-fn percentages(told: Told<'_>) -> String {
-    let histo = &told.distributions.latency;
+fn percentages(account: Account<'_>) -> String {
+    let histo = account.latency;
     if histo.is_empty() {
         return String::new();
     }
@@ -147,5 +150,5 @@ fn percentages(told: Told<'_>) -> String {
     for percent in [50u32, 66, 75, 80, 90, 95, 98, 99] {
         out.push_str(&format!("  {percent}%  {:>5.0}\n", ms(percentile_us(histo, f64::from(percent)))));
     }
-    out + &format!(" 100%  {:>5.0} (longest request)\n", ms(told.result.latency.max_us))
+    out + &format!(" 100%  {:>5.0} (longest request)\n", ms(account.result.latency.max_us))
 }

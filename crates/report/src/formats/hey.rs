@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::{Account, is_answer, percentile_us};
+use super::{Account, percentile_us};
 
 /// Marks of the histogram.
 const MARKS: usize = 11;
@@ -14,10 +14,10 @@ const MARKS: usize = 11;
 const BAR: u64 = 40;
 
 /// hey.
-pub fn hey(told: Account<'_>) -> String {
-    let (result, histo) = (told.result, told.service);
+pub fn hey(account: Account<'_>) -> String {
+    let (result, histo) = (account.result, account.service);
     let latency = &result.service;
-    let ended = told.answered() + told.sum(|kind| !is_answer(kind));
+    let ended = account.answered() + account.sum(|kind| !kind.is_response());
     let s = |us: f64| us / 1e6;
     let mut out = format!(
         "\nSummary:\n  Total:\t{:.4} secs\n  Slowest:\t{:.4} secs\n  Fastest:\t{:.4} secs\n  Average:\t{:.4} secs\n  \
@@ -26,7 +26,7 @@ pub fn hey(told: Account<'_>) -> String {
         s(latency.max_us),
         s(latency.min_us),
         s(latency.mean_us),
-        ended as f64 / told.seconds()
+        ended as f64 / account.seconds()
     );
     let answers: u64 = result.window.statuses.values().sum();
     if result.window.body_bytes > 0 {
@@ -42,7 +42,7 @@ pub fn hey(told: Account<'_>) -> String {
             out.push_str(&format!("  {percent}% in {value:.4} secs\n"));
         }
     }
-    out + &details(told) + &distributions(told)
+    out + &details(account) + &distributions(account)
 }
 
 fn histogram(histo: &Histogram<u64>, min_us: f64, max_us: f64) -> String {
@@ -66,8 +66,8 @@ fn histogram(histo: &Histogram<u64>, min_us: f64, max_us: f64) -> String {
     marks.iter().zip(&counts).map(line).collect()
 }
 
-fn details(told: Account<'_>) -> String {
-    let result = told.result;
+fn details(account: Account<'_>) -> String {
+    let result = account.result;
     let (service, first, connect) = (&result.service, &result.first_byte, &result.connect);
     let s = |us: f64| us / 1e6;
     // Of all requests: those on a connection that was there took no time to connect.
@@ -89,13 +89,13 @@ fn details(told: Account<'_>) -> String {
     out
 }
 
-fn distributions(told: Account<'_>) -> String {
-    let window = &told.result.window;
+fn distributions(account: Account<'_>) -> String {
+    let window = &account.result.window;
     let mut out = "\nStatus code distribution:\n".to_owned();
     for (status, n) in &window.statuses {
         out.push_str(&format!("  [{status}]\t{n} responses\n"));
     }
-    let failed: BTreeMap<_, _> = window.errors.iter().filter(|(kind, _)| !is_answer(**kind)).collect();
+    let failed: BTreeMap<_, _> = window.errors.iter().filter(|(kind, _)| !kind.is_response()).collect();
     if failed.is_empty() {
         // As many empty lines as hey leaves.
         return out + "\n\n\n";

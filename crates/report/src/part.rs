@@ -12,7 +12,7 @@ use crate::run::{BASELINE, Run};
 /// What of a run to show; the default is all of it. The direct path, being what products are compared with, is left out only
 /// by a filter that names products and not it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct Part {
     /// Only these products: `name` or `name:profile`.
     pub products: Vec<String>,
     /// Only these profiles.
@@ -21,7 +21,7 @@ pub struct Shown {
     pub only: Vec<Filter>,
 }
 
-impl Shown {
+impl Part {
     /// The part of `run`, which says so.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Shown {
         if before > 0 && run.trials.is_empty() {
             return Err(wrong("--products, --profile, --only", "they leave no trial of this run", "fewer of them"));
         }
-        run.part = self.words();
+        run.part = self.text();
         Ok(run)
     }
 
@@ -103,7 +103,7 @@ impl Shown {
     }
 
     /// "products nginx, haproxy; workload tiny"; empty when all is shown.
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let mut parts = Vec::new();
         if !self.products.is_empty() {
             parts.push(format!("products {}", self.products.join(", ")));

@@ -4,35 +4,35 @@
 use weir_model::load::ErrorKind;
 
 use super::units::{binary, cell, metric, time_s, time_us};
-use super::{Account, Spread, hgrm, is_answer, is_connect, percentile_us};
+use super::{Account, Spread, hgrm, percentile_us};
 
 /// wrk.
-pub fn wrk(told: Account<'_>) -> String {
-    let mut out = head(told);
+pub fn wrk(account: Account<'_>) -> String {
+    let mut out = head(account);
     out.push_str("  Latency Distribution\n");
     for percent in [50.0, 75.0, 90.0, 99.0] {
-        let value = percentile_us(told.latency, percent);
+        let value = percentile_us(account.latency, percent);
         out.push_str(&format!("{percent:>7.0}%{}\n", cell(&time_us(value), 10)));
     }
-    out + &tail(told)
+    out + &tail(account)
 }
 
 /// wrk2.
-pub fn wrk2(told: Account<'_>) -> String {
-    let mut out = head(told);
+pub fn wrk2(account: Account<'_>) -> String {
+    let mut out = head(account);
     out.push_str("  Latency Distribution (HdrHistogram - Recorded Latency)\n");
     for percent in [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
-        let value = percentile_us(told.latency, percent);
+        let value = percentile_us(account.latency, percent);
         out.push_str(&format!("{percent:>7.3}%{}\n", cell(&time_us(value), 10)));
     }
     out.push_str("\n  Detailed Percentile spectrum:\n");
-    out.push_str(&hgrm::spectrum(told.latency, hgrm::Flavour::Wrk2));
+    out.push_str(&hgrm::spectrum(account.latency, hgrm::Flavour::Wrk2));
     out.push_str(&format!("{}\n", "-".repeat(58)));
-    out + &tail(told)
+    out + &tail(account)
 }
 
-fn head(told: Account<'_>) -> String {
-    let result = told.result;
+fn head(account: Account<'_>) -> String {
+    let result = account.result;
     let latency = &result.latency;
     let threads = f64::from(result.threads.max(1));
     let rates: Vec<f64> = result
@@ -46,14 +46,14 @@ fn head(told: Account<'_>) -> String {
         mean: latency.mean_us,
         stdev: latency.stdev_us,
         max: latency.max_us,
-        within: within(told, latency.mean_us, latency.stdev_us),
+        within: within(account, latency.mean_us, latency.stdev_us),
     };
     format!(
         "Running {} test @ {}\n  {} threads and {} connections\n  Thread Stats{:>6}{:>11}{:>8}{:>12}\n{}{}",
         time_s(result.window_s),
-        told.title,
+        account.title,
         result.threads,
-        told.connections,
+        account.connections,
         "Avg",
         "Stdev",
         "Max",
@@ -74,8 +74,8 @@ fn row(name: &str, spread: Spread, unit: fn(f64) -> String) -> String {
 }
 
 /// Per cent of the latencies within one standard deviation of the mean.
-fn within(told: Account<'_>, mean_us: f64, stdev_us: f64) -> f64 {
-    let histo = told.latency;
+fn within(account: Account<'_>, mean_us: f64, stdev_us: f64) -> f64 {
+    let histo = account.latency;
     if histo.is_empty() {
         return 0.0;
     }
@@ -84,18 +84,18 @@ fn within(told: Account<'_>, mean_us: f64, stdev_us: f64) -> f64 {
     count as f64 / histo.len() as f64 * 100.0
 }
 
-fn tail(told: Account<'_>) -> String {
-    let (result, seconds) = (told.result, told.seconds());
+fn tail(account: Account<'_>) -> String {
+    let (result, seconds) = (account.result, account.seconds());
     let bytes = result.window.bytes_in as f64;
-    let answered = told.answered();
+    let answered = account.answered();
     let mut out = format!("  {answered} requests in {}, {}B read\n", time_us(result.window_s * 1e6), binary(bytes));
-    let timeout = told.sum(|kind| kind == ErrorKind::Timeout);
-    let connect = told.sum(is_connect);
-    let read = told.sum(|kind| !is_answer(kind)) - connect - timeout;
+    let timeout = account.sum(|kind| kind == ErrorKind::Timeout);
+    let connect = account.sum(ErrorKind::is_connect);
+    let read = account.sum(|kind| !kind.is_response()) - connect - timeout;
     if connect + read + timeout > 0 {
         out.push_str(&format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n"));
     }
-    let bad = told.bad_statuses(400);
+    let bad = account.bad_statuses(400);
     if bad > 0 {
         out.push_str(&format!("  Non-2xx or 3xx responses: {bad}\n"));
     }

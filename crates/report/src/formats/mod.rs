@@ -1,9 +1,11 @@
-//! Results in the shapes in which other tools print them: the same lines, units and number formats. What weir measures
-//! otherwise keeps its own meaning: latency counts from when a request was due, and what a tool does not know is left out.
+//! Results as other tools print them: the same lines, units and number formats, so that scripts which read those tools can read
+//! weir. What weir measures otherwise keeps its own meaning: latency counts from when a request was due, and what a tool does not
+//! know is left out.
 //!
-//! `weir load --format` prints these of a load that has just ended, a report of one that a run kept. Knows an account and
-//! its histograms, not what was ordered, and nothing of products.
+//! `weir load --format` prints these of a load that has just ended, and `weir-published` of one that a run kept. Knows an account
+//! and its histograms, and nothing of products.
 
+mod ab;
 mod hey;
 pub mod hgrm;
 mod units;
@@ -12,6 +14,7 @@ mod wrk;
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, LoadResult};
 
+pub use ab::ab;
 pub use hey::hey;
 pub use wrk::{wrk, wrk2};
 
@@ -34,12 +37,12 @@ impl Account<'_> {
     /// Requests that ended inside the window with an answer, a wrong one too.
     pub fn answered(&self) -> u64 {
         let ended: u64 = self.result.series.iter().map(|row| row.right + row.errors).sum();
-        ended.saturating_sub(self.sum(|kind| !is_answer(kind)))
+        ended.saturating_sub(self.sum(|kind| !kind.is_response()))
     }
 
     /// Answers of the window that came and were not right.
     pub fn wrong_answers(&self) -> u64 {
-        self.sum(is_answer)
+        self.sum(ErrorKind::is_response)
     }
 
     /// Requests of the window that failed in those ways.
@@ -56,16 +59,6 @@ impl Account<'_> {
     pub fn seconds(&self) -> f64 {
         self.result.window_s.max(1e-6)
     }
-}
-
-/// An answer came, though a wrong one.
-pub fn is_answer(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::BadStatus | ErrorKind::WrongBody | ErrorKind::WrongHeader)
-}
-
-/// No connection was made.
-pub fn is_connect(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::ConnectRefused | ErrorKind::ConnectFailed | ErrorKind::ConnectTimeout | ErrorKind::Tls)
 }
 
 /// A percentile in microseconds. The lowest step of the histogram, below half a microsecond, is 0.
