@@ -50,9 +50,9 @@ pub enum ConditionMetric {
     Time(Timing, Statistic),
     /// Right answers a second.
     Rate,
-    /// How many requests became that.
+    /// How many requests ended so.
     Count(Outcome),
-    /// How many in a hundred of those due became that: per cent.
+    /// How many in a hundred of those due ended so: per cent.
     Share(Outcome),
 }
 
@@ -169,10 +169,10 @@ impl ConditionMetric {
                 (times.count > 0).then(|| statistic.of(times))
             }
             ConditionMetric::Rate => (result.window_s > 0.0).then_some(result.rate),
-            ConditionMetric::Count(became) => Some(became.count(&result.window) as f64),
-            ConditionMetric::Share(became) => {
+            ConditionMetric::Count(outcome) => Some(outcome.count(&result.window) as f64),
+            ConditionMetric::Share(outcome) => {
                 let due = result.window.due;
-                (due > 0).then(|| became.count(&result.window) as f64 / due as f64 * 100.0)
+                (due > 0).then(|| outcome.count(&result.window) as f64 / due as f64 * 100.0)
             }
         }
     }
@@ -296,7 +296,9 @@ impl fmt::Display for ConditionMetric {
                 f.write_str(name(&Statistic::ALL, statistic))
             }
             ConditionMetric::Rate => f.write_str("rate"),
-            ConditionMetric::Count(became) | ConditionMetric::Share(became) => f.write_str(name(&Outcome::ALL, became)),
+            ConditionMetric::Count(outcome) | ConditionMetric::Share(outcome) => {
+                f.write_str(name(&Outcome::ALL, outcome))
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `--only` says, and how errors in flags that list names are told.
+//! `--only` filters, and errors in flags that list names. `--only` of `weir run` and `weir report` uses it.
 //!
 //! Knows nothing of a suite: [`Suite::select`](crate::suite::Suite::select) applies filters to one.
 

@@ -1,5 +1,5 @@
-//! The data types that every other room of weir shares: what a suite and a product are, what the client
-//! is told to do, and what a trial leaves on disk.
+//! The data types that the other crates share: suites and products, the request to the load generator, and what a trial
+//! leaves on disk; also the table of metrics and the texts for numbers that people read.
 //!
 //! Files written by people (`suite.toml`, `product.toml`) are read in two layers: [`mod@file`] mirrors the text
 //! exactly as written, and the types of [`suite`] and [`product`] can only hold what is valid. Between the two

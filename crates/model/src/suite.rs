@@ -265,8 +265,8 @@ pub struct Load {
     /// The product is warmed up until what it carries each second keeps its level, for so long at most; then comes
     /// `warmup`. `None`: only `warmup`.
     pub steady: Option<Duration>,
-    /// An open load that is meant to be more than can be carried: that requests are late is no finding, and what waits for a
-    /// connection when the warm-up ends, or the window, is not sent any more, but in a series.
+    /// An open load that is more than products can carry, on purpose: late requests are no finding, and requests that wait for a
+    /// connection when the warm-up or the window ends are dropped, except in a series.
     pub saturating: bool,
     /// It is run only where products have so many CPUs; `None`: everywhere.
     pub least_cores: Option<u32>,
@@ -279,7 +279,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// What waits for a connection when the warm-up or the window ends stays unsent: see [`Series::leaves_queue`].
+    /// Whether requests that wait for a connection when the warm-up or the window ends are dropped: see [`Series::leaves_queue`].
     pub fn leaves_queue(&self) -> bool {
         self.series.leaves_queue(self.saturating)
     }
@@ -334,9 +334,9 @@ pub enum Series {
 }
 
 impl Series {
-    /// What waits for a connection when the warm-up or the window ends stays unsent, of a load with such a series that is meant
-    /// to be more than can be carried (`saturating`): its queue takes longer to send than the window was, and nobody asked for
-    /// it. The points of a curve are asked for their latency, and finish what was due.
+    /// Whether requests that wait for a connection when the warm-up or the window ends are dropped. True of a `saturating` load
+    /// outside a series, whose queue would take longer than the window. The points of a curve measure latency, and send all
+    /// that was due.
     pub fn leaves_queue(&self, saturating: bool) -> bool {
         saturating && *self == Series::Once
     }

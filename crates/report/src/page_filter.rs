@@ -1,4 +1,4 @@
-//! The choice of products, profiles, workloads and loads that a page offers for all of it. Knows names, nothing of numbers.
+//! The filter of `report.html` by product, profile, workload and load. Called by `page.rs`. Knows names, nothing of numbers.
 
 use askama::Template;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A part of a run, as flags name it: what is left out is left out of tables, ranks, means and pictures alike.
+//! A part of a run, as `weir report --products --profile --only` names it: tables, ranks, means and pictures have only that part.
 //! Knows names, nothing of numbers.
 
 use weir_model::InputError;

@@ -5,7 +5,7 @@
 use crate::student;
 use crate::unpaired::{cut_off, mean_and_error, sorted_logs, welch_freedom};
 
-/// How often a change of the size told is to be found.
+/// How often a change of that size has to be found.
 const POWER: f64 = 0.8;
 
 /// By how much an interval of the Mann-Whitney test is wider than that of the means under normal noise: its asymptotic

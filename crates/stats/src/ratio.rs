@@ -5,7 +5,7 @@ use crate::student;
 
 /// How many times `a` is `b`: the median of the per-block ratios `a[i] / b[i]`, with an interval at `level`.
 ///
-/// Pairs, because what the machine's mood did to a block it did to both, and in the ratio it cancels. On the
+/// Pairs, because the machine's drift acts on both trials of a block, and in the ratio it cancels. On the
 /// logarithmic scale, because there "twice" and "half" are equally far from "equal": swapping `a` and `b` gives
 /// the reciprocal estimate (to the last bits). The median and not the geometric mean, because the blocks that go wrong on a
 /// shared machine go wrong by a lot (a stolen second, a compaction), and one of them must not decide; the price is

@@ -15,7 +15,7 @@ const NORMAL: usize = usize::MAX;
 
 /// How many times `a` is `b`, from blocks that belong to no common pair, with an interval at `level`.
 ///
-/// Where blocks of both were taken in turn, [`crate::paired_ratio`] says more, because the machine's mood cancels
+/// Where blocks of both were taken in turn, [`crate::paired_ratio`] says more, because the machine's drift cancels
 /// there. Here it does not. **The interval knows the noise between blocks of one run, and nothing of what befell one
 /// whole run and not the other** (another host, another day, a busy neighbour). Two runs of the same product may
 /// differ by more than either's blocks; dividing each block by its own `direct` before it comes here takes out what

@@ -33,7 +33,7 @@ pub(super) struct SuiteFile {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlsTable {
-    /// KindName of the certificate's key.
+    /// Kind of the certificate's key.
     #[serde(default)]
     pub key: KeyType,
     /// The versions allowed: `["1.2", "1.3"]`, or one of them.
@@ -253,8 +253,8 @@ pub(super) struct LoadTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-weir-positive" = true))]
     pub steady: Option<HumanDuration>,
-    /// Open loads only: it is meant to be more than can be carried, so that being late is no finding, and what waits for a
-    /// connection when the warm-up ends, or the window, is not sent any more, but in a series.
+    /// Open loads only: the load is more than products can carry on purpose. Late requests are then no finding, and requests
+    /// that wait for a connection when the warm-up or the window ends are dropped, except in a series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub saturating: bool,
     /// Run it only where products have so many CPUs.

@@ -1,4 +1,4 @@
-//! What the client is told to do ([`LoadSpec`]) and what it says it did ([`LoadResult`]).
+//! The request to the load generator ([`LoadSpec`]) and its account of what it did ([`LoadResult`]).
 //!
 //! Both travel as JSON between the lab and the client's process, which may run on another host.
 

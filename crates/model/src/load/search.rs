@@ -1,4 +1,4 @@
-//! What a search for the highest rate that meets conditions was told, did and found.
+//! The search for the highest rate that meets conditions: its options, its trials and its result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct SearchResult {
     pub schema: u32,
     /// What the rate had to meet.
     pub conditions: Vec<Condition>,
-    /// How the search was told to go about it.
+    /// Its options.
     pub options: SearchOptions,
     /// Why it ended.
     pub end: SearchEnd,

@@ -1,4 +1,4 @@
-//! What the client is told to do: the order and its parts.
+//! The request to the load generator, [`LoadSpec`], and its parts. The lab and `weir load` make it; `weir-load` carries it out.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::suite::{Arrivals, Expect, Request};
 use crate::text::human_us;
 use crate::units::HumanDuration;
 
-/// An order to the load generator. Complete: running the same order again repeats the load.
+/// A request to the load generator. Complete: running the same again repeats the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
     /// Where connections go: connection k (0-based, over all threads) goes to target k modulo their number. At least one.
@@ -51,9 +51,8 @@ pub struct LoadSpec {
     pub duration_s: f64,
     /// Seconds an answer, or a connection, may take.
     pub timeout_s: f64,
-    /// What waits for a free connection when the warm-up ends, or the window, stays unsent, instead of being sent later. For
-    /// open loads that are meant to be more than can be carried: the queue is as long as the overload makes it, and that of
-    /// the warm-up would take the window.
+    /// Requests that wait for a connection when the warm-up or the window ends are dropped instead of sent later. For open loads
+    /// that are more than can be carried on purpose: the queue of the warm-up would fill the window.
     #[serde(default)]
     pub leave_queue: bool,
     /// Seed of arrivals, think times, weights and random fields of templates.
@@ -63,7 +62,7 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
-    /// The plainest order: one request again and again, closed, over one kept HTTP/1.1 connection, for a second, no warm-up.
+    /// The plainest load: one request again and again, closed, over one kept HTTP/1.1 connection, for a second, no warm-up.
     pub fn new(target: Target, request: Request, expect: Expect) -> LoadSpec {
         LoadSpec {
             targets: vec![target],

@@ -97,7 +97,7 @@ pub struct Section {
     pub series: Series,
     /// True when requests were due at times fixed beforehand.
     pub open: bool,
-    /// An open load that was meant to be more than can be carried.
+    /// An open load that is more than can be carried, on purpose.
     pub saturating: bool,
     /// Each entry was offered a share of its own capacity, so latencies belong to different rates.
     pub own_rates: bool,
@@ -188,7 +188,7 @@ pub struct Row {
     pub ratio_to_baseline: Option<Estimate>,
     /// Requests due in the windows of the trials that count.
     pub requests: u64,
-    /// Requests without a right answer, by kind; `unsent` among them, but of a load that is meant to be more than can be carried.
+    /// Requests without a right answer, by kind; `unsent` among them, except of a saturating load.
     pub errors: BTreeMap<String, u64>,
     /// Findings of its trials.
     pub findings: usize,

@@ -20,7 +20,7 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
     }
     let rates: Vec<f64> = trials.iter().filter_map(|t| t.measurement.load.as_ref()?.offered_rate).collect();
     let open = !rates.is_empty() && !matches!(load.kind, LoadKind::Search { .. });
-    // What is meant to be more than can be carried asks how much can, and so does a series.
+    // A saturating load asks how much can be carried, and so does a series.
     let given = open && !load.saturating && load.series == Series::Once;
     let metric = if given { Metric::P99 } else { Metric::Rate };
     let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
