@@ -239,7 +239,7 @@ fn spoils(summary: &Summary) -> Vec<String> {
             ));
         }
     }
-    if let Some(Failed { label, workload, load, stage, message, remedy, .. }) = summary.errors.first() {
+    if let Some(FailedTrial { label, workload, load, stage, message, remedy, .. }) = summary.errors.first() {
         let (n, trials) = (count(summary.errors.len() as u64), count(summary.trials as u64));
         let first = if summary.errors.len() == 1 { "" } else { "the first was " };
         sentences.push(format!(
