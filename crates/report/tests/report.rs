@@ -86,7 +86,7 @@ fn on_a_screen(run: &Run) -> String {
 fn the_short_answer_fits_a_screen() {
     golden("short.txt", &on_a_screen(&run()));
     golden("short-curves.txt", &on_a_screen(&load_run(&CURVES).unwrap()));
-    let shown = weir_report::Shown { products: vec!["alder".to_string()], ..weir_report::Shown::default() };
+    let shown = weir_report::Part { products: vec!["alder".to_string()], ..weir_report::Part::default() };
     golden("short-one-product.txt", &on_a_screen(&shown.of(run()).unwrap()));
 }
 
