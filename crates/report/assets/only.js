@@ -24,9 +24,9 @@ const readAddress = () => {
     if (text) place = text;
     return;
   }
-  const told = new Map(text.split("&").map(part => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
-  for (const name of KEYS) chosen[name] = new Set((told.get(name) ?? "").split(",").filter(Boolean));
-  place = told.get("at") ?? "";
+  const given = new Map(text.split("&").map(part => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
+  for (const name of KEYS) chosen[name] = new Set((given.get(name) ?? "").split(",").filter(Boolean));
+  place = given.get("at") ?? "";
 };
 const writeAddress = () => {
   const parts = KEYS.filter(name => chosen[name].size).map(name => `${name}=${[...chosen[name]].join(",")}`);
@@ -69,7 +69,7 @@ const applyOnly = within => {
     part.hidden = !passes("workload", part.dataset.workload) || !passes("load", part.dataset.load);
   });
 };
-const tellOnly = () => {
+const describeChoice = () => {
   if (!only) return;
   for (const button of only.querySelectorAll("button[data-key]")) {
     button.setAttribute("aria-pressed", String(chosen[button.dataset.key].has(button.dataset.name)));
@@ -87,6 +87,6 @@ only?.addEventListener("click", event => {
     if (!names.delete(button.dataset.name)) names.add(button.dataset.name);
   }
   writeAddress();
-  tellOnly();
+  describeChoice();
   applyOnly(document);
 });

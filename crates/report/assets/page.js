@@ -47,7 +47,7 @@ document.addEventListener("click", event => {
   writeAddress();
   goTo(place);
 });
-addEventListener("hashchange", () => { readAddress(); tellOnly(); applyOnly(document); if (place) goTo(place); });
+addEventListener("hashchange", () => { readAddress(); describeChoice(); applyOnly(document); if (place) goTo(place); });
 
 // Paper: light, no wider than a sheet, and nothing that is folded up.
 let before = null;
@@ -65,6 +65,6 @@ addEventListener("afterprint", () => {
 });
 
 readAddress();
-tellOnly();
+describeChoice();
 setTheme(remembered() ?? (system.matches ? "dark" : "light"));
 if (anythingChosen()) { applyOnly(document); if (place) goTo(place); }

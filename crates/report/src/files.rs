@@ -13,10 +13,10 @@ const FOLDER: &str = "product";
 /// Files in it that are no configuration but weir's record of the process.
 const RECORDS: [&str; 3] = ["output.log", "check.log", "exit.json"];
 
-/// A configuration longer than this is shown up to here.
+/// Bytes of a configuration that are shown.
 const LONGEST: usize = 64 * 1024;
 
-/// Files beyond this many are what a product left behind, not what it was told.
+/// Files of a trial that are shown; more are what the product left behind, not its configuration.
 const MOST: usize = 16;
 
 /// One rendered file, shown once for all trials in which it was the same.
@@ -63,8 +63,9 @@ pub fn configurations(run: &Run) -> Vec<Rendered> {
 pub fn of_trial(run: &Run, trial: &crate::run::Trial) -> Vec<(String, String)> {
     let folder = run.folder.join(&trial.folder).join(FOLDER);
     let own = trial.folder.rsplit('/').next().unwrap_or_default();
-    let told = |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));
-    files(&folder).iter().filter_map(told).collect()
+    let cleaned =
+        |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));
+    files(&folder).iter().filter_map(cleaned).collect()
 }
 
 /// The text without a trial folder's name and the path that stands before it.

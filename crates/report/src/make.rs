@@ -47,15 +47,15 @@ pub struct Made {
 ///
 /// # Errors
 ///
-/// When the folder is no run or no trial has ended, when the disk says no, or when drawing fails, which is a defect of
-/// weir. Then an older report stands as it was.
+/// When the folder is no run, no trial has ended, a file cannot be written, or drawing fails (a defect of weir). An older
+/// report then stays as it was.
 pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     let run = load_run(run)?;
     make_of(&run, summary(&run), Extra::default(), options)
 }
 
-/// Makes the report of a run that was loaded, or of a part of it, of which `summary` is the summary: that takes long where
-/// trials are many, and who shows it has it already. The sections of `extra` stand behind the report's own.
+/// Makes the report of a loaded run, or of a part of it, from its `summary`, which takes long to compute and which the
+/// caller has already. The sections of `extra` stand behind the report's own.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
     summary.broken.append(&mut broken);
     let overview = charts::overview(loaded, &summary);
     if let ([only], Some(_)) = (drawn.as_mut_slice(), &overview) {
-        // The one section's first picture is the first screen's; twice on a page would be once too often.
+        // With one section, its first chart is on the first screen already.
         only.main.drain(..only.main.len().min(1));
     }
     let drawing = Drawing {
@@ -99,8 +99,7 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
     })
 }
 
-/// The charts of all sections, and the files that could not be read. Most of the time goes into the histograms of every
-/// trial, and sections have nothing to do with each other.
+/// The charts of all sections, and the files that could not be read. Most of the time goes into every trial's histogram.
 fn draw_sections(run: &Run, summary: &Summary) -> (Vec<SectionCharts>, Vec<Broken>) {
     let drawn = summary.sections.par_iter().map(|section| {
         let mut broken = Vec::new();
@@ -152,7 +151,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
 fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
     fs::create_dir(&folder).map_err(|error| ReportError::io(&folder, "make", error))?;
-    // Rasterising is what takes time; the charts have nothing to do with each other.
+    // Rasterising takes most of the time.
     charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, options))?;
     let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
     Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())

@@ -116,7 +116,7 @@ struct ChartBlock<'a> {
 /// Only when a template is wrong.
 pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
     let summary = drawing.summary;
-    // A page of a few sections can be searched and printed as it is; of many, each is built when it comes near.
+    // A page of a few sections can be searched and printed as it is. Of many, each is built when the reader comes near.
     let at_once = summary.sections.len() <= SECTIONS_AT_ONCE;
     let mut sections = Vec::new();
     for (section, charts) in &drawing.sections {

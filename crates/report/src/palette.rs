@@ -10,7 +10,7 @@ use crate::run::BASELINE;
 const COLOURS: [&str; 10] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#999933", "#332288", "#44aa99"];
 
-/// The baseline is no competitor, so it gets no colour.
+/// The baseline is not compared, so it has no colour.
 const GREY: &str = "#7f7f7f";
 
 /// How one entry looks.

@@ -1,11 +1,12 @@
-//! The direct path beside slow products: where it carries many times what they do, its curve would press theirs flat, and what
-//! somebody wants to see is theirs. Then it is not drawn, and a note says so. Knows curves, nothing of runs.
+//! Leaves the direct path out of a chart in which it would be so far above the products that their curves would be flat.
+//! A note says so. Knows curves, nothing of runs.
 
 use crate::charts::Curve;
 use crate::charts::axis::Scale;
 use weir_model::text::short;
 
-/// So many times the highest product is too far: of the height of the picture less than a third would be left to the products.
+/// The direct path is too far above when it reaches more than this many times the highest product: less than a third of
+/// the chart's height would be left to the products.
 const TOO_FAR: f64 = 3.0;
 
 /// Curves of a picture, and those that it leaves out.
@@ -15,7 +16,7 @@ pub struct Separated {
     pub drawn: Vec<Curve>,
     /// Not to be drawn, only among the numbers.
     pub csv_only: Vec<Curve>,
-    /// What to say of them.
+    /// A sentence for each that is left out.
     pub notes: Vec<String>,
 }
 

@@ -68,13 +68,11 @@ fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
         name: format!("{}-{}", section.slug(), quantity.stem),
         title: format!("{} {}: {}", quantity.title, against.0, section.heading()),
         subtitle: match (quantity.stem, section.series.clone()) {
-            ("goodput", Series::Shares(_)) => {
-                "More is better. Where a curve leaves the dotted line, what was offered is no \
-                                               longer carried."
-                    .to_string()
-            }
+            ("goodput", Series::Shares(_)) => "More is better. Where a curve leaves the dotted line, the product \
+                                               no longer carries what is offered."
+                .to_string(),
             ("goodput", Series::Rounds(_)) => {
-                "More is better. What still climbs was not warm when measuring began.".to_string()
+                "More is better. A curve that still climbs had not warmed up when measuring began.".to_string()
             }
             ("goodput", _) => "More is better.".to_string(),
             _ => "Less is better. Latency is due to answered.".to_string(),

@@ -25,9 +25,9 @@ use crate::summary::{Section, Summary};
 pub struct SectionCharts {
     /// Answers of the section: rate, percentiles, latency over time, cost, and the proxy over time.
     pub main: Vec<Chart>,
-    /// More of the same, for who looks closer: other percentiles of a series, cost of all roles.
+    /// Details: other percentiles of a series, cost of all roles.
     pub more: Vec<Chart>,
-    /// What client and origin used: for who doubts that they had room.
+    /// What client and origin used, to see whether they had room.
     pub room: Vec<Chart>,
 }
 
@@ -49,7 +49,7 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
     let (curves, other_percentiles) = curves::of_section(run, section);
     if section.series == Series::Once {
         charts.main.push(capacity::bars(run, section));
-        // The histograms of a series are of its last window, which stands for nothing.
+        // The histograms of a series are of its last window only.
         charts.main.push(latency::by_percentile(run, section, broken));
     }
     charts.main.extend(curves);
