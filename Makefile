@@ -16,7 +16,7 @@ CARGO_DENY_VERSION := 0.20.2
 .PHONY: help build demo test test-setup lint deny unit e2e products fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
-	@echo "make demo        build weir, get the products, run the suite quick, print the table (about 4 minutes)"
+	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
