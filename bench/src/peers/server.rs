@@ -198,7 +198,7 @@ impl RunningServer {
 
     /// What to watch for its CPU time.
     pub fn watched(&self) -> Watched {
-        Watched { role: Role::Origin, root: self.process.pid(), include_root: true }
+        Watched::process(Role::Origin, self.process.pid())
     }
 
     /// The process that does the work: nginx's is its worker.

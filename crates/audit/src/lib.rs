@@ -242,6 +242,7 @@ pub(crate) mod fixture {
             processes_max: 1,
             fds_max: None,
             switches: (0, 0),
+            parts: Default::default(),
         }
     }
 

@@ -300,6 +300,7 @@ impl FakeTestbed {
             processes_max: 2,
             fds_max: None,
             switches: (0, 0),
+            parts: Default::default(),
         };
         FakeTestbed {
             product,

@@ -109,7 +109,7 @@ impl<'a> RealTestbed<'a> {
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;
         if let ProductKind::Proxy(program) = &self.spec.product.kind {
-            running.wait_ready(program.process.ready_within, &self.stop).map_err(of_failure)?;
+            running.wait_ready(program.front().process.ready_within, &self.stop).map_err(of_failure)?;
         }
         running.verify_listener().map_err(of_failure)?;
         self.running = Some(running);
@@ -162,9 +162,9 @@ impl<'a> RealTestbed<'a> {
             .map_err(|how| format!("{how}; it was started again for the next check"))
     }
 
-    fn watched(&self) -> Result<Watched, String> {
+    fn watched(&self) -> Result<Vec<Watched>, String> {
         let running = self.running.as_ref().ok_or("the product does not run")?;
-        Ok(Watched { role: Role::Proxy, root: running.root(), include_root: false })
+        Ok(running.watched(Role::Proxy))
     }
 
     fn load(&mut self) -> Result<LoadSample, String> {
@@ -182,7 +182,7 @@ impl<'a> RealTestbed<'a> {
         let dir = self.folder().join("load");
         let host = &self.spec.launcher.host;
         host.create_dir(&dir).map_err(|e| e.to_string())?;
-        let watch = host.watch(vec![self.watched()?], Vec::new()).map_err(|e| e.to_string())?;
+        let watch = host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
         let client =
             ClientProcess::start(host, &spec.into(), &dir, &dir.join("client.log")).map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -251,7 +251,7 @@ impl Testbed for RealTestbed<'_> {
             return Err("it is no proxy".to_owned());
         };
         let running = self.running.as_mut().ok_or("the product does not run")?;
-        running.signal(program.process.graceful).map_err(|e| e.to_string())
+        running.signal(program.front().process.graceful).map_err(|e| e.to_string())
     }
 
     fn has_ended(&mut self, within: Duration) -> bool {
@@ -269,7 +269,7 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn can_reload(&self) -> bool {
-        matches!(&self.spec.product.kind, ProductKind::Proxy(program) if program.process.reload.is_some())
+        matches!(&self.spec.product.kind, ProductKind::Proxy(program) if program.front().process.reload.is_some())
     }
 
     fn reload(&mut self) -> Result<(), String> {
@@ -282,7 +282,7 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn sample(&mut self) -> Result<RoleUsage, String> {
-        let watch = self.spec.launcher.host.watch(vec![self.watched()?], Vec::new()).map_err(|e| e.to_string())?;
+        let watch = self.spec.launcher.host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
         watch.begin_window().map_err(|e| e.to_string())?;
         let window = watch.end_window().map_err(|e| e.to_string())?;
         watch.stop();

@@ -72,6 +72,26 @@ impl Placement {
     }
 }
 
+/// Divides a role's CPUs among its parts. A part with a share (above 0, at most 1) has that much of them for itself, rounded, and
+/// at least one CPU; the others share what is left. Where that leaves somebody none, all share all.
+pub fn divide(cpus: &[u32], shares: &[Option<f64>]) -> Vec<Vec<u32>> {
+    let count = |share: f64| ((share * cpus.len() as f64).round() as usize).max(1);
+    let own: usize = shares.iter().flatten().map(|share| count(*share)).sum();
+    if own + usize::from(shares.contains(&None)) > cpus.len() {
+        return vec![cpus.to_vec(); shares.len()];
+    }
+    let (mut own, rest) = cpus.split_at(own);
+    let of_part = |share: &Option<f64>| match share {
+        None => rest.to_vec(),
+        Some(share) => {
+            let (part, others) = own.split_at(count(*share));
+            own = others;
+            part.to_vec()
+        }
+    };
+    shares.iter().map(of_part).collect()
+}
+
 /// CPUs this process may run on, ascending.
 pub fn allowed_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
@@ -139,6 +159,17 @@ mod tests {
             assert!(!p.client.is_empty() && !p.proxy.is_empty() && !p.origin.is_empty());
             assert!(p.client.len() >= p.origin.len());
         }
+    }
+
+    #[test]
+    fn parts_share_what_others_do_not_have_for_themselves() {
+        let cpus = [4, 5, 6, 7];
+        assert_eq!(divide(&cpus, &[None, None]), [cpus.to_vec(), cpus.to_vec()]);
+        assert_eq!(divide(&cpus, &[Some(0.25), None, None]), [vec![4], vec![5, 6, 7], vec![5, 6, 7]]);
+        assert_eq!(divide(&cpus, &[None, Some(0.1), Some(0.5)]), [vec![7], vec![4], vec![5, 6]]);
+        // Not enough for everybody: nobody has any for itself.
+        assert_eq!(divide(&cpus[..1], &[Some(0.25), None]), [vec![4], vec![4]]);
+        assert_eq!(divide(&[], &[Some(0.25), None]), [vec![], vec![]] as [Vec<u32>; 2]);
     }
 
     #[test]

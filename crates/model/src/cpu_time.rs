@@ -49,7 +49,7 @@ impl CpuTime {
                 all.stolen += stolen;
                 all.interrupts += interrupts;
                 all.whole += used + stolen + interrupts + seconds(row.cpu_idle) + seconds(row.cpu_iowait);
-            } else {
+            } else if !row.is_of_part() {
                 all.roles += used;
             }
         }
@@ -113,6 +113,9 @@ mod tests {
         // Ticks of two clocks: no less than nothing was taken.
         near(charged.taken(false), 0.0);
         assert!(CpuTime::of(roles.iter()).is_none());
+        // A part's time is in its role's.
+        let parts = [row("proxy/store", 0.3, 0.0, 0.0, 0.0), row("host", 1.5, 0.1, 0.4, 0.0)];
+        near(CpuTime::of(roles.iter().chain(&parts)).expect("recorded").roles, 0.75);
     }
 
     #[test]

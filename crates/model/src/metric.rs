@@ -334,6 +334,7 @@ mod tests {
             processes_max: 0,
             fds_max: None,
             switches: (0, 0),
+            parts: Default::default(),
         }
     }
 

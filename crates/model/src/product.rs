@@ -84,6 +84,36 @@ pub struct Program {
     pub installs: Vec<Install>,
     /// How its version is read.
     pub version: VersionProbe,
+    /// Its processes, in the order in which they start; at least one. Clients talk to the last, see [`Program::front`].
+    pub parts: Vec<Part>,
+}
+
+impl Program {
+    /// The part that clients talk to.
+    pub fn front(&self) -> &Part {
+        self.parts.last().expect("a product that is read has a part")
+    }
+
+    /// Whether it has more than one part, so that files and records are kept by part.
+    pub fn has_parts(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// How long all its parts may take to get ready.
+    pub fn ready_within(&self) -> Duration {
+        self.parts.iter().map(|part| part.process.ready_within).sum()
+    }
+}
+
+/// One of a product's processes: a store, a side-car, the proxy itself. Most products have one, named as the product.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its name, `[a-z0-9-]+`.
+    pub name: String,
+    /// Names of its ports beside the one that clients use, `[a-z][a-z0-9_]*`. It is ready when all of them accept connections.
+    pub ports: Vec<String>,
+    /// Share of the proxy's CPUs that it has for itself, above 0 and at most 1; `None` shares what is left.
+    pub cpu_share: Option<f64>,
     /// How it is run.
     pub process: ProcessSpec,
 }

@@ -2,6 +2,8 @@
 //! `docs/records.md` describes the same in prose; files are never rewritten, and readers accept every older
 //! schema version.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::counters::OriginCounters;
@@ -195,6 +197,10 @@ pub struct RoleUsage {
     pub fds_max: Option<u64>,
     /// Context switches: voluntary, involuntary.
     pub switches: (u64, u64),
+    /// The same of each part, by name, where a product has several. The role's own numbers are their sums; its memory, threads,
+    /// processes and descriptors the most that all had together at one time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, RoleUsage>,
 }
 
 /// Something a check noticed about a measurement.
@@ -230,7 +236,7 @@ pub struct ResourceSecond {
     pub time_ms: u64,
     /// Seconds covered.
     pub length_s: f64,
-    /// `client`, `proxy`, `origin` or `host`.
+    /// `client`, `proxy`, `origin` or `host`; `proxy/<part>` for a part of a product that has several.
     pub who: String,
     /// CPU in user mode, cores.
     pub cpu_user: Option<f64>,
@@ -280,6 +286,18 @@ pub struct ResourceSecond {
     /// those that both have open with it. Rows of an older weir have no such column.
     #[serde(default)]
     pub connections_open: Option<u64>,
+}
+
+impl ResourceSecond {
+    /// `who` of the rows of a role's part.
+    pub fn who_of_part(role: Role, part: &str) -> String {
+        format!("{}/{part}", role.as_str())
+    }
+
+    /// Whether the row is of a part, whose numbers are in its role's row too.
+    pub fn is_of_part(&self) -> bool {
+        self.who.contains('/')
+    }
 }
 
 /// `environment.json`: where the run took place.

@@ -331,10 +331,10 @@ fn a_product_is_read_whole() {
     assert_eq!(program.installs.len(), 3);
     assert!(matches!(&program.installs[2], Install::Wheel { sha256, .. } if sha256.keys().eq(["x86_64"])));
     assert_eq!(program.version.at_least.as_deref(), Some("1.18"));
-    assert_eq!(program.process.env["GOMAXPROCS"], "{{ cores }}");
-    assert_eq!(program.process.ready_within, Duration::from_secs(10));
-    assert_eq!(program.process.stop_within, Duration::from_secs(2));
-    assert_eq!((program.process.graceful, &program.process.reload), (Signal::Term, &None));
+    assert_eq!(program.front().process.env["GOMAXPROCS"], "{{ cores }}");
+    assert_eq!(program.front().process.ready_within, Duration::from_secs(10));
+    assert_eq!(program.front().process.stop_within, Duration::from_secs(2));
+    assert_eq!((program.front().process.graceful, &program.front().process.reload), (Signal::Term, &None));
     assert_eq!((product.caches, product.notes.len()), (false, 0));
     // (template, file name)
     assert_eq!(product.profiles["tuned"].files, [("tuned.conf.j2".to_owned(), "nginx.conf".to_owned())]);
@@ -402,8 +402,8 @@ fn every_way_to_get_a_product_is_read() {
             Install::Own { at: "https://example.com/releases".into(), about: "the archive for linux".into() },
         ]
     );
-    assert_eq!(program.process.graceful, Signal::Quit);
-    assert_eq!(program.process.reload, Some(Reload::Command(vec!["{{ binary }}".into(), "reload".into()])));
+    assert_eq!(program.front().process.graceful, Signal::Quit);
+    assert_eq!(program.front().process.reload, Some(Reload::Command(vec!["{{ binary }}".into(), "reload".into()])));
     assert_eq!((product.caches, product.notes.as_slice()), (true, ["It bites.".to_owned()].as_slice()));
     assert_eq!(
         product.spoken_under("stock"),

@@ -1,4 +1,5 @@
-//! Starting a product: render its configuration, let it check that, and start it under a supervisor.
+//! Starting a product: render its configuration, let it check that, and start each of its parts under a supervisor, in order; a
+//! part starts when the ports of those before it accept connections.
 //!
 //! This module does not know what the product is wanted for.
 
@@ -8,19 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_host::placement;
 use weir_host::stop::Stop;
 use weir_host::{Host, ProcessSpec};
-use weir_model::product::Product;
+use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
 use crate::failure::Failure;
 use crate::http::Speech;
-use crate::render::{self, Rendered, Vars};
-use crate::running::Running;
+use crate::render::{self, Vars};
+use crate::running::{Running, RunningPart};
 use crate::tls::RunTls;
-
-/// Name of the file that takes the product's output.
-pub const OUTPUT: &str = "output.log";
 
 /// Lines of output quoted as evidence.
 pub(crate) const EVIDENCE_LINES: usize = 8;
@@ -87,7 +86,7 @@ pub struct LaunchSpec<'a> {
     pub target: &'a str,
 }
 
-/// Renders, checks and starts a product.
+/// Renders, checks and starts a product. Of several parts all are started then, and those with ports listen.
 ///
 /// # Errors
 /// Which of these failed, and why.
@@ -102,18 +101,27 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             format!("weir products install {}", product.name),
         )
     })?;
+    let ProductKind::Proxy(program) = &product.kind else {
+        return Err(Failure::at("start", format!("{} is no program", product.title), "", "choose a proxy"));
+    };
+    let shares: Vec<Option<f64>> = program.parts.iter().map(|part| part.cpu_share).collect();
+    let cpu_sets = placement::divide(cpus, &shares);
+    let ports = part_ports(launcher.host.as_ref(), program, &[listen, origin])?;
+    let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {
         binary: installed.binary.clone(),
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
         origin_host: origin.ip().to_string(),
         origin_port: origin.port(),
-        cores: cpus.len().max(1) as u32,
+        cores: cores(cpus) as u32,
         connections,
         protocol,
         streams,
         tls: launcher.tls.asked(),
         path: target.split('?').next().unwrap_or_default().to_owned(),
+        ports: ports.iter().map(|(name, addr)| (name.clone(), addr.port())).collect(),
+        part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };
     let host = &launcher.host;
     host.create_dir(&folder)?;
@@ -122,56 +130,105 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
     }
     let rendered = render::render(host.as_ref(), product, profile, &vars, &folder)
         .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
-    if let Some(check) = &rendered.check {
-        run_check(host.as_ref(), product, check, &rendered, &folder, stop)?;
-    }
-    if stop.wanted() {
-        return Err(Failure::Stopped);
-    }
-    let spec = ProcessSpec {
-        argv: rendered.command.clone(),
-        env: environment(&rendered.env),
-        dir: folder.clone(),
-        output: folder.join(OUTPUT),
-        cpus: cpus.to_vec(),
-        nice: rendered.nice,
+    let nice = rendered.nice;
+    let mut running = Running {
+        host: Arc::clone(host),
+        parts: Vec::new(),
+        addr: listen,
+        title: product.title.clone(),
+        folder,
+        speech,
     };
-    let process = host.start(&spec).map_err(|e| {
-        Failure::at("start", e.to_string(), command_line(&rendered.command), "see that the binary is there and may run")
-    })?;
-    let host = Arc::clone(host);
-    Ok(Running { host, process, addr: listen, title: product.title.clone(), folder, rendered, speech })
+    for ((part, rendered), cpus) in program.parts.iter().zip(rendered.parts).zip(cpu_sets) {
+        let name = program.has_parts().then(|| part.name.clone());
+        let title =
+            name.as_ref().map_or_else(|| product.title.clone(), |name| format!("{}'s part {name}", product.title));
+        let file = |stem: &str, kind: &str| match &name {
+            None => running.folder.join(format!("{stem}.{kind}")),
+            Some(name) => running.folder.join(format!("{stem}-{name}.{kind}")),
+        };
+        if let Some(argv) = &rendered.check {
+            let check = Check {
+                title: &title,
+                argv,
+                env: &rendered.env,
+                folder: &running.folder,
+                output: file("check", "log"),
+            };
+            run_check(host.as_ref(), &check, stop)?;
+        }
+        if stop.wanted() {
+            return Err(Failure::Stopped);
+        }
+        let (output, exit) = (file("output", "log"), file("exit", "json"));
+        let spec = ProcessSpec {
+            argv: rendered.command.clone(),
+            env: environment(&rendered.env),
+            dir: running.folder.clone(),
+            output: output.clone(),
+            cpus,
+            nice,
+        };
+        let process = host.start(&spec).map_err(|e| {
+            Failure::at(
+                "start",
+                e.to_string(),
+                command_line(&rendered.command),
+                "see that the binary is there and may run",
+            )
+        })?;
+        let stop_within = part.process.stop_within;
+        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within });
+        let own: Vec<SocketAddr> = part.ports.iter().filter_map(|name| ports.get(name).copied()).collect();
+        running.wait_listening(&own, part.process.ready_within, stop)?;
+    }
+    Ok(running)
+}
+
+/// A port for each that the parts name, none of those that are chosen already.
+fn part_ports(
+    host: &dyn Host,
+    program: &Program,
+    chosen: &[SocketAddr],
+) -> Result<BTreeMap<String, SocketAddr>, Failure> {
+    let names: Vec<&String> = program.parts.iter().flat_map(|part| &part.ports).collect();
+    let ports = host
+        .free_ports(names.len() + chosen.len())
+        .map_err(|e| Failure::at("start", e.to_string(), "", "see what listens with `ss -ltn`"))?;
+    let others = ports.into_iter().filter(|port| !chosen.contains(port));
+    Ok(names.into_iter().cloned().zip(others).collect())
+}
+
+/// A check that a part makes of its own configuration.
+struct Check<'a> {
+    title: &'a str,
+    argv: &'a [String],
+    env: &'a BTreeMap<String, String>,
+    folder: &'a Path,
+    output: PathBuf,
 }
 
 /// Runs the product's own configuration check, under a supervisor like the product itself: it is ended when it takes too
 /// long, when somebody asks to stop, and when weir goes.
-fn run_check(
-    host: &dyn Host,
-    product: &Product,
-    argv: &[String],
-    rendered: &Rendered,
-    folder: &Path,
-    stop: &Stop,
-) -> Result<(), Failure> {
-    let path = folder.join("check.log");
+fn run_check(host: &dyn Host, check: &Check<'_>, stop: &Stop) -> Result<(), Failure> {
+    let Check { title, argv, env, folder, output } = check;
     let failed = |message: String| {
         Failure::at(
             "check",
             message,
-            format!("{}\n{}", command_line(argv), host.last_lines(&path, EVIDENCE_LINES)),
+            format!("{}\n{}", command_line(argv), host.last_lines(output, EVIDENCE_LINES)),
             "correct the product's templates; they are in the trial's folder as rendered",
         )
     };
     let spec = ProcessSpec {
         argv: argv.to_vec(),
-        env: environment(&rendered.env),
-        dir: folder.to_owned(),
-        output: path.clone(),
+        env: environment(env),
+        dir: folder.to_path_buf(),
+        output: output.clone(),
         ..ProcessSpec::default()
     };
-    let mut process = host
-        .start(&spec)
-        .map_err(|e| failed(format!("the check of {}'s configuration cannot be run: {e}", product.title)))?;
+    let mut process =
+        host.start(&spec).map_err(|e| failed(format!("the check of {title}'s configuration cannot be run: {e}")))?;
     let deadline = Instant::now() + CHECK_WITHIN;
     let ended = loop {
         if let Some(ended) = process.wait(Duration::from_millis(100)) {
@@ -182,12 +239,12 @@ fn run_check(
         }
         if Instant::now() > deadline {
             let within = CHECK_WITHIN.as_secs();
-            return Err(failed(format!("{} was not done checking its configuration after {within} s", product.title)));
+            return Err(failed(format!("{title} was not done checking its configuration after {within} s")));
         }
     };
     match ended.code {
         Some(0) => Ok(()),
-        _ => Err(failed(format!("{} refuses its configuration ({ended})", product.title))),
+        _ => Err(failed(format!("{title} refuses its configuration ({ended})"))),
     }
 }
 

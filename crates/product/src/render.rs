@@ -16,7 +16,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_host::Host;
-use weir_model::product::{Product, ProductKind, Profile, Program, Reload};
+use weir_model::product::{self, Product, ProductKind, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
 pub use error::{Place, RenderError, Whereabouts};
@@ -47,6 +47,10 @@ pub struct Vars {
     pub tls: Tls,
     /// `path`: where the load's requests go, without a query. For products that have to be told each path.
     pub path: String,
+    /// `ports`: the ports of the product's parts, by name.
+    pub ports: BTreeMap<String, u16>,
+    /// `part_cores`: how many CPUs each part may use, by name.
+    pub part_cores: BTreeMap<String, usize>,
 }
 
 /// Name, in the folder that is rendered into, of the certificate (`cert`): a PEM file that is there when TLS is spoken.
@@ -63,16 +67,23 @@ pub const CERT_AND_KEY: &str = "cert-and-key.pem";
 pub struct Rendered {
     /// The files written, in the profile's order.
     pub files: Vec<PathBuf>,
-    /// Argument vector that runs the product in the foreground; first is the program.
+    /// Its processes, in the order of the product's file.
+    pub parts: Vec<RenderedPart>,
+    /// How far its processes stand behind other programs, 0 to 19.
+    pub nice: u8,
+}
+
+/// One of its processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedPart {
+    /// Argument vector that runs it in the foreground; first is the program.
     pub command: Vec<String>,
-    /// Argument vector of the product's own check of its configuration, if it has one.
+    /// Argument vector of its own check of its configuration, if it has one.
     pub check: Option<Vec<String>>,
     /// Environment variables on top of the inherited ones.
     pub env: BTreeMap<String, String>,
     /// How it reads its configuration anew, if it can.
     pub reload: Option<Reload>,
-    /// How far its processes stand behind other programs, 0 to 19.
-    pub nice: u8,
 }
 
 /// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
@@ -100,21 +111,11 @@ pub fn render(
     let scope = Scope::new(&product.name, &profile.name, values);
 
     let texts = render_files(product, profile, &scope)?;
-    let command = scope.vector("process.command", &program.process.command)?;
-    let check = match program.process.check.as_slice() {
-        [] => None,
-        check => Some(scope.vector("process.check", check)?),
-    };
-    let mut env = BTreeMap::new();
-    for (name, template) in &program.process.env {
-        env.insert(name.clone(), scope.text(Place::Key(format!("process.env.{name}")), template)?);
+    let mut parts = Vec::with_capacity(program.parts.len());
+    for (index, part) in program.parts.iter().enumerate() {
+        let key = if program.has_parts() { format!("part[{index}].process") } else { "process".to_owned() };
+        parts.push(render_part(&key, &part.process, &scope)?);
     }
-
-    let reload = match &program.process.reload {
-        Some(Reload::Command(command)) => Some(Reload::Command(scope.vector("process.reload.command", command)?)),
-        other => other.clone(),
-    };
-
     let mut files = Vec::with_capacity(texts.len());
     host.create_dir(dir)?;
     for (name, text) in texts {
@@ -123,7 +124,27 @@ pub fn render(
         host.write(&path, text.as_bytes(), text.contains("PRIVATE KEY-----"))?;
         files.push(path);
     }
-    Ok(Rendered { files, command, check, env, reload, nice: profile.nice })
+    Ok(Rendered { files, parts, nice: profile.nice })
+}
+
+/// `key` is where the process stands in the product's file.
+fn render_part(key: &str, process: &product::ProcessSpec, scope: &Scope<'_>) -> Result<RenderedPart, RenderError> {
+    let command = scope.vector(&format!("{key}.command"), &process.command)?;
+    let check = match process.check.as_slice() {
+        [] => None,
+        check => Some(scope.vector(&format!("{key}.check"), check)?),
+    };
+    let mut env = BTreeMap::new();
+    for (name, template) in &process.env {
+        env.insert(name.clone(), scope.text(Place::Key(format!("{key}.env.{name}")), template)?);
+    }
+    let reload = match &process.reload {
+        Some(Reload::Command(command)) => {
+            Some(Reload::Command(scope.vector(&format!("{key}.reload.command"), command)?))
+        }
+        other => other.clone(),
+    };
+    Ok(RenderedPart { command, check, env, reload })
 }
 
 /// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.
@@ -202,6 +223,8 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("resumption", Value::from(vars.tls.resumption)),
         ("key_type", Value::from(vars.tls.key.as_str())),
         ("path", Value::from(vars.path.as_str())),
+        ("ports", Value::from_pairs(vars.ports.clone())),
+        ("part_cores", Value::from_pairs(vars.part_cores.clone())),
     ]);
     values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));
     Ok(values)

@@ -1,6 +1,7 @@
 //! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,12 +10,13 @@ use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::{Ended, Host, Process, ProcessSpec};
 use weir_model::product::{Product, ProductKind, Reload, Signal};
-use weir_model::record::{Finding, Severity};
+use weir_model::record::{Finding, Role, Severity};
+use weir_vitals::Watched;
 
 use crate::failure::Failure;
 use crate::http::{Http, Speech};
-use crate::launch::{EVIDENCE_LINES, OUTPUT, environment};
-use crate::render::Rendered;
+use crate::launch::{EVIDENCE_LINES, environment};
+use crate::render::RenderedPart;
 
 /// How long one request for readiness may take.
 const LONGEST_TRY: Duration = Duration::from_secs(2);
@@ -29,17 +31,71 @@ const RELOADS_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Running {
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) process: Box<dyn Process>,
+    /// In the order in which they were started; the last is the one that clients talk to.
+    pub(crate) parts: Vec<RunningPart>,
     /// Where the client finds it.
     pub addr: SocketAddr,
     pub(crate) title: String,
     pub(crate) folder: PathBuf,
-    pub(crate) rendered: Rendered,
     /// What it is asked in.
     pub(crate) speech: Speech,
 }
 
+/// One of its processes.
+#[derive(Debug)]
+pub(crate) struct RunningPart {
+    /// `None` where the product has one part.
+    pub name: Option<String>,
+    /// Of the part, for people.
+    pub title: String,
+    pub process: Box<dyn Process>,
+    pub rendered: RenderedPart,
+    /// Takes what it prints.
+    pub output: PathBuf,
+    /// Takes how it ended.
+    pub exit: PathBuf,
+    pub stop_within: Duration,
+}
+
+impl RunningPart {
+    /// Where to look, and the last lines of the output.
+    fn evidence(&self, host: &dyn Host) -> String {
+        let lines = host.last_lines(&self.output, EVIDENCE_LINES);
+        let path = self.output.display();
+        if lines.is_empty() { format!("{path} is empty") } else { format!("{path}:\n{lines}") }
+    }
+}
+
 impl Running {
+    /// Waits until the part that was started last accepts connections on these ports.
+    pub(crate) fn wait_listening(
+        &mut self,
+        ports: &[SocketAddr],
+        within: Duration,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let deadline = Instant::now() + within;
+        for port in ports {
+            while TcpStream::connect_timeout(port, LONGEST_TRY).is_err() {
+                if stop.wanted() {
+                    return Err(Failure::Stopped);
+                }
+                self.still_runs("ready")?;
+                if Instant::now() > deadline {
+                    let title = self.parts.last().map_or(&self.title, |part| &part.title);
+                    return Err(Failure::at(
+                        "ready",
+                        format!("{title} did not listen on port {} within {} s", port.port(), within.as_secs_f64()),
+                        self.evidence(),
+                        "see its output and its rendered configuration; raise `ready_within` if it is only slow",
+                    ));
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until a real request through the product is answered by the origin.
     pub fn wait_ready(&mut self, within: Duration, stop: &Stop) -> Result<(), Failure> {
         let deadline = Instant::now() + within;
@@ -66,80 +122,88 @@ impl Running {
         ))
     }
 
-    /// Fails when the process has ended.
+    /// Fails when one of its processes has ended.
     pub fn still_runs(&mut self, stage: &str) -> Result<(), Failure> {
-        match self.process.ended() {
-            None => Ok(()),
-            Some(ended) => Err(Failure::at(
-                stage,
-                format!("{} ended by itself ({ended}) while weir needed it", self.title),
-                self.evidence(),
-                "see its output and its rendered configuration in the trial's folder",
-            )),
+        for part in &mut self.parts {
+            if let Some(ended) = part.process.ended() {
+                return Err(Failure::at(
+                    stage,
+                    format!("{} ended by itself ({ended}) while weir needed it", part.title),
+                    part.evidence(self.host.as_ref()),
+                    "see its output and its rendered configuration in the trial's folder",
+                ));
+            }
         }
+        Ok(())
     }
 
-    /// Fails when the listening socket is not this process's.
+    /// Fails when the listening socket is not of the part that clients talk to.
     pub fn verify_listener(&self) -> Result<(), Failure> {
+        let front = self.parts.last().map_or(0, |part| part.process.root());
         self.host
-            .owns_listener(self.process.root(), self.addr)
+            .owns_listener(front, self.addr)
             .map_err(|e| Failure::at("verify", e, self.evidence(), "end the other process, or try again"))
     }
 
-    /// Its processes, now.
+    /// Its process trees, for vitals: one for each part.
+    pub fn watched(&self, role: Role) -> Vec<Watched> {
+        let watched =
+            |part: &RunningPart| Watched { part: part.name.clone(), ..Watched::below(role, part.process.root()) };
+        self.parts.iter().map(watched).collect()
+    }
+
+    /// All its processes at this moment.
     pub fn processes(&self) -> Vec<u32> {
-        self.host.descendants(self.process.root())
+        self.parts.iter().flat_map(|part| self.host.descendants(part.process.root())).collect()
     }
 
-    /// The supervisor's pid, root of the product's process tree.
-    pub fn root(&self) -> u32 {
-        self.process.root()
-    }
-
-    /// Where to look, and the last lines of the output.
+    /// Where to look, and the last lines of the output of the part that was started last.
     pub fn evidence(&self) -> String {
-        let path = self.folder.join(OUTPUT);
-        let lines = self.host.last_lines(&path, EVIDENCE_LINES);
-        if lines.is_empty() { format!("{} is empty", path.display()) } else { format!("{}:\n{lines}", path.display()) }
+        self.parts.last().map_or_else(String::new, |part| part.evidence(self.host.as_ref()))
     }
 
-    /// Ends it and writes down how it ended; a finding when it did not end as asked.
-    pub fn stop(self, product: &Product) -> Option<Finding> {
-        let grace = match &product.kind {
-            ProductKind::Proxy(program) => program.process.stop_within,
-            ProductKind::Direct => Duration::ZERO,
-        };
-        let ended = self.process.stop(grace);
+    /// Ends its parts, the last that was started first, and writes down how each ended; a finding when one did not end as asked.
+    pub fn stop(mut self, product: &Product) -> Option<Finding> {
+        let mut killed = Vec::new();
+        while let Some(RunningPart { title, process, exit, stop_within, .. }) = self.parts.pop() {
+            let ended = process.stop(stop_within);
+            if let Ok(json) = pretty(&ended) {
+                // Evidence, not a result: a full disk shows when the measurement itself is written.
+                let _ = self.host.write(&exit, &json, false);
+            }
+            if ended.forced {
+                killed.push(format!("{title} did not end within {} s of SIGTERM", stop_within.as_secs_f64()));
+            }
+        }
         if let ProductKind::Proxy(program) = &product.kind {
             // Data bases of 60 MB, say, in each of a hundred trials.
-            program.process.scratch.iter().for_each(|name| self.host.remove(&self.folder.join(name)));
+            let scratch = program.parts.iter().flat_map(|part| &part.process.scratch);
+            scratch.for_each(|name| self.host.remove(&self.folder.join(name)));
         }
-        if let Ok(json) = pretty(&ended) {
-            // Evidence, not a result: a full disk shows when the measurement itself is written.
-            let _ = self.host.write(&self.folder.join("exit.json"), &json, false);
-        }
-        if !ended.forced {
-            return None;
-        }
-        Some(Finding {
+        (!killed.is_empty()).then(|| Finding {
             check: "stop".to_owned(),
             severity: Severity::Note,
-            message: format!("{} did not end within {} s of SIGTERM and was killed", self.title, grace.as_secs_f64()),
+            message: format!("{} and was killed", killed.join(", ")),
             remedy: "raise `stop_within` in its product file".to_owned(),
         })
     }
 
-    /// How it ended, if it has.
+    /// How the first of its parts ended that has, if one has.
     pub fn ended(&mut self) -> Option<Ended> {
-        self.process.ended()
+        self.parts.iter_mut().find_map(|part| part.process.ended())
     }
 
-    /// Sends it a signal.
+    /// The part that clients talk to.
+    fn front(&mut self) -> std::io::Result<&mut RunningPart> {
+        self.parts.last_mut().ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    /// Sends the part that clients talk to a signal.
     ///
     /// # Errors
     /// When it is gone.
     pub fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
-        self.process.signal(signal)
+        self.front()?.process.signal(signal)
     }
 
     /// Makes it read its configuration anew, as its file says. A signal is sent and not waited for; a command has to succeed.
@@ -147,18 +211,19 @@ impl Running {
     /// # Errors
     /// Why it does not, in words.
     pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
-        match self.rendered.reload.clone() {
+        let rendered = &self.front().map_err(|e| e.to_string())?.rendered;
+        let (reload, env) = (rendered.reload.clone(), environment(&rendered.env));
+        match reload {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),
-            Some(Reload::Command(argv)) => self.beside(argv, stop),
+            Some(Reload::Command(argv)) => self.beside(argv, env, stop),
         }
     }
 
     /// Runs a command of the product's own, in its folder and environment, under a supervisor as the product is.
-    fn beside(&self, argv: Vec<String>, stop: &Stop) -> Result<(), String> {
+    fn beside(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
-        let env = environment(&self.rendered.env);
         let spec =
             ProcessSpec { argv, env, dir: self.folder.clone(), output: output.clone(), ..ProcessSpec::default() };
         let mut process = self.host.start(&spec).map_err(|e| e.to_string())?;

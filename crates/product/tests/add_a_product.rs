@@ -1,6 +1,7 @@
 //! The product that `docs/add-a-product.md` adds: its files, taken from the page as they stand there, are valid, and
 //! render in every protocol that they say the product speaks.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_model::product::Product;
@@ -55,6 +56,8 @@ fn vars(protocol: Protocol) -> Vars {
         streams: 1,
         tls: Tls { key: KeyType::P256, ..Tls::default() },
         path: "/bytes/128".to_owned(),
+        ports: BTreeMap::from([("backend".to_owned(), 7001)]),
+        part_cores: BTreeMap::new(),
     }
 }
 

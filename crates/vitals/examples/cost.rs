@@ -23,7 +23,7 @@ fn measure(threads: &str) -> std::io::Result<()> {
     let spawn = |_| Command::new(&program).arg(threads).stdin(Stdio::piped()).spawn();
     let mut children: Vec<Child> = (0..10).map(spawn).collect::<Result<_, _>>()?;
     std::thread::sleep(Duration::from_millis(500));
-    let root = Watched { role: Role::Proxy, root: std::process::id(), include_root: false };
+    let root = Watched::below(Role::Proxy, std::process::id());
     let watch = Watch::start(vec![root])?;
     watch.begin_window()?;
     std::thread::sleep(Duration::from_millis(10_050));

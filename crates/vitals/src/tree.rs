@@ -17,14 +17,30 @@ use crate::task::ThreadScan;
 /// The root is meant to be a *supervisor*: a process that waits for its children and has declared itself their
 /// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The root's
 /// own time is left out unless `include_root`; the times of children it waited for are always in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
     /// Whose tree it is.
     pub role: Role,
+    /// Which of several trees of that role it is; `None` where the role has one. See [`RoleUsage::parts`].
+    ///
+    /// [`RoleUsage::parts`]: weir_model::record::RoleUsage::parts
+    pub part: Option<String>,
     /// The supervisor's process number.
     pub root: u32,
     /// Whether the root itself counts.
     pub include_root: bool,
+}
+
+impl Watched {
+    /// A process that is the whole role.
+    pub fn process(role: Role, pid: u32) -> Watched {
+        Watched { role, part: None, root: pid, include_root: true }
+    }
+
+    /// What runs below a supervisor.
+    pub fn below(role: Role, supervisor: u32) -> Watched {
+        Watched { role, part: None, root: supervisor, include_root: false }
+    }
 }
 
 /// A tree at one moment. Counters count from the last [`Tree::begin`].
@@ -41,6 +57,26 @@ pub(crate) struct TreeSample {
     /// Connections, where somebody was asked who knows.
     pub connections: Option<u64>,
     pub switches: (u64, u64),
+}
+
+impl TreeSample {
+    /// Two trees of one role together.
+    pub fn plus(self, other: &TreeSample) -> TreeSample {
+        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let pair = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
+        TreeSample {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            ticks: pair(self.ticks, other.ticks),
+            rss_bytes: self.rss_bytes + other.rss_bytes,
+            pss_bytes: both(self.pss_bytes, other.pss_bytes),
+            threads: self.threads + other.threads,
+            processes: self.processes + other.processes,
+            descriptors: both(self.descriptors, other.descriptors),
+            // Known of the role, not of a tree.
+            connections: self.connections.or(other.connections),
+            switches: pair(self.switches, other.switches),
+        }
+    }
 }
 
 /// A tree, from sample to sample.

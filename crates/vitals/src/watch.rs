@@ -146,7 +146,8 @@ impl Sampler {
         // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
         let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
         let open_threads = usize::try_from(soft).unwrap_or(usize::MAX).min(OPEN_THREADS);
-        let trees = watched.iter().map(|&watched| Tree::open(watched, open_threads)).collect::<io::Result<_>>()?;
+        let trees =
+            watched.iter().map(|watched| Tree::open(watched.clone(), open_threads)).collect::<io::Result<_>>()?;
         Ok(Sampler { watched, trees, counters, host: Host::open(), reader: Reader::new(), samples: 0, open: None })
     }
 

@@ -1,6 +1,8 @@
 //! From samples to rows and totals; called by the watch when a window ends. Pure.
 
-use weir_model::record::{ResourceSecond, RoleUsage};
+use std::collections::BTreeMap;
+
+use weir_model::record::{ResourceSecond, Role, RoleUsage};
 
 use crate::account::split;
 use crate::host::HostSample;
@@ -43,9 +45,7 @@ pub(crate) fn window(watched: &[Watched], mut moments: Vec<Moment>, own_cpu_us: 
         return Window { usage: Vec::new(), series: Vec::new(), length_s: 0.0, own_cpu_us };
     };
     let length_s = seconds(first, last);
-    let usage = (watched.iter().enumerate())
-        .map(|(index, watched)| role_usage(watched, moments.iter().map(|m| &m.trees[index]), length_s))
-        .collect();
+    let usage = roles(watched).into_iter().map(|role| role_usage(role, watched, &moments, length_s)).collect();
     let series = moments.windows(2).flat_map(|pair| rows(watched, &pair[0], &pair[1])).collect();
     Window { usage, series, length_s, own_cpu_us }
 }
@@ -65,7 +65,35 @@ fn seconds(from: &Moment, to: &Moment) -> f64 {
     to.at_ns.saturating_sub(from.at_ns) as f64 / 1e9
 }
 
-fn role_usage<'l>(watched: &Watched, samples: impl Iterator<Item = &'l TreeSample>, length_s: f64) -> RoleUsage {
+/// The roles that are watched, in the order of their first trees.
+fn roles(watched: &[Watched]) -> Vec<Role> {
+    let mut roles = Vec::new();
+    for Watched { role, .. } in watched {
+        if !roles.contains(role) {
+            roles.push(*role);
+        }
+    }
+    roles
+}
+
+/// The trees of a role together.
+fn role_sample(role: Role, watched: &[Watched], moment: &Moment) -> TreeSample {
+    let trees = watched.iter().zip(&moment.trees).filter(|(watched, _)| watched.role == role).map(|(_, tree)| *tree);
+    trees.reduce(|sum, tree| sum.plus(&tree)).unwrap_or_default()
+}
+
+/// What a role used, and where it has parts, what each of those did.
+fn role_usage(role: Role, watched: &[Watched], moments: &[Moment], length_s: f64) -> RoleUsage {
+    let samples = moments.iter().map(|moment| role_sample(role, watched, moment));
+    let parts =
+        watched.iter().enumerate().filter(|(_, watched)| watched.role == role).filter_map(|(index, watched)| {
+            let of_part = usage(role, moments.iter().map(|moment| moment.trees[index]), length_s);
+            Some((watched.part.clone()?, of_part))
+        });
+    RoleUsage { parts: parts.collect(), ..usage(role, samples, length_s) }
+}
+
+fn usage(role: Role, samples: impl Iterator<Item = TreeSample>, length_s: f64) -> RoleUsage {
     let mut most = TreeSample { descriptors: None, ..TreeSample::default() };
     let mut last = TreeSample::default();
     for sample in samples {
@@ -74,12 +102,12 @@ fn role_usage<'l>(watched: &Watched, samples: impl Iterator<Item = &'l TreeSampl
         most.threads = most.threads.max(sample.threads);
         most.processes = most.processes.max(sample.processes);
         most.descriptors = most.descriptors.max(sample.descriptors);
-        last = *sample;
+        last = sample;
     }
     let cpu_us = last.cpu_ns / 1000;
     let (cpu_user_us, cpu_system_us) = split(cpu_us, last.ticks.0, last.ticks.1);
     RoleUsage {
-        role: watched.role,
+        role,
         cpu_user_us,
         cpu_system_us,
         cores_busy: if length_s > 0.0 { cpu_us as f64 / 1e6 / length_s } else { 0.0 },
@@ -89,18 +117,26 @@ fn role_usage<'l>(watched: &Watched, samples: impl Iterator<Item = &'l TreeSampl
         processes_max: most.processes,
         fds_max: most.descriptors,
         switches: last.switches,
+        parts: BTreeMap::new(),
     }
 }
 
-/// The rows of one interval: roles as watched, then the host.
+/// The rows of one interval: roles as watched, each followed by its parts, then the host.
 fn rows(watched: &[Watched], from: &Moment, to: &Moment) -> Vec<ResourceSecond> {
     let length_s = seconds(from, to);
-    let row = |who: &str| ResourceSecond { time_ms: to.unix_ms, length_s, who: who.into(), ..Default::default() };
-    let trees = from.trees.iter().zip(&to.trees);
-    let mut rows: Vec<ResourceSecond> = (watched.iter().zip(trees))
-        .map(|(watched, (from, to))| tree_row(row(watched.role.as_str()), from, to))
-        .collect();
-    rows.push(host_row(row("host"), &from.host, &to.host));
+    let row = |who: String| ResourceSecond { time_ms: to.unix_ms, length_s, who, ..Default::default() };
+    let mut rows = Vec::new();
+    for role in roles(watched) {
+        let who = role.as_str().to_owned();
+        rows.push(tree_row(row(who), &role_sample(role, watched, from), &role_sample(role, watched, to)));
+        for (index, watched) in watched.iter().enumerate().filter(|(_, watched)| watched.role == role) {
+            if let Some(part) = &watched.part {
+                let of_part = row(ResourceSecond::who_of_part(role, part));
+                rows.push(tree_row(of_part, &from.trees[index], &to.trees[index]));
+            }
+        }
+    }
+    rows.push(host_row(row("host".to_owned()), &from.host, &to.host));
     rows
 }
 
@@ -162,12 +198,10 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
 
 #[cfg(test)]
 mod tests {
-    use weir_model::record::Role;
-
     use super::*;
     use crate::parse::host::CpuTicks;
 
-    const PROXY: Watched = Watched { role: Role::Proxy, root: 1, include_root: false };
+    const PROXY: Watched = Watched { role: Role::Proxy, part: None, root: 1, include_root: false };
     const MS: u64 = 1_000_000;
 
     fn moment(at_ms: u64, tree: TreeSample, host: HostSample) -> Moment {
@@ -199,6 +233,33 @@ mod tests {
         assert_eq!((rows[1].switches_voluntary, rows[1].switches_involuntary), (Some(20), Some(1)));
         assert_eq!((rows[0].pss_bytes, rows[1].pss_bytes, rows[1].fds), (Some(70), None, None));
         assert_eq!(rows[1].cpu_steal, None);
+    }
+
+    #[test]
+    fn parts_are_counted_by_themselves_and_summed_for_their_role() {
+        let part = |name: &str| Watched { part: Some(name.to_owned()), ..PROXY };
+        let watched = [part("store"), Watched { role: Role::Origin, ..PROXY }, part("front")];
+        let at = |at_ms, trees: [TreeSample; 3]| Moment {
+            trees: trees.to_vec(),
+            ..moment(at_ms, tree(0, 0, 0), HostSample::default())
+        };
+        let memory = |rss_bytes, tree| TreeSample { rss_bytes, threads: 2, pss_bytes: Some(rss_bytes), ..tree };
+        let moments = vec![
+            at(0, [memory(50, tree(0, 0, 0)), tree(0, 0, 0), memory(10, tree(0, 0, 0))]),
+            at(1000, [memory(20, tree(300, 3, 1)), tree(100, 1, 0), memory(30, tree(200, 1, 1))]),
+        ];
+        let window = window(&watched, moments, 0);
+        let names: Vec<&str> = window.series.iter().map(|row| row.who.as_str()).collect();
+        assert_eq!(names, ["proxy", "proxy/store", "proxy/front", "origin", "host"]);
+        let cpu: Vec<f64> = window.series.iter().filter_map(|row| Some(row.cpu_user? + row.cpu_system?)).collect();
+        assert_eq!(cpu, [0.5, 0.3, 0.2, 0.1]);
+        let [proxy, origin] = &window.usage[..] else { panic!("{:?}", window.usage) };
+        assert_eq!((proxy.role, proxy.cpu_user_us + proxy.cpu_system_us, proxy.threads_max), (Role::Proxy, 500_000, 4));
+        // The most at one time, which is less than the sum of what each had at most.
+        assert_eq!((proxy.rss_max_bytes, proxy.pss_max_bytes), (60, Some(60)));
+        assert_eq!(proxy.parts.keys().collect::<Vec<_>>(), ["front", "store"]);
+        assert_eq!((proxy.parts["store"].rss_max_bytes, proxy.parts["front"].rss_max_bytes), (50, 30));
+        assert!(origin.parts.is_empty());
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn orphans_stay_in_the_tree() {
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own)).unwrap();
     let before = waited_for();
-    let root = Watched { role: Role::Origin, root: std::process::id(), include_root: false };
+    let root = Watched::below(Role::Origin, std::process::id());
     let watch = Watch::start(vec![root]).unwrap();
     watch.begin_window().unwrap();
     let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";

@@ -26,7 +26,7 @@ impl Supervisor {
     }
 
     fn watched(&self, include_root: bool) -> Watched {
-        Watched { role: Role::Proxy, root: self.child.id(), include_root }
+        Watched { include_root, ..Watched::below(Role::Proxy, self.child.id()) }
     }
 
     /// Runs a command line that prints `lines` lines, and returns them.
@@ -184,12 +184,12 @@ fn the_host_row_has_what_this_kernel_has() {
 fn a_root_that_is_not_there_is_named() {
     let mut supervisor = Supervisor::start();
     let watched = supervisor.watched(false);
-    let watch = Watch::start(vec![watched]).unwrap();
+    let watch = Watch::start(vec![watched.clone()]).unwrap();
     supervisor.child.kill().unwrap();
     supervisor.child.wait().unwrap();
     let error = watch.begin_window().unwrap_err();
     assert_eq!(error.to_string(), format!("process {} (proxy) has ended", watched.root));
-    let error = Watch::start(vec![watched]).unwrap_err();
+    let error = Watch::start(vec![watched.clone()]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     assert!(error.to_string().starts_with(&format!("cannot watch process {} (proxy)", watched.root)), "{error}");
 }
@@ -228,7 +228,7 @@ impl Connections for Asked {
 #[test]
 fn who_knows_its_connections_is_asked_once_a_row() {
     let supervisor = Supervisor::start();
-    let own = Watched { role: Role::Origin, root: std::process::id(), include_root: true };
+    let own = Watched::process(Role::Origin, std::process::id());
     let counters: Box<dyn Connections> = Box::new(Asked::default());
     let watch =
         Watch::start_with_connections(vec![supervisor.watched(true), own], vec![(Role::Origin, counters)]).unwrap();

@@ -161,6 +161,7 @@ fn trial(
         processes_max: 1,
         fds_max: None,
         switches: (0, 0),
+        parts: Default::default(),
     };
     let window = Counts { due: 100_000, sent: 100_000, right: 100_000, right_in_window: 100_000, ..Counts::default() };
     let latency = Quantiles { p50_us: p50, p90_us: p99 / 1.5, p99_us: p99, p999_us: p99 * 2.0, ..Quantiles::default() };

@@ -15,7 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_model::product::{Install, ProcessSpec, Product, ProductKind, Program, Signal, VersionProbe};
+use weir_model::product::{Install, Part, ProcessSpec, Product, ProductKind, Program, Signal, VersionProbe};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
@@ -26,16 +26,21 @@ fn product(installs: Vec<Install>) -> Product {
             pattern: r"thing (\d+(?:\.\d+)*)".to_owned(),
             at_least: None,
         },
-        process: ProcessSpec {
-            command: vec!["{{ binary }}".to_owned()],
-            check: Vec::new(),
-            env: BTreeMap::new(),
-            ready_within: Duration::from_secs(1),
-            stop_within: Duration::from_secs(1),
-            graceful: Signal::Term,
-            reload: None,
-            scratch: Vec::new(),
-        },
+        parts: vec![Part {
+            name: "thing".to_owned(),
+            ports: Vec::new(),
+            cpu_share: None,
+            process: ProcessSpec {
+                command: vec!["{{ binary }}".to_owned()],
+                check: Vec::new(),
+                env: BTreeMap::new(),
+                ready_within: Duration::from_secs(1),
+                stop_within: Duration::from_secs(1),
+                graceful: Signal::Term,
+                reload: None,
+                scratch: Vec::new(),
+            },
+        }],
     };
     Product {
         name: "thing".to_owned(),

@@ -266,6 +266,7 @@ fn full() -> Measurement {
         processes_max: 1,
         fds_max: None,
         switches: (0, 0),
+        parts: Default::default(),
     };
     let finding = |check: &str| Finding {
         check: check.into(),

@@ -20,7 +20,7 @@ const OVERHEAD: Duration = Duration::from_millis(900);
 pub fn overhead(product: &Product) -> Duration {
     match &product.kind {
         ProductKind::Direct => STARTED,
-        ProductKind::Proxy(program) => STARTED.saturating_add(program.process.ready_within / 15),
+        ProductKind::Proxy(program) => STARTED.saturating_add(program.ready_within() / 15),
     }
 }
 

@@ -253,7 +253,7 @@ fn patience(load: &Load) -> Duration {
 
 fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) -> Result<(), Failure> {
     match (running, &product.kind) {
-        (Some(running), ProductKind::Proxy(program)) => running.wait_ready(program.process.ready_within, stop),
+        (Some(running), ProductKind::Proxy(program)) => running.wait_ready(program.front().process.ready_within, stop),
         _ => Ok(()),
     }
 }

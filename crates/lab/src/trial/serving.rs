@@ -83,7 +83,7 @@ pub fn start(
     };
     let mut running = launch(&bench.launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
-        running.wait_ready(program.process.ready_within, stop)?;
+        running.wait_ready(program.front().process.ready_within, stop)?;
     }
     running.verify_listener()?;
     let http = Http::new(listen, patience(order.load));
@@ -137,11 +137,11 @@ fn file_of(path: &str) -> Option<PathBuf> {
 
 impl Serving {
     /// Its process tree, for vitals.
-    pub fn watched(&self) -> Watched {
+    pub fn watched(&self) -> Vec<Watched> {
         use weir_model::record::Role::Origin;
         match &self.kind {
-            Kind::Own(own) => Watched { role: Origin, root: own.pid(), include_root: true },
-            Kind::Product { running, .. } => Watched { role: Origin, root: running.root(), include_root: false },
+            Kind::Own(own) => vec![Watched::process(Origin, own.pid())],
+            Kind::Product { running, .. } => running.watched(Origin),
         }
     }
 

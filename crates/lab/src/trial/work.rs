@@ -50,10 +50,10 @@ impl<'a> Work<'a> {
         let host = &bench.launcher.host;
         let client = ClientProcess::start(host, order, folder, &output)
             .map_err(|e| load_failed(host.as_ref(), e.to_string(), &output))?;
-        let mut watched =
-            vec![Watched { role: Role::Client, root: client.pid(), include_root: true }, origin.watched()];
+        let mut watched = vec![Watched::process(Role::Client, client.pid())];
+        watched.extend(origin.watched());
         if let Some(running) = running {
-            watched.push(Watched { role: Role::Proxy, root: running.root(), include_root: false });
+            watched.extend(running.watched(Role::Proxy));
         }
         // Vitals may see first that a process has gone; which it was says more.
         let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();

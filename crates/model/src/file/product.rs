@@ -5,12 +5,11 @@ use std::path::{Component, Path};
 
 use super::errors::{Errors, listed, suggestion};
 use super::install::{self, Files};
-use super::install_wire::InstallTable;
 use super::locate::{self, Lines, child, item};
-use super::product_wire::{Kind, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
+use super::product_wire::{Kind, PartTable, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
 use super::{NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
-use crate::product::{ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
+use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
 use crate::suite::Protocol;
 
 impl Product {
@@ -48,21 +47,22 @@ impl Product {
 
 fn read(
     name: &str,
-    file: ProductFile,
+    mut file: ProductFile,
     templates: BTreeMap<String, String>,
     files: Files,
     errors: &mut Errors<'_>,
 ) -> Option<Product> {
-    let head = file.product;
-    let profiles = profiles(file.profile, &templates, errors);
+    let profiles = profiles(std::mem::take(&mut file.profile), &templates, errors);
+    let head = &file.product;
     speaks("product.speaks", &head.speaks, errors);
     for profile in profiles.values() {
         speaks_less(profile, &head.speaks, errors);
     }
     let kind = match head.kind {
-        Kind::Direct => direct(&file.install, file.version.as_ref(), file.process.as_ref(), &profiles, errors),
-        Kind::Proxy => proxy(file.install, file.version, file.process, &files, errors),
+        Kind::Direct => direct(&file, &profiles, errors),
+        Kind::Proxy => proxy(name, &mut file, &files, errors),
     };
+    let head = file.product;
     Some(Product {
         name: name.to_owned(),
         title: head.title,
@@ -104,14 +104,13 @@ fn speaks_less(profile: &Profile, product: &[Protocol], errors: &mut Errors<'_>)
 }
 
 /// `direct` runs nothing, so that nothing may be said about running it.
-fn direct(
-    installs: &[InstallTable],
-    version: Option<&VersionTable>,
-    process: Option<&ProcessTable>,
-    profiles: &BTreeMap<String, Profile>,
-    errors: &mut Errors<'_>,
-) -> Option<ProductKind> {
-    let sections = [("install", !installs.is_empty()), ("version", version.is_some()), ("process", process.is_some())];
+fn direct(file: &ProductFile, profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) -> Option<ProductKind> {
+    let sections = [
+        ("install", !file.install.is_empty()),
+        ("version", file.version.is_some()),
+        ("process", file.process.is_some()),
+        ("part", !file.part.is_empty()),
+    ];
     for (section, given) in sections {
         if given {
             let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
@@ -125,34 +124,86 @@ fn direct(
     Some(ProductKind::Direct)
 }
 
-fn proxy(
-    installs: Vec<InstallTable>,
-    version: Option<VersionTable>,
-    process: Option<ProcessTable>,
-    files: &Files,
-    errors: &mut Errors<'_>,
-) -> Option<ProductKind> {
-    if installs.is_empty() {
+fn proxy(name: &str, file: &mut ProductFile, files: &Files, errors: &mut Errors<'_>) -> Option<ProductKind> {
+    if file.install.is_empty() {
         errors.add(
             "install",
             "missing: there is no way to get the product",
             format!("at least one [[install]] with a method: {}", listed(install::METHODS)),
         );
     }
-    if version.is_none() {
+    if file.version.is_none() {
         errors.add(
             "version",
             "missing: a product whose version cannot be read is not measured",
             "[version] with command and pattern",
         );
     }
-    if process.is_none() {
-        errors.add("process", "missing: nothing says how the product is run", "[process] with command");
+    let installs = install::installs(std::mem::take(&mut file.install), files, errors);
+    let version = file.version.take().map(|table| version_probe(table, errors));
+    let parts = match (file.process.take(), std::mem::take(&mut file.part)) {
+        (Some(_), parts) if !parts.is_empty() => {
+            errors.add(
+                "process",
+                "there is a [process] and a [[part]]",
+                "one of the two: [process] for a single process",
+            );
+            return None;
+        }
+        (Some(table), _) => {
+            let process = process_spec("process", table, errors);
+            vec![Part { name: name.to_owned(), ports: Vec::new(), cpu_share: None, process }]
+        }
+        (None, parts) if parts.is_empty() => {
+            errors.add(
+                "process",
+                "missing: nothing says how the product is run",
+                "[process] with command, or a [[part]] for each of its processes",
+            );
+            return None;
+        }
+        (None, tables) => parts(tables, errors),
+    };
+    Some(ProductKind::Proxy(Box::new(Program { installs, version: version?, parts })))
+}
+
+fn parts(tables: Vec<PartTable>, errors: &mut Errors<'_>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::with_capacity(tables.len());
+    for (index, table) in tables.into_iter().enumerate() {
+        let path = item("part", index);
+        let name_path = child(&path, "name");
+        if !is_name(&table.name) {
+            errors.add(&name_path, format!("a part is named {:?}", table.name), NAME_WANTED);
+        } else if parts.iter().any(|part| part.name == table.name) {
+            errors.add(&name_path, format!("another part is named {:?}", table.name), "a name for each part");
+        }
+        for (at, port) in table.ports.iter().enumerate() {
+            let port_path = item(&child(&path, "ports"), at);
+            let others = parts.iter().flat_map(|part| &part.ports).chain(&table.ports[..at]);
+            if !is_port_name(port) {
+                let wanted = "lower-case letters, digits and _, a letter first: it is used as {{ ports.<name> }}";
+                errors.add(&port_path, format!("a port is named {port:?}"), wanted);
+            } else if others.into_iter().any(|other| other == port) {
+                errors.add(&port_path, format!("another port is named {port:?}"), "a name for each port");
+            }
+        }
+        if table.cpus == Some(0.0) {
+            errors.add(&child(&path, "cpus"), "found 0", "a number above 0 and at most 1, such as 0.25");
+        }
+        let process = process_spec(&child(&path, "process"), table.process, errors);
+        parts.push(Part { name: table.name, ports: table.ports, cpu_share: table.cpus, process });
     }
-    let installs = install::installs(installs, files, errors);
-    let version = version.map(|table| version_probe(table, errors));
-    let process = process.map(|table| process_spec(table, errors));
-    Some(ProductKind::Proxy(Box::new(Program { installs, version: version?, process: process? })))
+    let shares: f64 = parts.iter().filter_map(|part| part.cpu_share).sum();
+    if shares > 1.0 {
+        let found = format!("the parts' cpus are {shares} together");
+        errors.add("part", found, "at most 1: shares of the CPUs that the proxy has");
+    }
+    parts
+}
+
+fn is_port_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
 fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
@@ -176,19 +227,19 @@ fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
     VersionProbe { command: table.command, pattern: table.pattern, at_least: table.at_least }
 }
 
-fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
-    check_command("process.command", &table.command, errors);
-    check_command("process.check", &table.check, errors);
+fn process_spec(path: &str, table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
+    check_command(&child(path, "command"), &table.command, errors);
+    check_command(&child(path, "check"), &table.check, errors);
     for name in table.env.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {
-            let path = child("process.env", name);
+            let path = child(&child(path, "env"), name);
             errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name without =, such as GOMAXPROCS");
         }
     }
     for (i, name) in table.scratch.iter().enumerate() {
         // What is removed stays inside the folder, and is not the folder.
         if name.is_empty() || !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            let path = item("process.scratch", i);
+            let path = item(&child(path, "scratch"), i);
             errors.add(
                 &path,
                 format!("found {name:?}"),
@@ -203,13 +254,13 @@ fn process_spec(table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
         ready_within: table.ready_within.into(),
         stop_within: table.stop_within.into(),
         graceful: table.graceful,
-        reload: table.reload.and_then(|table| reload(table, errors)),
+        reload: table.reload.and_then(|table| reload(&child(path, "reload"), table, errors)),
         scratch: table.scratch,
     }
 }
 
-fn reload(table: ReloadTable, errors: &mut Errors<'_>) -> Option<Reload> {
-    let (path, wanted) = ("process.reload", "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }");
+fn reload(path: &str, table: ReloadTable, errors: &mut Errors<'_>) -> Option<Reload> {
+    let wanted = "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }";
     match (table.signal, table.command) {
         (Some(signal), None) => Some(Reload::Signal(signal)),
         (None, Some(command)) => {

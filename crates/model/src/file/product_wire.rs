@@ -23,9 +23,12 @@ pub(super) struct ProductFile {
     /// How its version is read from the binary itself.
     #[serde(default)]
     pub version: Option<VersionTable>,
-    /// How it is run.
+    /// How it is run, when it is one process.
     #[serde(default)]
     pub process: Option<ProcessTable>,
+    /// How it is run, when it is several: one `[[part]]` each, in the order in which they start. Clients talk to the last.
+    #[serde(default)]
+    pub part: Vec<PartTable>,
     /// Named configurations: `[profile.stock]` is what its documentation shows first, `[profile.tuned]` what its own
     /// experts would run.
     #[schemars(extend("x-weir-wanted" = "at least [profile.stock]"))]
@@ -87,6 +90,26 @@ pub(super) struct VersionTable {
         extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
     )]
     pub at_least: Option<String>,
+}
+
+/// One of the processes of a product that has several.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartTable {
+    /// Its name: lower-case letters, digits and `-`.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Names of ports that it listens on, beside the one for clients; weir chooses the numbers: `{{ ports.<name> }}` in every
+    /// template. It is ready when all of them accept connections, and the next part starts then.
+    #[serde(default)]
+    pub ports: Vec<String>,
+    /// Share of the proxy's CPUs that it has for itself, such as 0.25: at least one CPU. Left out, it shares what the others
+    /// leave.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-weir-wanted" = "a number above 0 and at most 1, such as 0.25"))]
+    pub cpus: Option<f64>,
+    /// How it is run.
+    pub process: ProcessTable,
 }
 
 /// How a product's process is run.

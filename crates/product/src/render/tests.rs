@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use weir_model::load::TlsVersion;
-use weir_model::product::{ProcessSpec, Signal, VersionProbe};
+use weir_model::product::{Part, ProcessSpec, Signal, VersionProbe};
 use weir_model::suite::KeyType;
 
 use super::*;
@@ -23,16 +23,21 @@ fn program(command: &[&str]) -> Program {
     Program {
         installs: Vec::new(),
         version: VersionProbe { command: strings(&["{{ binary }}", "-v"]), pattern: "(.*)".to_owned(), at_least: None },
-        process: ProcessSpec {
-            command: strings(command),
-            check: Vec::new(),
-            env: BTreeMap::new(),
-            ready_within: Duration::from_secs(1),
-            stop_within: Duration::from_secs(1),
-            graceful: Signal::Term,
-            reload: None,
-            scratch: Vec::new(),
-        },
+        parts: vec![Part {
+            name: "thing".to_owned(),
+            ports: Vec::new(),
+            cpu_share: None,
+            process: ProcessSpec {
+                command: strings(command),
+                check: Vec::new(),
+                env: BTreeMap::new(),
+                ready_within: Duration::from_secs(1),
+                stop_within: Duration::from_secs(1),
+                graceful: Signal::Term,
+                reload: None,
+                scratch: Vec::new(),
+            },
+        }],
     }
 }
 
@@ -63,6 +68,8 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
 
 fn vars() -> Vars {
     Vars {
+        ports: BTreeMap::from([("store".to_owned(), 9)]),
+        part_cores: BTreeMap::from([("thing".to_owned(), 2)]),
         binary: PathBuf::from("/opt/the thing"),
         listen_host: "127.0.0.1".to_owned(),
         listen_port: 8001,
@@ -92,8 +99,8 @@ fn files_arguments_and_environment_are_rendered() {
         &["{{ binary }}", "-c", "{{ dir }}/conf/a.conf", "{{ cores }}"],
     );
     if let ProductKind::Proxy(program) = &mut product.kind {
-        program.process.check = strings(&["{{ binary }}", "-t"]);
-        program.process.env.insert("THREADS".to_owned(), "{{ cores }}".to_owned());
+        program.parts[0].process.check = strings(&["{{ binary }}", "-t"]);
+        program.parts[0].process.env.insert("THREADS".to_owned(), "{{ cores }}".to_owned());
     }
     let dir = TempDir::new().unwrap();
     let rendered = render(&product, "p", &vars(), dir.path()).unwrap();
@@ -101,9 +108,13 @@ fn files_arguments_and_environment_are_rendered() {
     let file = dir.path().join("conf/a.conf");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "listen 127.0.0.1:8001\npool 129\n");
     let file_argument = file.to_str().unwrap();
-    assert_eq!(rendered.command, ["/opt/the thing", "-c", file_argument, "2"], "a space does not split an argument");
-    assert_eq!(rendered.check, Some(strings(&["/opt/the thing", "-t"])));
-    assert_eq!(rendered.env, BTreeMap::from([("THREADS".to_owned(), "2".to_owned())]));
+    assert_eq!(
+        rendered.parts[0].command,
+        ["/opt/the thing", "-c", file_argument, "2"],
+        "a space does not split an argument"
+    );
+    assert_eq!(rendered.parts[0].check, Some(strings(&["/opt/the thing", "-t"])));
+    assert_eq!(rendered.parts[0].env, BTreeMap::from([("THREADS".to_owned(), "2".to_owned())]));
     assert_eq!(rendered.files, [file]);
 }
 
@@ -111,7 +122,7 @@ fn files_arguments_and_environment_are_rendered() {
 fn an_empty_check_is_no_check() {
     let dir = TempDir::new().unwrap();
     let rendered = render(&product("a", "", &["{{ binary }}"]), "p", &vars(), dir.path()).unwrap();
-    assert_eq!(rendered.check, None);
+    assert_eq!(rendered.parts[0].check, None);
 }
 
 #[test]
@@ -250,9 +261,9 @@ fn a_command_that_reloads_is_rendered() {
     let mut product = product("a", "", &["{{ binary }}"]);
     let mut reload = |reload: Option<Reload>| {
         let ProductKind::Proxy(program) = &mut product.kind else { panic!("a proxy") };
-        program.process.reload = reload;
+        program.parts[0].process.reload = reload;
         let dir = TempDir::new().unwrap();
-        render(&product, "p", &vars(), dir.path()).map(|rendered| rendered.reload)
+        render(&product, "p", &vars(), dir.path()).map(|rendered| rendered.parts[0].reload.clone())
     };
     let command = |text: &str| Some(Reload::Command(strings(&[text, "reload"])));
     assert_eq!(reload(command("{{ binary }}")).unwrap(), command("/opt/the thing"));

@@ -208,6 +208,7 @@ fn measurement(
         processes_max: 1,
         fds_max: None,
         switches: (1_000, 100),
+        parts: Default::default(),
     };
     let proxied = case.product != "direct";
     Measurement {
