@@ -426,6 +426,16 @@ mod tests {
         assert_eq!(word, OriginReport::Listens { listening, driver: "epoll".into() });
     }
 
+    /// `"window_end"` is one.
+    #[test]
+    fn a_report_may_be_a_string() {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let args = ["-c", r#"echo '"window_end"'; exec sleep 300"#].map(String::from).into();
+        let spec = RoleSpec { role: Role::Client, args, output: scratch.path().join("client.log") };
+        let link: Link<ClientReport> = Link::start(&host("/bin/sh"), spec).expect("sh starts");
+        assert!(matches!(link.receive(LONG), Ok(ClientReport::WindowEnd)));
+    }
+
     #[test]
     fn silence_is_reported_with_the_last_lines() {
         let said =

@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::de::IgnoredAny;
+
 use crate::host::{RoleProcess, Silence};
 
 /// How long a role may take to end when its standard input is closed, before it is killed.
@@ -49,7 +51,7 @@ impl LocalRole {
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    if !line.starts_with('{') {
+                    if serde_json::from_str::<IgnoredAny>(&line).is_err() {
                         // Not for weir, then for whoever reads what went wrong.
                         let _ = writeln!(other_lines, "{line}");
                     } else if sender.send(line).is_err() {
