@@ -16,7 +16,7 @@ pub fn exchange(count: u64, streams: u32) -> anyhow::Result<()> {
     let mut pair = Pair {
         client: Client::new(&options),
         server: Server::new(&ServerOptions::default()),
-        answer: Prepared::answer(
+        answer: Prepared::response(
             200,
             &[("server", "weir-origin"), ("content-type", "application/octet-stream")],
             Some(BODY.len() as u64),
@@ -75,7 +75,7 @@ impl Pair {
         }
         self.up.clear();
         for stream in self.asked.drain(..) {
-            let sent = self.server.answer(stream, &self.answer, Body::Static(&BODY), &mut self.down);
+            let sent = self.server.respond(stream, &self.answer, Body::Static(&BODY), &mut self.down);
             sent.map_err(|why| anyhow::anyhow!("the answer was refused: {why:?}"))?;
         }
         let mut answered = 0;

@@ -434,7 +434,9 @@ pub fn serial_http2(origin: SocketAddr) -> SocketAddr {
             }
             for (at, path) in asked {
                 let response = endpoint.get(&path).expect("the origin answers");
-                server.answer_with(at, response.status, &[], Body::Copied(&response.body), &mut out).expect("answered");
+                server
+                    .respond_with(at, response.status, &[], Body::Copied(&response.body), &mut out)
+                    .expect("answered");
             }
         }
     });

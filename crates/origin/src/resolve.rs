@@ -232,10 +232,10 @@ impl Resolved {
         let status = self.plan.status;
         let typed = [("server", SERVER), ("content-type", content_type)];
         if bodiless(status) {
-            return Prepared::answer(status, &typed[..1], None);
+            return Prepared::response(status, &typed[..1], None);
         }
         let length = length.filter(|_| !self.plan.chunked);
-        Prepared::answer(status, &typed, if status == 205 { Some(0) } else { length })
+        Prepared::response(status, &typed, if status == 205 { Some(0) } else { length })
     }
 }
 

@@ -92,8 +92,8 @@ fn nginx(variant: u8) -> Frames {
     if variant == 2 {
         headers[1].1 = "Tue, 01 Jul 2025 10:00:01 GMT";
     }
-    let head = Prepared::answer(200, &headers, Some(128)).expect("an answer");
-    server.answer(stream.expect("a stream"), &head, Body::None, &mut out).expect("a request is answered");
+    let head = Prepared::response(200, &headers, Some(128)).expect("an answer");
+    server.respond(stream.expect("a stream"), &head, Body::None, &mut out).expect("a request is answered");
     // Behind the head of the frame and the size update.
     vec![(1, 4, out[10..].to_vec()), (0, 1, BODY.to_vec())]
 }
@@ -183,7 +183,7 @@ fn server(kinds: u32) -> Exchange {
     asking.start(&mut requests);
     read_request(&mut server, &requests, None, &mut out);
     let prepared: Vec<_> = (0..kinds).map(|n| Prepared::request(&get(&format!("/{n}"))).expect("a request")).collect();
-    let answer = Prepared::answer(200, &[("server", "weir"), ("content-type", "text/plain")], Some(128));
+    let answer = Prepared::response(200, &[("server", "weir"), ("content-type", "text/plain")], Some(128));
     let answer = answer.expect("an answer");
     // The client's table comes to rest first; then its frames are used again with other numbers.
     let mut ready = Vec::new();
@@ -216,7 +216,7 @@ fn read_request(server: &mut Server, bytes: &[u8], answer: Option<&Prepared>, ou
     let mut input = black_box(bytes);
     while let Some(event) = server.next(&mut input, out).expect("a request") {
         if let (ServerEvent::End { stream }, Some(answer)) = (black_box(event), answer) {
-            server.answer(stream, answer, Body::Static(&BODY), out).expect("a request is answered");
+            server.respond(stream, answer, Body::Static(&BODY), out).expect("a request is answered");
         }
     }
 }

@@ -19,7 +19,7 @@ fn with_method(method: &str) -> Prepared {
 }
 
 fn ok(length: u64) -> Prepared {
-    Prepared::answer(200, &[("server", "weir"), ("content-type", "text/plain")], Some(length)).unwrap()
+    Prepared::response(200, &[("server", "weir"), ("content-type", "text/plain")], Some(length)).unwrap()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_request_and_its_answer() {
         let stream = pipe.run().pop().unwrap();
         assert_eq!(pipe.client.open(), 1);
         let answer = Body::Static(b"hello");
-        assert_eq!(pipe.server.answer(stream, &ok(5), answer, &mut pipe.to_client), Ok(SendStatus::All));
+        assert_eq!(pipe.server.respond(stream, &ok(5), answer, &mut pipe.to_client), Ok(SendStatus::All));
         pipe.run();
         let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
         assert_eq!(
@@ -60,7 +60,7 @@ fn later_requests_are_a_few_bytes() {
         pipe.client.request(round, request, Body::None, &mut pipe.to_server).unwrap();
         sizes.push(pipe.to_server.len() - before - 9);
         let stream = pipe.run().pop().unwrap();
-        pipe.server.answer(stream, &ok(0), Body::None, &mut pipe.to_client).unwrap();
+        pipe.server.respond(stream, &ok(0), Body::None, &mut pipe.to_client).unwrap();
         pipe.run();
     }
     // A byte a header once both are in the table.
@@ -78,7 +78,7 @@ fn bodies_leave_as_windows_allow() {
     pipe.client.request(0, &with_method("POST"), Body::Copied(&LONG), &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     assert_eq!(
-        pipe.server.answer(stream, &ok(100_000), Body::Static(&LONG), &mut pipe.to_client),
+        pipe.server.respond(stream, &ok(100_000), Body::Static(&LONG), &mut pipe.to_client),
         Ok(SendStatus::Waiting)
     );
     pipe.run();
@@ -92,8 +92,8 @@ fn bodies_leave_as_windows_allow() {
 fn answers_to_head_and_those_without_content_have_no_body() {
     let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
     pipe.start();
-    let not_modified = Prepared::answer(304, &[], Some(9)).unwrap();
-    let no_content = Prepared::answer(204, &[], None).unwrap();
+    let not_modified = Prepared::response(304, &[], Some(9)).unwrap();
+    let no_content = Prepared::response(204, &[], None).unwrap();
     for (method, answer, want) in [
         ("HEAD", ok(9), "0: 200 length 9 server: weir, content-type: text/plain, content-length: 9"),
         ("GET", not_modified, "0: 304 length 9 content-length: 9"),
@@ -101,7 +101,7 @@ fn answers_to_head_and_those_without_content_have_no_body() {
     ] {
         pipe.client.request(0, &with_method(method), Body::None, &mut pipe.to_server).unwrap();
         let stream = pipe.run().pop().unwrap();
-        pipe.server.answer(stream, &answer, Body::Static(b"left out!"), &mut pipe.to_client).unwrap();
+        pipe.server.respond(stream, &answer, Body::Static(b"left out!"), &mut pipe.to_client).unwrap();
         pipe.run();
         let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
         assert_eq!(seen[2..], [want, "0: end"]);
@@ -165,7 +165,7 @@ fn the_server_says_how_many_streams() {
     assert_eq!(slots, [0, 1, 2]);
     // In another order than asked.
     for at in [1, 0, 2] {
-        pipe.server.answer(streams[at], &ok(0), Body::None, &mut pipe.to_client).unwrap();
+        pipe.server.respond(streams[at], &ok(0), Body::None, &mut pipe.to_client).unwrap();
     }
     pipe.run();
     let ends: Vec<u32> =
@@ -186,7 +186,7 @@ fn what_goes_away_says_what_it_left_undone() {
     assert!(pipe.run().is_empty());
     assert_eq!(pipe.client.streams(), 0);
     assert_eq!(pipe.client.request(9, &get("/"), Body::None, &mut pipe.to_server), Err(SendError::Closing));
-    pipe.server.answer(stream, &ok(0), Body::None, &mut pipe.to_client).unwrap();
+    pipe.server.respond(stream, &ok(0), Body::None, &mut pipe.to_client).unwrap();
     pipe.run();
     let seen = pipe.take();
     assert_eq!(seen[0], Seen::GoAway(Code::NO_ERROR));
@@ -205,9 +205,9 @@ fn a_cancelled_request_is_heard_of_no_more() {
     let streams = pipe.run();
     pipe.take();
     // The response crosses the cancelling.
-    pipe.server.answer(streams[0], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
+    pipe.server.respond(streams[0], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
     pipe.client.cancel(0, &mut pipe.to_server);
-    pipe.server.answer(streams[1], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
+    pipe.server.respond(streams[1], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
     pipe.run();
     let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
     assert_eq!(seen[1..], ["1: \"hello\"", "1: end"]);
@@ -227,7 +227,7 @@ fn interim_answers_come_before_the_final_one() {
     assert_eq!(pipe.server.interim(stream, 101, &mut pipe.to_client), Err(SendError::BadValue));
     pipe.server.interim(stream, 100, &mut pipe.to_client).unwrap();
     let answer = [("x", &b"\xff"[..])];
-    pipe.server.answer_with(stream, 299, &answer, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
+    pipe.server.respond_with(stream, 299, &answer, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
     assert_eq!(pipe.server.interim(stream, 100, &mut pipe.to_client), Err(SendError::NoStream));
     pipe.run();
     let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
@@ -243,7 +243,7 @@ fn an_answer_in_pieces() {
     let stream = pipe.run().pop().unwrap();
     let to = &mut pipe.to_client;
     assert_eq!(pipe.server.data(stream, Body::Static(b"x"), false, to), Err(SendError::NoStream));
-    let head = Prepared::answer(200, &[], None).unwrap();
+    let head = Prepared::response(200, &[], None).unwrap();
     assert_eq!(pipe.server.head(stream, &head, false, to), Ok(SendStatus::All));
     assert_eq!(pipe.server.data(stream, Body::Static(b"ab"), false, to), Ok(SendStatus::All));
     assert_eq!(pipe.server.data(stream, Body::Copied(b"cdefg"), false, to), Ok(SendStatus::Waiting));
@@ -271,7 +271,7 @@ fn what_cannot_be_sent_is_refused_with_its_name() {
         let error = request("GET", "http", "a", "/", name, "x");
         assert_eq!(error, EncodeError::ConnectionHeader(name.to_ascii_lowercase()));
     }
-    assert!(matches!(Prepared::answer(101, &[], None), Err(EncodeError::BadStatus(101))));
+    assert!(matches!(Prepared::response(101, &[], None), Err(EncodeError::BadStatus(101))));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_request_cancelled_in_the_middle_of_a_frame() {
     }
     let streams = pipe.run();
     for stream in streams {
-        pipe.server.answer(stream, &ok(1000), Body::Copied(&[b'x'; 1000]), &mut pipe.to_client).unwrap();
+        pipe.server.respond(stream, &ok(1000), Body::Copied(&[b'x'; 1000]), &mut pipe.to_client).unwrap();
     }
     pipe.take();
     let bytes = std::mem::take(&mut pipe.to_client);
@@ -311,7 +311,7 @@ fn an_answer_may_come_before_the_request_is_complete() {
     let stream = pipe.feed_server(&bytes).pop().unwrap();
     // The window that the server gives is still on its way.
     let late = std::mem::take(&mut pipe.to_client);
-    pipe.server.answer(stream, &ok(2), Body::Static(b"no"), &mut pipe.to_client).unwrap();
+    pipe.server.respond(stream, &ok(2), Body::Static(b"no"), &mut pipe.to_client).unwrap();
     assert_eq!(pipe.server.open(), 1, "the request is not complete");
     let answer = std::mem::take(&mut pipe.to_client);
     pipe.take();
@@ -334,7 +334,7 @@ fn a_window_may_shrink_below_nothing_and_grow_again() {
     pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     assert_eq!(
-        pipe.server.answer(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client),
+        pipe.server.respond(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client),
         Ok(SendStatus::Waiting)
     );
     let data = |out: &mut Vec<u8>| {

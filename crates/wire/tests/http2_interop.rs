@@ -157,7 +157,7 @@ fn serve_one(mut socket: TcpStream, options: &ServerOptions) {
     let mut server = Server::new(options);
     let mut out = Vec::new();
     server.start(&mut out);
-    let long = Prepared::answer(200, &[("x-kind", "long")], Some(TEXT.len() as u64)).expect("an answer");
+    let long = Prepared::response(200, &[("x-kind", "long")], Some(TEXT.len() as u64)).expect("an answer");
     let mut open: Vec<(Stream, bool, Vec<u8>)> = Vec::new();
     let mut buffer = vec![0; 3000];
     loop {
@@ -177,11 +177,11 @@ fn serve_one(mut socket: TcpStream, options: &ServerOptions) {
                     let place = open.iter().position(|open| open.0 == stream).expect("an open stream");
                     let (_, is_long, body) = open.swap_remove(place);
                     let sent = if is_long {
-                        server.answer(stream, &long, Body::Static(&TEXT), &mut out)
+                        server.respond(stream, &long, Body::Static(&TEXT), &mut out)
                     } else {
                         let odd = odd_value();
                         let headers = [("x-odd", &odd[..])];
-                        server.answer_with(stream, 201, &headers, Body::Copied(&body), &mut out)
+                        server.respond_with(stream, 201, &headers, Body::Copied(&body), &mut out)
                     };
                     sent.expect("an open stream");
                 }

@@ -54,7 +54,7 @@ impl Both {
             server: Server::new(&ServerOptions::default()),
             to_server: Vec::with_capacity(1 << 16),
             to_client: Vec::with_capacity(1 << 16),
-            answer: Prepared::answer(200, &headers, Some(128)).unwrap(),
+            answer: Prepared::response(200, &headers, Some(128)).unwrap(),
         };
         both.client.start(&mut both.to_server);
         both.server.start(&mut both.to_client);
@@ -69,7 +69,7 @@ impl Both {
             let mut input = &self.to_server[..];
             while let Some(event) = self.server.next(&mut input, &mut self.to_client).unwrap() {
                 if let ServerEvent::End { stream } = event {
-                    self.server.answer(stream, &self.answer, Body::Static(&BODY), &mut self.to_client).unwrap();
+                    self.server.respond(stream, &self.answer, Body::Static(&BODY), &mut self.to_client).unwrap();
                 }
             }
             self.to_server.clear();

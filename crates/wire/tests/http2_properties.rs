@@ -105,8 +105,8 @@ proptest! {
             for (tag, stream) in waiting.drain(..) {
                 let Exchange { answered, copied, .. } = exchanges[tag as usize];
                 let size = most(answered, windows.0);
-                let head = Prepared::answer(200, &[("x", "y")], Some(size as u64)).unwrap();
-                pipe.server.answer(stream, &head, body(size, copied), &mut pipe.to_client).unwrap();
+                let head = Prepared::response(200, &[("x", "y")], Some(size as u64)).unwrap();
+                pipe.server.respond(stream, &head, body(size, copied), &mut pipe.to_client).unwrap();
             }
             pipe.run();
             seen.extend(pipe.take());

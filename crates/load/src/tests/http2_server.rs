@@ -112,7 +112,7 @@ fn serve(
 fn follow_end(what: Do, server: &mut Server, stream: Stream, line: &mut TcpStream, out: &mut Vec<u8>) -> Option<()> {
     let answer = |server: &mut Server, body: &'static [u8], out: &mut Vec<u8>| {
         let headers: [(&str, &[u8]); 1] = [("x-test", b"yes")];
-        server.answer_with(stream, 200, &headers, Body::Static(body), out).ok().map(drop)
+        server.respond_with(stream, 200, &headers, Body::Static(body), out).ok().map(drop)
     };
     match what {
         Do::Response(body) => answer(server, body, out),

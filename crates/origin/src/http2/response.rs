@@ -133,7 +133,7 @@ impl Request {
                 resolve::Body::Static(bytes) => Body::Static(bytes),
             };
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-            return server.answer(self.stream, resolved.http2_usual(), body, output);
+            return server.respond(self.stream, resolved.http2_usual(), body, output);
         }
         let counters;
         let (content_type, body) = match resolved.source {
@@ -148,10 +148,10 @@ impl Request {
         let headers: [(&str, &[u8]); 2] =
             [("server", resolve::SERVER.as_bytes()), ("content-type", content_type.as_bytes())];
         let status = resolved.plan.status;
-        let sent = server.answer_with(self.stream, status, &headers, Body::Copied(body), output);
+        let sent = server.respond_with(self.stream, status, &headers, Body::Copied(body), output);
         if sent == Err(SendError::BadValue) {
             let headers: [(&str, &[u8]); 1] = [("server", resolve::SERVER.as_bytes())];
-            return server.answer_with(self.stream, status, &headers, Body::Copied(body), output);
+            return server.respond_with(self.stream, status, &headers, Body::Copied(body), output);
         }
         sent
     }

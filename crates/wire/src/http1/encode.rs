@@ -257,8 +257,15 @@ fn put_length(out: &mut Vec<u8>, length: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// By hand, since the formatter of the standard library costs more than the rest of the head.
-fn put_decimal(out: &mut Vec<u8>, mut number: u64) {
+fn put_decimal(out: &mut Vec<u8>, number: u64) {
+    let (digits, first) = decimal(number);
+    out.extend_from_slice(&digits[first..]);
+}
+
+/// A number's digits, which end the array, and where they begin. By hand, since the formatter of the standard library costs
+/// more than the rest of the head.
+#[inline]
+pub(crate) fn decimal(mut number: u64) -> ([u8; 20], usize) {
     // 2^64 has 20 digits.
     let mut digits = [0; 20];
     let mut first = digits.len();
@@ -267,8 +274,7 @@ fn put_decimal(out: &mut Vec<u8>, mut number: u64) {
         digits[first] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            break;
+            return (digits, first);
         }
     }
-    out.extend_from_slice(&digits[first..]);
 }

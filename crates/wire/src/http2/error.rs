@@ -6,61 +6,53 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(pub u32);
 
-impl Code {
-    /// Nothing is wrong.
-    pub const NO_ERROR: Code = Code(0);
-    /// Something that the protocol forbids.
-    pub const PROTOCOL_ERROR: Code = Code(1);
-    /// The sender's own fault.
-    pub const INTERNAL_ERROR: Code = Code(2);
-    /// More was sent than there was a window for.
-    pub const FLOW_CONTROL_ERROR: Code = Code(3);
-    /// SETTINGS were not acknowledged in time.
-    pub const SETTINGS_TIMEOUT: Code = Code(4);
-    /// A frame for a stream that is closed.
-    pub const STREAM_CLOSED: Code = Code(5);
-    /// A frame of a wrong size.
-    pub const FRAME_SIZE_ERROR: Code = Code(6);
-    /// The stream was refused before anything was done for it; it can be tried again.
-    pub const REFUSED_STREAM: Code = Code(7);
-    /// The stream is no longer wanted.
-    pub const CANCEL: Code = Code(8);
-    /// Header compression is out of step.
-    pub const COMPRESSION_ERROR: Code = Code(9);
-    /// The connection of a CONNECT failed.
-    pub const CONNECT_ERROR: Code = Code(10);
-    /// The peer does what looks like an attack.
-    pub const ENHANCE_YOUR_CALM: Code = Code(11);
-    /// The transport is not safe enough.
-    pub const INADEQUATE_SECURITY: Code = Code(12);
-    /// HTTP/1.1 is to be used instead.
-    pub const HTTP_1_1_REQUIRED: Code = Code(13);
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
+        impl Code {
+            $($(#[$doc])* pub const $name: Code = Code($number);)*
+        }
+
+        impl fmt::Display for Code {
+            /// The name that RFC 9113 has for it, or `error code` and the number.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.0 {
+                    $($number => f.write_str(stringify!($name)),)*
+                    other => write!(f, "error code {other}"),
+                }
+            }
+        }
+    };
 }
 
-impl fmt::Display for Code {
-    /// The name that RFC 9113 has for it, or `error code` and the number.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 14] = [
-            "NO_ERROR",
-            "PROTOCOL_ERROR",
-            "INTERNAL_ERROR",
-            "FLOW_CONTROL_ERROR",
-            "SETTINGS_TIMEOUT",
-            "STREAM_CLOSED",
-            "FRAME_SIZE_ERROR",
-            "REFUSED_STREAM",
-            "CANCEL",
-            "COMPRESSION_ERROR",
-            "CONNECT_ERROR",
-            "ENHANCE_YOUR_CALM",
-            "INADEQUATE_SECURITY",
-            "HTTP_1_1_REQUIRED",
-        ];
-        match NAMES.get(self.0 as usize) {
-            Some(name) => f.write_str(name),
-            None => write!(f, "error code {}", self.0),
-        }
-    }
+codes! {
+    /// Nothing is wrong.
+    NO_ERROR = 0,
+    /// Something that the protocol forbids.
+    PROTOCOL_ERROR = 1,
+    /// The sender's own fault.
+    INTERNAL_ERROR = 2,
+    /// More was sent than there was a window for.
+    FLOW_CONTROL_ERROR = 3,
+    /// SETTINGS were not acknowledged in time.
+    SETTINGS_TIMEOUT = 4,
+    /// A frame for a stream that is closed.
+    STREAM_CLOSED = 5,
+    /// A frame of a wrong size.
+    FRAME_SIZE_ERROR = 6,
+    /// The stream was refused before anything was done for it; it can be tried again.
+    REFUSED_STREAM = 7,
+    /// The stream is no longer wanted.
+    CANCEL = 8,
+    /// Header compression is out of step.
+    COMPRESSION_ERROR = 9,
+    /// The connection of a CONNECT failed.
+    CONNECT_ERROR = 10,
+    /// The peer does what looks like an attack.
+    ENHANCE_YOUR_CALM = 11,
+    /// The transport is not safe enough.
+    INADEQUATE_SECURITY = 12,
+    /// HTTP/1.1 is to be used instead.
+    HTTP_1_1_REQUIRED = 13,
 }
 
 /// A connection error: the connection is of no more use. GOAWAY with the code has been written.

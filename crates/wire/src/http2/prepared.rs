@@ -106,7 +106,7 @@ impl Prepared {
     ///
     /// # Errors
     /// What cannot be sent.
-    pub fn answer(status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Result<Prepared, EncodeError> {
+    pub fn response(status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Result<Prepared, EncodeError> {
         if !(200..=999).contains(&status) {
             return Err(EncodeError::BadStatus(status));
         }

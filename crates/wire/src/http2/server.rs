@@ -81,7 +81,7 @@ pub enum ServerEvent<'a> {
         /// Which request.
         stream: Stream,
     },
-    /// What [`Server::answer`] or [`Server::data`] left [`SendStatus::Waiting`] has been written.
+    /// What [`Server::respond`] or [`Server::data`] left [`SendStatus::Waiting`] has been written.
     Sent {
         /// Which.
         stream: Stream,
@@ -248,7 +248,7 @@ impl Server {
     /// # Errors
     /// The stream is gone or answered. Nothing was written.
     #[inline]
-    pub fn answer<O: Output>(
+    pub fn respond<O: Output>(
         &mut self,
         stream: Stream,
         head: &Prepared,
@@ -265,11 +265,11 @@ impl Server {
     }
 
     /// ResponseParser a request with a head that is encoded now and has no place in the peer's table, and `content-length`.
-    /// Names are in lower case. The body is left out as by [`Server::answer`], its length is not (but for 204).
+    /// Names are in lower case. The body is left out as by [`Server::respond`], its length is not (but for 204).
     ///
     /// # Errors
     /// The stream is gone or answered, or (`BadValue`) the head cannot be sent. Nothing was written.
-    pub fn answer_with<O: Output>(
+    pub fn respond_with<O: Output>(
         &mut self,
         stream: Stream,
         status: u16,
@@ -332,7 +332,7 @@ impl Server {
     }
 
     /// Writes a piece of the body of a response, or the last one. [`SendStatus`] counts for the last one. Where no body can be
-    /// (as for [`Server::answer`]) only the end is written.
+    /// (as for [`Server::respond`]) only the end is written.
     ///
     /// # Errors
     /// The stream is gone, its head is not written, or its response has ended. Nothing was written.

@@ -10,12 +10,12 @@ use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert, We
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CipherSuite, SignatureAlgorithm, SupportedProtocolVersion, version};
 
-use super::check;
 use super::error::{TlsError, TlsErrorKind};
+use super::identity;
 use super::names::{chosen_groups, chosen_suites};
 use super::options::{ClientAuth, ClientOptions, ServerOptions, Version};
-use super::pem;
 use super::tickets::Tickets;
+use super::verify::{self, Verifier};
 
 /// Whom the client half asks for: a DNS name, sent as SNI, or an IP address, which is not sent. Either is what the peer's
 /// certificate must be for when authorities are given.
@@ -55,10 +55,7 @@ impl ClientConfig {
     /// [`TlsErrorKind::Options`], with a text that names what is wrong and what there is instead.
     pub fn new(options: &ClientOptions) -> Result<ClientConfig, TlsError> {
         let provider = provider(&options.suites, &options.groups, options.versions)?;
-        let verifier: Arc<dyn rustls::client::danger::ServerCertVerifier> = match &options.authorities {
-            Some(authorities) => Arc::new(check::From::new(authorities, Arc::clone(&provider))?),
-            None => Arc::new(check::Any(provider.signature_verification_algorithms)),
-        };
+        let verifier = Arc::new(Verifier::new(options.authorities.as_deref(), &provider)?);
         let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions(options.versions))
             .map_err(|e| TlsError::of_options("the TLS versions", &e))?
@@ -67,7 +64,7 @@ impl ClientConfig {
         let mut config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let certified = pem::certified(identity, &provider)?;
+                let certified = identity::certified(identity, &provider)?;
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
@@ -114,9 +111,9 @@ impl ServerConfig {
         }
         let provider = provider(&options.suites, &options.groups, options.versions)?;
         let identities: Result<Vec<_>, _> =
-            options.identities.iter().map(|one| pem::certified(one, &provider)).collect();
+            options.identities.iter().map(|one| identity::certified(one, &provider)).collect();
         let clients = |authorities: &[u8], must: bool| {
-            let roots = check::roots(&pem::certificates("the clients' authorities", authorities)?)?;
+            let roots = verify::roots(&identity::certificates("the clients' authorities", authorities)?)?;
             let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
             let builder = if must { builder } else { builder.allow_unauthenticated() };
             builder.build().map_err(|e| TlsError::new(TlsErrorKind::Options, format!("the clients' authorities: {e}")))

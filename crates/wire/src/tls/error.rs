@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
 
-use super::{alert, check};
+use super::{alert, verify};
 
 /// What kind of failure it was, for counters that count by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,7 +93,7 @@ fn refusal(why: &CertificateError) -> String {
         CertificateError::UnknownIssuer => "it comes from none of the authorities given".to_owned(),
         CertificateError::BadSignature => "its signature is wrong".to_owned(),
         CertificateError::BadEncoding => "it cannot be read".to_owned(),
-        other if check::is_authority(other) => {
+        other if verify::is_authority(other) => {
             "it is an authority's own certificate, and none of the authorities given".to_owned()
         }
         other => other.to_string(),

@@ -9,13 +9,13 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, Unbuffered
 use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 
 use super::alert;
-use super::check::key_kind;
 use super::error::{TlsError, TlsErrorKind};
 use super::keys::{HEADER, Keys};
 use super::names::{group_name, suite_name};
 use super::options::Version;
 use super::records::{Fail, Kernel, Traffic, body_len};
 use super::session::Negotiated;
+use super::verify::key_kind;
 
 /// The handshake of one connection.
 pub(super) struct Handshake {

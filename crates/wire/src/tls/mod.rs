@@ -15,15 +15,13 @@
 //! This module does not know sockets, files, clocks or threads: it is given PEM texts and slices.
 
 mod alert;
-mod check;
 mod config;
 mod error;
-mod generated;
 mod handshake;
+mod identity;
 mod keys;
 mod names;
 mod options;
-mod pem;
 mod pending;
 mod post_handshake;
 mod records;
@@ -32,6 +30,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tickets;
+mod verify;
 
 pub use config::{ClientConfig, ServerConfig, ServerName};
 pub use error::{TlsError, TlsErrorKind};

@@ -190,7 +190,7 @@ fn run_server(how: u8, pieces: &[&[u8]]) -> Shown {
         assert_eq!(server.next(&mut &PREFACE[..], &mut shown.sent), Ok(None));
     }
     let body: &'static [u8] = if how & 4 != 0 { &LONG } else { b"hello" };
-    let answer = Prepared::answer(200, &[("x", "y")], Some(body.len() as u64)).expect("an answer that can be sent");
+    let answer = Prepared::response(200, &[("x", "y")], Some(body.len() as u64)).expect("an answer that can be sent");
     let mut open: HashMap<u32, Progress> = HashMap::new();
     for piece in pieces {
         let mut input = *piece;
@@ -209,7 +209,7 @@ fn run_server(how: u8, pieces: &[&[u8]]) -> Shown {
             let ended = judge_server_event(&mut shown, &mut open, &event);
             if let Some(stream) = ended {
                 let body = if how & 8 != 0 { Body::Copied(body) } else { Body::Static(body) };
-                server.answer(stream, &answer, body, &mut shown.sent).expect("a request that is complete is answered");
+                server.respond(stream, &answer, body, &mut shown.sent).expect("a request that is complete is answered");
             }
             assert!(server.open() <= options.max_streams);
         }

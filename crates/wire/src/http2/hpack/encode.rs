@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::super::Prepared;
 use super::table::OVERHEAD;
 use super::{TABLE_SIZE, huffman, statics};
+use crate::http1::encode::decimal;
 
 /// A header encoded ahead.
 #[derive(Debug)]
@@ -245,17 +246,7 @@ pub(in crate::http2) fn put_content_length(out: &mut Vec<u8>, length: u64) {
 }
 
 /// Appends a number as a string literal.
-pub(in crate::http2) fn put_digits(out: &mut Vec<u8>, mut number: u64) {
-    // 2^64 has 20 digits.
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
+pub(in crate::http2) fn put_digits(out: &mut Vec<u8>, number: u64) {
+    let (digits, first) = decimal(number);
     put_text(out, &digits[first..]);
 }
