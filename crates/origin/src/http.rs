@@ -174,7 +174,7 @@ impl Session for HttpSession {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
         match (self.version, event) {
             (Version::Http1, event) => self.http1.on_event(transport, state, event),

@@ -31,7 +31,7 @@ impl Http1 {
     }
 
     /// Deals with an event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_event(&mut self, transport: &mut impl Transport, state: &mut HttpState, event: SessionEvent<'_>) {
         let pipeline = &mut self.pipeline;
         match event {

@@ -91,7 +91,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch<I: Io>(&mut self, io: &mut I, conn: Conn, event: SessionEvent<'_>) {
         if let Some(connection) = find(&mut self.connections, conn) {
             connection.on_event(io, conn, &mut self.state, event);
