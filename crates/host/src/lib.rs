@@ -6,6 +6,7 @@
 //!
 //! This crate does not know products, suites or trials.
 
+pub mod fake;
 pub mod files;
 mod host;
 mod local;

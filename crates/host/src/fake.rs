@@ -1,0 +1,272 @@
+//! A host for tests: it starts no process and writes no file. What it is asked for is recorded in order, and the test says what
+//! comes of it.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weir_model::product::Signal;
+use weir_model::record::{Role, RoleUsage};
+use weir_vitals::{Connections, Watched, Window};
+
+use crate::files::FileError;
+use crate::host::{Ended, Host, Process, ProcessSpec, RoleProcess, RoleSpec, Sampler, Silence};
+use crate::ports::{self, NoPort};
+use crate::role::RoleError;
+use crate::supervisor::StartError;
+
+/// What becomes of a program that is started.
+#[derive(Default)]
+pub struct FakeProgram {
+    /// Held as long as it runs: a server in a thread, say.
+    pub running: Option<Box<dyn Any + Send>>,
+    /// It ends at once, like this.
+    pub ended: Option<Ended>,
+    /// Its output.
+    pub output: String,
+}
+
+/// What becomes of a role that is started.
+#[derive(Default)]
+pub struct FakeRole {
+    /// Held as long as it runs.
+    pub running: Option<Box<dyn Any + Send>>,
+    /// The lines that it reports.
+    pub reports: VecDeque<String>,
+}
+
+type OnProgram = dyn Fn(&ProcessSpec) -> FakeProgram + Send + Sync;
+type OnRole = dyn Fn(&RoleSpec) -> FakeRole + Send + Sync;
+
+/// The host. Clones are the same host.
+#[derive(Clone)]
+pub struct FakeHost {
+    on_program: Arc<OnProgram>,
+    on_role: Arc<OnRole>,
+    calls: Arc<Mutex<Vec<String>>>,
+    files: Arc<Mutex<BTreeMap<PathBuf, Vec<u8>>>>,
+    last_pid: Arc<AtomicU32>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for FakeHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeHost").field("calls", &self.calls()).finish_non_exhaustive()
+    }
+}
+
+impl FakeHost {
+    /// A host on which programs and roles do this.
+    pub fn new(
+        on_program: impl Fn(&ProcessSpec) -> FakeProgram + Send + Sync + 'static,
+        on_role: impl Fn(&RoleSpec) -> FakeRole + Send + Sync + 'static,
+    ) -> FakeHost {
+        FakeHost {
+            on_program: Arc::new(on_program),
+            on_role: Arc::new(on_role),
+            calls: Arc::default(),
+            files: Arc::default(),
+            last_pid: Arc::default(),
+        }
+    }
+
+    /// What was started, watched and ended so far: `start nginx`, `watch client origin`, `end nginx`.
+    pub fn calls(&self) -> Vec<String> {
+        locked(&self.calls).clone()
+    }
+
+    /// The files on the host.
+    pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        locked(&self.files).clone()
+    }
+
+    fn record(&self, call: String) {
+        locked(&self.calls).push(call);
+    }
+
+    fn handle(&self, name: &str, running: Option<Box<dyn Any + Send>>) -> Handle {
+        self.record(format!("start {name}"));
+        let pid = self.last_pid.fetch_add(1, Ordering::Relaxed) + 1;
+        Handle { host: self.clone(), name: name.to_owned(), pid, running: Mutex::new(Some(running)) }
+    }
+}
+
+/// A process that is none. Its end is recorded once.
+#[derive(Debug)]
+struct Handle {
+    host: FakeHost,
+    name: String,
+    pid: u32,
+    /// Taken when it ends.
+    running: Mutex<Option<Option<Box<dyn Any + Send>>>>,
+}
+
+impl Handle {
+    fn end(&self) {
+        if locked(&self.running).take().is_some() {
+            self.host.record(format!("end {}", self.name));
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[derive(Debug)]
+struct FakeProcess {
+    handle: Handle,
+    ended: Option<Ended>,
+}
+
+impl Process for FakeProcess {
+    fn root(&self) -> u32 {
+        self.handle.pid
+    }
+
+    fn wait(&mut self, _within: Duration) -> Option<Ended> {
+        self.ended
+    }
+
+    fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
+        self.handle.host.record(format!("signal {} {}", self.handle.name, signal.as_str()));
+        Ok(())
+    }
+
+    fn stop(self: Box<Self>, _grace: Duration) -> Ended {
+        self.ended.unwrap_or(Ended { code: Some(0), signal: None, forced: false, left_over: 0 })
+    }
+}
+
+#[derive(Debug)]
+struct FakeRoleProcess {
+    handle: Handle,
+    reports: Mutex<VecDeque<String>>,
+}
+
+impl RoleProcess for FakeRoleProcess {
+    fn pid(&self) -> u32 {
+        self.handle.pid
+    }
+
+    fn alive(&self) -> bool {
+        locked(&self.handle.running).is_some()
+    }
+
+    fn send(&self, line: &str) -> std::io::Result<()> {
+        self.handle.host.record(format!("send {} {line}", self.handle.name));
+        Ok(())
+    }
+
+    fn receive(&self, _within: Duration) -> Result<String, Silence> {
+        locked(&self.reports).pop_front().ok_or(Silence::Ended)
+    }
+
+    fn end(&self) {
+        self.handle.end();
+    }
+}
+
+/// Windows of one second in which nobody used anything.
+#[derive(Debug)]
+struct FakeSampler(Vec<Watched>);
+
+impl Sampler for FakeSampler {
+    fn begin_window(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn end_window(&self) -> std::io::Result<Window> {
+        let usage = |watched: &Watched| RoleUsage {
+            role: watched.role,
+            cpu_user_us: 0,
+            cpu_system_us: 0,
+            cores_busy: 0.0,
+            rss_max_bytes: 0,
+            pss_max_bytes: None,
+            threads_max: 1,
+            processes_max: 1,
+            fds_max: None,
+            switches: (0, 0),
+            parts: BTreeMap::new(),
+        };
+        Ok(Window { usage: self.0.iter().map(usage).collect(), series: Vec::new(), length_s: 1.0, own_cpu_us: 0 })
+    }
+
+    fn stop(self: Box<Self>) {}
+}
+
+impl Host for FakeHost {
+    fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError> {
+        let FakeProgram { running, ended, output } = (self.on_program)(spec);
+        locked(&self.files).insert(spec.output.clone(), output.into_bytes());
+        let program = spec.argv.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+        Ok(Box::new(FakeProcess { handle: self.handle(&program.to_string_lossy(), running), ended }))
+    }
+
+    fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
+        let FakeRole { running, reports } = (self.on_role)(spec);
+        let handle = self.handle(spec.role.as_str(), running);
+        Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports) }))
+    }
+
+    fn watch(
+        &self,
+        trees: Vec<Watched>,
+        _connections: Vec<(Role, Box<dyn Connections>)>,
+    ) -> std::io::Result<Box<dyn Sampler>> {
+        let roles: Vec<&str> = trees.iter().map(|tree| tree.role.as_str()).collect();
+        self.record(format!("watch {}", roles.join(" ")));
+        Ok(Box::new(FakeSampler(trees)))
+    }
+
+    fn descendants(&self, root: u32) -> Vec<u32> {
+        vec![root]
+    }
+
+    fn owns_listener(&self, _root: u32, _addr: SocketAddr) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
+        ports::free(count)
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        vec![0, 1]
+    }
+
+    fn create_dir(&self, _folder: &Path) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8], _private: bool) -> Result<(), FileError> {
+        locked(&self.files).insert(path.to_owned(), bytes.to_owned());
+        Ok(())
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+        let missing = || FileError::at(path)(std::io::ErrorKind::NotFound.into());
+        locked(&self.files).get(path).cloned().ok_or_else(missing)
+    }
+
+    fn remove(&self, path: &Path) {
+        locked(&self.files).retain(|file, _| !file.starts_with(path));
+    }
+
+    fn last_lines(&self, path: &Path, lines: usize) -> String {
+        let text = self.read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let all: Vec<&str> = text.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}

@@ -1,0 +1,175 @@
+//! A trial's whole life on a host that starts no process: the order of starts, a product that does not get ready, and that
+//! everything has ended when the trial is over.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
+use weir_host::placement::Placement;
+use weir_host::role::{ClientReport, OriginReport};
+use weir_host::stop::Stop;
+use weir_host::{Ended, ProcessSpec, RoleSpec};
+use weir_lab::plan::Planned;
+use weir_lab::trial::{Bench, Order, carry_out};
+use weir_model::load::{Counts, DriverChoice, LoadResult};
+use weir_model::product::Product;
+use weir_model::record::{CaseId, Measurement, Role, Verdict};
+use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
+use weir_origin::{Options, Origin};
+use weir_product::catalogue::Catalogue;
+use weir_product::launch::{Installed, Launcher};
+use weir_product::tls::RunTls;
+
+fn serve(listen: SocketAddr) -> Origin {
+    Origin::start(Options { listen, ..Options::default() }).expect("an origin")
+}
+
+/// The origin is a thread of this process; the client reports a load without a request.
+fn role(spec: &RoleSpec) -> FakeRole {
+    let lines = |reports: &[ClientReport]| reports.iter().map(|r| serde_json::to_string(r).expect("JSON")).collect();
+    if spec.role == Role::Client {
+        let result = LoadResult { window_s: 1.0, window: Counts::default(), ..LoadResult::default() };
+        let done = ClientReport::Done(Box::new(result));
+        let reports = lines(&[ClientReport::WindowStart { unix_ms: 0 }, ClientReport::WindowEnd, done]);
+        return FakeRole { reports, ..FakeRole::default() };
+    }
+    let listen = spec.args.iter().skip_while(|arg| *arg != "--listen").nth(1).expect("an address");
+    let origin = serve(listen.parse().expect("an address"));
+    let listens = OriginReport::Listens { listening: origin.addr(), driver: "epoll".into() };
+    let reports = [serde_json::to_string(&listens).expect("JSON")].into();
+    FakeRole { running: Some(Box::new(origin)), reports }
+}
+
+/// A product with one file; its first argument is where it listens.
+fn product() -> Product {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let folder = dir.path().join("products/echo");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let text = r#"
+[product]
+title = "Echo"
+about = "Answers by itself"
+home = "https://example.org/"
+speaks = ["http/1.1"]
+
+[[install]]
+method = "system"
+binary = "echo-proxy"
+
+[version]
+command = ["{{ binary }}", "--version"]
+pattern = '([0-9.]+)'
+
+[process]
+command = ["{{ binary }}", "{{ listen_host }}:{{ listen_port }}", "{{ dir }}/echo.conf"]
+ready_within = "200ms"
+stop_within = "1s"
+
+[profile.stock]
+about = "As it is"
+files = { "echo.conf" = "echo.conf.j2" }
+"#;
+    std::fs::write(folder.join("product.toml"), text).expect("written");
+    std::fs::write(folder.join("echo.conf.j2"), "upstream {{ origin_host }}:{{ origin_port }}\n").expect("written");
+    let mut catalogue = Catalogue::default();
+    catalogue.overlay(dir.path()).unwrap_or_else(|error| panic!("{error}"));
+    catalogue.products()["echo"].clone()
+}
+
+fn trial(host: &FakeHost, folder: &Path) -> Measurement {
+    let installed = Installed {
+        binary: "/opt/echo-proxy".into(),
+        version: "1.0".into(),
+        sha256: String::new(),
+        from: "system".into(),
+    };
+    let bench = Bench {
+        launcher: Launcher {
+            host: Arc::new(host.clone()),
+            tls: RunTls::new(Tls::default()).expect("a certificate"),
+            installed: BTreeMap::from([("echo".to_owned(), installed)]),
+        },
+        placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+        driver: DriverChoice::Auto,
+        products: BTreeMap::from([("echo".to_owned(), product())]),
+        origin: None,
+        seed: 1,
+    };
+    let case =
+        CaseId { product: "echo".into(), profile: "stock".into(), workload: "get".into(), load: "closed".into() };
+    let workload = Workload {
+        name: "get".into(),
+        title: "GET".into(),
+        protocol: Protocol::Http11,
+        request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
+        expect: Expect::default(),
+        loads: None,
+        products: None,
+        by_product: false,
+    };
+    let load = Load {
+        name: "closed".into(),
+        title: "closed".into(),
+        kind: LoadKind::Closed,
+        connections: 4,
+        series: Series::Once,
+        streams: 1,
+        steady: None,
+        saturating: false,
+        least_cores: None,
+        warmup: Duration::ZERO,
+        duration: Duration::from_secs(1),
+        timeout: Duration::from_secs(2),
+    };
+    let planned = Planned { trial: 1, block: 1, case };
+    let order = Order { planned: &planned, workload: &workload, load: &load, rate: None, folder };
+    carry_out(&bench, &order, &Stop::new(), &mut |_| {}).expect("a measurement")
+}
+
+#[test]
+fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
+    let serves = |spec: &ProcessSpec| FakeProgram {
+        running: Some(Box::new(serve(spec.argv[1].parse().expect("an address")))),
+        ..FakeProgram::default()
+    };
+    let host = FakeHost::new(serves, role);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let measured = trial(&host, folder.path());
+    assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
+    assert_eq!(
+        host.calls(),
+        [
+            "start origin",
+            "start echo-proxy",
+            "start client",
+            "watch client origin proxy",
+            "end client",
+            "end echo-proxy",
+            "end origin",
+        ]
+    );
+    let files = host.files();
+    let named = |name: &str| files.iter().find(|(path, _)| path.ends_with(name)).map(|(_, bytes)| bytes.as_slice());
+    assert!(named("product/echo.conf").expect("rendered").starts_with(b"upstream 127.0.0.1:"));
+    assert!(named("load-order.json").is_some() && named("product/exit.json").is_some());
+    assert!(!folder.path().join("product").exists(), "nothing of the host's is written on this machine");
+}
+
+#[test]
+fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
+    for ended in [None, Some(Ended { code: Some(3), signal: None, forced: false, left_over: 0 })] {
+        let silent =
+            move |_: &ProcessSpec| FakeProgram { ended, output: "no route\n".into(), ..FakeProgram::default() };
+        let host = FakeHost::new(silent, role);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let measured = trial(&host, folder.path());
+        let error = measured.error.expect("it failed");
+        assert_eq!((measured.verdict, error.stage.as_str()), (Verdict::Error, "ready"));
+        assert_eq!(error.message.contains("exit status 3"), ended.is_some(), "{}", error.message);
+        assert!(error.evidence.ends_with("no route"), "{}", error.evidence);
+        assert_eq!(host.calls(), ["start origin", "start echo-proxy", "end echo-proxy", "end origin"]);
+    }
+}
