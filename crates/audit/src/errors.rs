@@ -10,7 +10,7 @@
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, Meant, finding, percent};
+use super::{Evidence, RateIntent, finding, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let window = &e.load.window;
@@ -32,7 +32,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 /// Timeouts that are the client's own doing.
 fn given_up(e: &Evidence<'_>) -> u64 {
-    if e.meant == Meant::Carried || e.load.window.unsent == 0 {
+    if e.rate_intent == RateIntent::Carried || e.load.window.unsent == 0 {
         return 0;
     }
     e.load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0).min(e.in_flight())
@@ -40,7 +40,7 @@ fn given_up(e: &Evidence<'_>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::Meant;
+    use crate::RateIntent;
     use crate::fixture::good;
     use weir_model::load::ErrorKind;
     use weir_model::record::Severity;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn what_the_client_gave_up_beyond_what_is_carried_is_no_error() {
         let mut trial = good();
-        (trial.meant, trial.load.window.unsent) = (Meant::TooMuch, 5_000);
+        (trial.rate_intent, trial.load.window.unsent) = (RateIntent::TooMuch, 5_000);
         trial.load.window.errors = [(ErrorKind::Timeout, 64)].into();
         assert_eq!(trial.check(super::check), None);
         trial.load.window.errors = [(ErrorKind::Timeout, 65)].into();
@@ -71,7 +71,7 @@ mod tests {
         trial.load.window.errors = [(ErrorKind::Timeout, 64)].into();
         trial.load.window.unsent = 0;
         assert!(trial.check(super::check).is_some(), "everything was sent: nothing was given up");
-        (trial.meant, trial.load.window.unsent) = (Meant::Carried, 5_000);
+        (trial.rate_intent, trial.load.window.unsent) = (RateIntent::Carried, 5_000);
         assert!(trial.check(super::check).is_some(), "it was to be carried");
     }
 }

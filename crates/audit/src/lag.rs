@@ -12,7 +12,7 @@
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
 
-use super::{Evidence, Meant, finding};
+use super::{Evidence, RateIntent, finding};
 
 const SHARE: f64 = 0.1;
 const LEAST_US: f64 = 20.0;
@@ -25,7 +25,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if lag <= LEAST_US || lag <= latency * SHARE {
         return None;
     }
-    if e.meant != Meant::Carried && e.mean_in_flight() >= e.in_flight() as f64 / 2.0 {
+    if e.rate_intent != RateIntent::Carried && e.mean_in_flight() >= e.in_flight() as f64 / 2.0 {
         return None;
     }
     let message =
@@ -40,21 +40,21 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Meant;
+    use crate::RateIntent;
     use crate::fixture::good;
 
     /// 64 connections; 10,000 requests in a second, each of which took 6 ms: 60 were in flight in the mean.
     #[test]
     fn beyond_what_is_carried_only_a_client_that_had_free_connections_was_late() {
-        for meant in [Meant::Carried, Meant::Either, Meant::TooMuch] {
+        for intent in [RateIntent::Carried, RateIntent::Either, RateIntent::TooMuch] {
             let mut trial = good();
-            trial.meant = meant;
+            trial.rate_intent = intent;
             trial.load.offered_rate = Some(20_000.0);
             (trial.load.lag.p99_us, trial.load.latency.p99_us) = (400_000.0, 406_000.0);
             trial.load.service.mean_us = 6_000.0;
-            assert_eq!(trial.check(super::check).is_some(), meant == Meant::Carried, "{meant:?}");
+            assert_eq!(trial.check(super::check).is_some(), intent == RateIntent::Carried, "{intent:?}");
             trial.load.service.mean_us = 600.0;
-            assert!(trial.check(super::check).is_some(), "{meant:?}: the client did not get round to it");
+            assert!(trial.check(super::check).is_some(), "{intent:?}: the client did not get round to it");
         }
     }
 

@@ -56,7 +56,7 @@ pub struct Evidence<'a> {
     /// Requests ordered, of a load of a fixed number of them.
     pub requests: Option<u64>,
     /// What an open load's rate is meant to be.
-    pub meant: Meant,
+    pub rate_intent: RateIntent,
     /// It is one of the earlier rounds by which a product that was not warmed up comes to its level.
     pub coming_to_level: bool,
     /// The search of which the load is the confirming trial.
@@ -77,7 +77,7 @@ pub struct Evidence<'a> {
 
 /// What an open load's rate is meant to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meant {
+pub enum RateIntent {
     /// Carried: latencies are asked for.
     Carried,
     /// Carried or not: it is a point of a curve.
@@ -160,7 +160,7 @@ fn percent(part: f64, whole: f64) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    //! A trial in which all is well; each check's tests spoil one thing.
+    //! A trial in which all is well; each check's tests inject one thing.
 
     use super::*;
     use weir_model::Condition;
@@ -191,7 +191,7 @@ pub(crate) mod fixture {
         pub series: Vec<ResourceSecond>,
         pub placement: Placement,
         pub requests: Option<u64>,
-        pub meant: Meant,
+        pub rate_intent: RateIntent,
         pub coming_to_level: bool,
         pub search: Option<SearchResult>,
         pub proxied: bool,
@@ -213,7 +213,7 @@ pub(crate) mod fixture {
                 placement: &self.placement,
                 connections: 64,
                 requests: self.requests,
-                meant: self.meant,
+                rate_intent: self.rate_intent,
                 coming_to_level: self.coming_to_level,
                 search: self.search.as_ref(),
                 proxied: self.proxied,
@@ -285,7 +285,7 @@ pub(crate) mod fixture {
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             requests: None,
-            meant: Meant::Carried,
+            rate_intent: RateIntent::Carried,
             coming_to_level: false,
             search: None,
             proxied: true,

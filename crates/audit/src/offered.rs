@@ -8,7 +8,7 @@
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 
-use super::{Evidence, Meant, finding, percent};
+use super::{Evidence, RateIntent, finding, percent};
 
 /// Per cent of what was due.
 const NOT_CARRIED: f64 = 2.0;
@@ -19,7 +19,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let behind = window.due.saturating_sub(window.right_in_window);
     let share = percent(behind as f64, window.due as f64);
     if share < NOT_CARRIED {
-        return if e.meant == Meant::TooMuch { carried(offered) } else { None };
+        return if e.rate_intent == RateIntent::TooMuch { carried(offered) } else { None };
     }
     let message = format!(
         "{share:.1} % of the {} offered was not answered rightly within the window ({} never sent): \
@@ -27,11 +27,11 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         human_rate(offered),
         window.unsent
     );
-    match e.meant {
-        Meant::Carried => {
+    match e.rate_intent {
+        RateIntent::Carried => {
             finding("offered-load", Severity::Warning, message, "offer less, or read this as: cannot carry that rate")
         }
-        Meant::Either | Meant::TooMuch => {
+        RateIntent::Either | RateIntent::TooMuch => {
             finding("offered-load", Severity::Note, message, "nothing: the load goes beyond what is carried on purpose")
         }
     }
@@ -47,7 +47,7 @@ fn carried(offered: f64) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Meant;
+    use crate::RateIntent;
     use crate::fixture::good;
     use weir_model::record::Severity;
 
@@ -64,16 +64,16 @@ mod tests {
 
     #[test]
     fn falling_behind_is_only_noted_where_it_is_meant() {
-        for meant in [Meant::Either, Meant::TooMuch] {
+        for intent in [RateIntent::Either, RateIntent::TooMuch] {
             let mut trial = good();
-            trial.meant = meant;
+            trial.rate_intent = intent;
             trial.load.offered_rate = Some(10_000.0);
             trial.load.window.right_in_window = 5_000;
             let found = trial.check(super::check).expect("says so");
             assert_eq!((found.check.as_str(), found.severity), ("offered-load", Severity::Note));
             trial.load.window.right_in_window = 10_000;
             let found = trial.check(super::check).map(|found| (found.check, found.severity));
-            let carried = (meant == Meant::TooMuch).then(|| ("not-saturated".to_owned(), Severity::Note));
+            let carried = (intent == RateIntent::TooMuch).then(|| ("not-saturated".to_owned(), Severity::Note));
             assert_eq!(found, carried);
         }
     }

@@ -16,7 +16,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let spoken = e.load.tls.as_ref()?;
-    let (version, suites) = meant(e.tls);
+    let (version, suites) = wanted(e.tls);
     let words = in_words(spoken);
     if spoken.versions.keys().eq([&version]) && spoken.suites.keys().all(|suite| suites.contains(&suite.as_str())) {
         return note(format!("{words}, as meant for all"));
@@ -38,7 +38,7 @@ fn note(message: String) -> Option<Finding> {
 }
 
 /// The version that all products are meant to speak, and its suites.
-fn meant(tls: Tls) -> (String, &'static [&'static str]) {
+fn wanted(tls: Tls) -> (String, &'static [&'static str]) {
     let newest = tls.versions.1;
     let suites = match newest {
         TlsVersion::Tls12 => tls.suites12_iana(),

@@ -7,9 +7,9 @@ use weir_model::record::{Finding, Severity, Warmup};
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search};
-use super::{Meant, never_steady, other_processes};
+use super::{RateIntent, never_steady, other_processes};
 
-fn speak(trial: &mut Trial, version: &str, suite: &str) {
+fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
     let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
     trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
@@ -17,8 +17,8 @@ fn speak(trial: &mut Trial, version: &str, suite: &str) {
 
 #[test]
 fn every_finding_says_what_was_reviewed() {
-    type Spoil = fn(&mut Trial);
-    let faults: [(&str, Spoil); 34] = [
+    type Fault = fn(&mut Trial);
+    let faults: [(&str, Fault); 34] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.has_counters = false),
@@ -28,10 +28,10 @@ fn every_finding_says_what_was_reviewed() {
             t.load.total.statuses = [(200, 9_900)].into();
         }),
         ("a product that is a cache", |t| (t.caches, t.origin.requests) = (true, 12)),
-        ("TLS as meant", |t| speak(t, "TLS 1.3", "TLS_AES_128_GCM_SHA256")),
-        ("other TLS than meant", |t| speak(t, "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")),
+        ("TLS as meant", |t| with_tls(t, "TLS 1.3", "TLS_AES_128_GCM_SHA256")),
+        ("other TLS than meant", |t| with_tls(t, "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")),
         ("other TLS, as the vendor has it", |t| {
-            speak(t, "TLS 1.3", "TLS_AES_256_GCM_SHA384");
+            with_tls(t, "TLS 1.3", "TLS_AES_256_GCM_SHA384");
             t.levelled = false;
         }),
         ("a retry", |t| t.origin.requests = 10_001),
@@ -47,10 +47,10 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("an open load not carried, on purpose", |t| {
             (t.load.offered_rate, t.load.window.right_in_window) = (Some(12_345.0), 9_000);
-            t.meant = Meant::TooMuch;
+            t.rate_intent = RateIntent::TooMuch;
         }),
         ("an open load carried that was meant not to be", |t| {
-            (t.load.offered_rate, t.meant) = (Some(10_000.0), Meant::TooMuch);
+            (t.load.offered_rate, t.rate_intent) = (Some(10_000.0), RateIntent::TooMuch);
         }),
         ("too many requests for their time", |t| t.requests = Some(100_000)),
         ("answers of the product's own that were not", |t| t.by_product = true),
@@ -85,7 +85,7 @@ fn every_finding_says_what_was_reviewed() {
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
     ];
     let mut text = String::new();
-    let mut tell = |name: &str, findings: Vec<Finding>| {
+    let mut add = |name: &str, findings: Vec<Finding>| {
         text.push_str(&format!("{name}\n"));
         for f in findings {
             let severity = match f.severity {
@@ -96,23 +96,43 @@ fn every_finding_says_what_was_reviewed() {
             text.push_str(&format!("  {severity} {}: {}\n    {}\n", f.check, f.message, f.remedy));
         }
     };
-    for (name, spoil) in faults {
+    for (name, inject) in faults {
         let mut trial = good();
-        spoil(&mut trial);
-        tell(name, trial.all());
+        inject(&mut trial);
+        add(name, trial.all());
     }
     let mut trial = good();
     trial.origin.connections_accepted = 200;
-    tell("some connections upstream", trial.all());
+    add("some connections upstream", trial.all());
     trial = good();
     trial.series[0].cpu_steal = Some(0.05);
-    tell("a thief", trial.all());
+    add("a thief", trial.all());
     trial = good();
     trial.series = other_processes::tests::beside(0.5, &[1.0, 1.0]);
-    tell("a neighbour", trial.all());
+    add("a neighbour", trial.all());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };
-        tell(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
+        add(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
     }
     assert_eq!(text, include_str!("../tests/golden/findings.txt"), "\n{text}");
+}
+
+/// `CONTRIBUTING.md` says what adding a check touches: its file, its lines in `lib.rs`, a fault above.
+#[test]
+fn every_file_is_a_check_that_is_run() {
+    let lib = include_str!("lib.rs");
+    let mut checks = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        // The last is asked by the lab before there is any evidence.
+        if ["lib", "wording", "never_steady"].contains(&name.as_str()) {
+            continue;
+        }
+        checks += 1;
+        let declared = lib.lines().any(|line| line.trim_start_matches("pub ") == format!("mod {name};"));
+        assert!(declared, "lib.rs does not declare {name}");
+        assert!(lib.contains(&format!("    {name}::check,\n")), "CHECKS does not list {name}");
+    }
+    assert_eq!(checks, super::CHECKS.len());
 }

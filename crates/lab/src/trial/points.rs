@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_model::load::ProbeKind;
 use weir_model::suite::{Load, LoadKind, Series};
 
-use weir_audit::Meant;
+use weir_audit::RateIntent;
 
 /// One point to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,11 +96,11 @@ pub fn part(load: &Load, order: &PointOrder) -> Option<Part> {
 }
 
 /// What the load's rate is meant to be. A curve over shares of a rate goes up to where it is not carried any more.
-pub fn meant(load: &Load) -> Meant {
+pub fn rate_intent(load: &Load) -> RateIntent {
     match (&load.kind, &load.series) {
-        (LoadKind::Open { .. }, Series::Shares(_)) => Meant::Either,
-        (LoadKind::Open { .. }, _) if load.saturating => Meant::TooMuch,
-        _ => Meant::Carried,
+        (LoadKind::Open { .. }, Series::Shares(_)) => RateIntent::Either,
+        (LoadKind::Open { .. }, _) if load.saturating => RateIntent::TooMuch,
+        _ => RateIntent::Carried,
     }
 }
 
@@ -151,9 +151,12 @@ mod tests {
 
     #[test]
     fn only_open_loads_can_be_too_much() {
-        assert_eq!(meant(&load(Series::Once)), Meant::Carried);
-        assert_eq!(meant(&Load { saturating: true, ..load(Series::Rounds(2)) }), Meant::TooMuch);
-        assert_eq!(meant(&load(Series::Shares(vec![0.5, 1.2]))), Meant::Either);
-        assert_eq!(meant(&Load { kind: LoadKind::Closed, saturating: true, ..load(Series::Once) }), Meant::Carried);
+        assert_eq!(rate_intent(&load(Series::Once)), RateIntent::Carried);
+        assert_eq!(rate_intent(&Load { saturating: true, ..load(Series::Rounds(2)) }), RateIntent::TooMuch);
+        assert_eq!(rate_intent(&load(Series::Shares(vec![0.5, 1.2]))), RateIntent::Either);
+        assert_eq!(
+            rate_intent(&Load { kind: LoadKind::Closed, saturating: true, ..load(Series::Once) }),
+            RateIntent::Carried
+        );
     }
 }

@@ -14,7 +14,7 @@ use weir_model::record::{Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
 use super::measure::{Measured, longest, measure, write_files};
-use super::points::{PointOrder, meant, part, points};
+use super::points::{PointOrder, part, points, rate_intent};
 use super::serving::Serving;
 use super::spec::load_spec;
 use super::work::Work;
@@ -170,7 +170,7 @@ impl Scene<'_> {
                 LoadKind::Count { requests } => Some(requests),
                 _ => None,
             },
-            meant: meant(load_order),
+            rate_intent: rate_intent(load_order),
             coming_to_level: comes_to_level(load_order, point),
             search,
             proxied: self.running.is_some(),
