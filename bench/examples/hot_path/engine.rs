@@ -5,7 +5,7 @@ use std::hint::black_box;
 use weir_model::load::Shape;
 use weir_model::suite::Arrivals;
 
-use crate::load::recorder::Slab;
+use crate::load::recorder::Interval;
 use crate::load::schedule::Timetable;
 
 /// One sample between 20 us and 1 ms, of a request sent when it was due: all those of closed loads.
@@ -19,12 +19,12 @@ pub fn record_late(count: u64) -> anyhow::Result<()> {
 }
 
 fn record(count: u64, lag: u64) -> anyhow::Result<()> {
-    let mut slab = Slab::new();
+    let mut interval = Interval::new();
     for at in 0..count {
         let latency = 20_000 + at * 7_919 % 980_000;
-        slab.sample(black_box(at), Some(black_box(at + lag)), black_box(at + latency));
+        interval.sample(black_box(at), Some(black_box(at + lag)), black_box(at + latency));
     }
-    black_box(&slab);
+    black_box(&interval);
     Ok(())
 }
 

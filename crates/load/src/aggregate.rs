@@ -1,7 +1,7 @@
-//! The calling thread's counters: slabs of all workers put together, second by second, and their sums.
+//! The calling thread's totals: the intervals of all workers, merged second by second, and their sums.
 //!
-//! A page is one second of one phase. It is complete when every worker has handed in its slab; workers agree on
-//! where seconds begin and end, so pages complete in order. It does not know what becomes of the rows.
+//! A second is complete when every worker has handed in its interval. Workers agree on where seconds begin and end, so seconds
+//! complete in order. It does not know what becomes of the rows.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use weir_model::load::{LoadSecond, Quantiles};
 
 use crate::clock::to_secs;
 use crate::detail::Detail;
-use crate::output::Interval;
-use crate::recorder::{EventCounts, Merged, Phase, Slab, quantiles};
+use crate::output::LogInterval;
+use crate::recorder::{EventCounts, Interval, Merged, Phase, quantiles};
 
 /// One second of one phase, over all workers.
 #[derive(Debug)]
-struct Page {
-    slabs: u32,
+struct PartialSecond {
+    intervals: u32,
     start: u64,
     end: u64,
     counts: EventCounts,
@@ -28,7 +28,7 @@ struct Page {
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     workers: u32,
-    pages: BTreeMap<(Phase, u32), Page>,
+    partial: BTreeMap<(Phase, u32), PartialSecond>,
     spare: Vec<Merged>,
     /// Samples of requests due in the window.
     pub samples: Merged,
@@ -40,14 +40,14 @@ pub(crate) struct Aggregate {
     /// Of the last second that was completed.
     pub last: Quantiles,
     /// Serialised histograms of the window and of what followed it, if a log is wanted.
-    pub log: Option<Vec<Interval>>,
+    pub log: Option<Vec<LogInterval>>,
 }
 
 impl Aggregate {
     pub(crate) fn new(workers: u32, log: bool) -> Aggregate {
         Aggregate {
             workers,
-            pages: BTreeMap::new(),
+            partial: BTreeMap::new(),
             spare: vec![Merged::new()],
             samples: Merged::new(),
             window: EventCounts::default(),
@@ -58,41 +58,41 @@ impl Aggregate {
         }
     }
 
-    /// Takes a slab. When it completes a second of warm-up or window, that second's row comes back.
-    pub(crate) fn take(&mut self, slab: &Slab) -> Option<(Phase, LoadSecond)> {
-        self.total.add(&slab.counts);
-        if slab.phase == Phase::Window {
-            self.window.add(&slab.counts);
+    /// Takes a interval. When it completes a second of warm-up or window, that second's row comes back.
+    pub(crate) fn take(&mut self, interval: &Interval) -> Option<(Phase, LoadSecond)> {
+        self.total.add(&interval.counts);
+        if interval.phase == Phase::Window {
+            self.window.add(&interval.counts);
         }
-        let key = (slab.phase, slab.second);
+        let key = (interval.phase, interval.second);
         let spare = &mut self.spare;
-        let page = self.pages.entry(key).or_insert_with(|| Page {
-            slabs: 0,
-            start: slab.start,
-            end: slab.end,
+        let so_far = self.partial.entry(key).or_insert_with(|| PartialSecond {
+            intervals: 0,
+            start: interval.start,
+            end: interval.end,
             counts: EventCounts::default(),
             open: Some(0),
             merged: spare.pop().unwrap_or_else(Merged::new),
         });
-        page.slabs += 1;
-        page.end = page.end.max(slab.end);
-        page.counts.add(&slab.counts);
-        page.open = page.open.zip(slab.open).map(|(sum, n)| sum + n);
-        page.merged.take(slab);
-        if page.slabs < self.workers {
+        so_far.intervals += 1;
+        so_far.end = so_far.end.max(interval.end);
+        so_far.counts.add(&interval.counts);
+        so_far.open = so_far.open.zip(interval.open).map(|(sum, n)| sum + n);
+        so_far.merged.take(interval);
+        if so_far.intervals < self.workers {
             return None;
         }
-        let page = self.pages.remove(&key)?;
-        self.finish(key, page)
+        let so_far = self.partial.remove(&key)?;
+        self.finish(key, so_far)
     }
 
-    /// Ends the counters: pages that not every worker wrote (the last ones of a load that was cut short, or whose
+    /// Ends the counters: partial that not every worker wrote (the last ones of a load that was cut short, or whose
     /// threads finished at different times) are finished as they are, and rows end where the window did.
     pub(crate) fn close(&mut self, window: u64, end: u64) {
-        for (key, mut page) in std::mem::take(&mut self.pages) {
+        for (key, mut so_far) in std::mem::take(&mut self.partial) {
             // Of the workers that are missing nobody knows how many they have.
-            page.open = None;
-            self.finish(key, page);
+            so_far.open = None;
+            self.finish(key, so_far);
         }
         let length = to_secs(end.saturating_sub(window));
         // Seconds that some threads began after the last answer of all are empty.
@@ -107,17 +107,17 @@ impl Aggregate {
         Detail::new(&self.last, &self.samples.latency, &self.window.by_kind, open, in_flight)
     }
 
-    fn finish(&mut self, (phase, second): (Phase, u32), mut page: Page) -> Option<(Phase, LoadSecond)> {
-        self.last = quantiles(&page.merged.latency);
-        let row = row(second, &page, &self.last);
+    fn finish(&mut self, (phase, second): (Phase, u32), mut so_far: PartialSecond) -> Option<(Phase, LoadSecond)> {
+        self.last = quantiles(&so_far.merged.latency);
+        let row = row(second, &so_far, &self.last);
         if matches!(phase, Phase::Window | Phase::Drain) {
-            self.samples.add(&page.merged);
+            self.samples.add(&so_far.merged);
             if let Some(log) = &mut self.log {
-                log.push(Interval::new(page.start, page.end, &page.merged));
+                log.push(LogInterval::new(so_far.start, so_far.end, &so_far.merged));
             }
         }
-        page.merged.clear();
-        self.spare.push(page.merged);
+        so_far.merged.clear();
+        self.spare.push(so_far.merged);
         match phase {
             Phase::Window => self.series.push(row.clone()),
             Phase::Warmup => {}
@@ -127,20 +127,20 @@ impl Aggregate {
     }
 }
 
-fn row(second: u32, page: &Page, latency: &Quantiles) -> LoadSecond {
+fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
     LoadSecond {
         second,
-        length_s: to_secs(page.end.saturating_sub(page.start)),
-        due: page.counts.due,
-        sent: page.counts.sent,
-        right: page.counts.right,
-        errors: page.counts.errors,
-        bytes_in: page.counts.bytes_in,
+        length_s: to_secs(so_far.end.saturating_sub(so_far.start)),
+        due: so_far.counts.due,
+        sent: so_far.counts.sent,
+        right: so_far.counts.right,
+        errors: so_far.counts.errors,
+        bytes_in: so_far.counts.bytes_in,
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
         max_us: latency.max_us,
-        lag_max_us: quantiles(&page.merged.lag).max_us,
-        connections_open: page.open,
+        lag_max_us: quantiles(&so_far.merged.lag).max_us,
+        connections_open: so_far.open,
     }
 }
 
@@ -153,27 +153,27 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
 
-    fn slab(phase: Phase, second: u32, right: u64) -> Box<Slab> {
-        let mut slab = Slab::new();
-        slab.phase = phase;
-        slab.second = second;
-        slab.start = u64::from(second) * SECOND;
-        slab.end = slab.start + SECOND;
-        slab.counts.right = right;
-        slab.sample(1, Some(1), 1_000_001);
-        slab
+    fn interval(phase: Phase, second: u32, right: u64) -> Box<Interval> {
+        let mut interval = Interval::new();
+        interval.phase = phase;
+        interval.second = second;
+        interval.start = u64::from(second) * SECOND;
+        interval.end = interval.start + SECOND;
+        interval.counts.right = right;
+        interval.sample(1, Some(1), 1_000_001);
+        interval
     }
 
     #[test]
     fn a_row_comes_when_every_worker_has_handed_in() {
         let mut aggregate = Aggregate::new(2, true);
-        assert!(aggregate.take(&slab(Phase::Warmup, 0, 1)).is_none());
-        let (phase, row) = aggregate.take(&slab(Phase::Warmup, 0, 2)).unwrap();
+        assert!(aggregate.take(&interval(Phase::Warmup, 0, 1)).is_none());
+        let (phase, row) = aggregate.take(&interval(Phase::Warmup, 0, 2)).unwrap();
         assert_eq!((phase, row.right, row.length_s), (Phase::Warmup, 3, 1.0));
-        assert!(aggregate.take(&slab(Phase::Window, 0, 4)).is_none());
-        assert!(aggregate.take(&slab(Phase::Window, 1, 5)).is_none());
-        assert_eq!(aggregate.take(&slab(Phase::Window, 0, 6)).unwrap().1.right, 10);
-        assert!(aggregate.take(&slab(Phase::Drain, 0, 7)).is_none());
+        assert!(aggregate.take(&interval(Phase::Window, 0, 4)).is_none());
+        assert!(aggregate.take(&interval(Phase::Window, 1, 5)).is_none());
+        assert_eq!(aggregate.take(&interval(Phase::Window, 0, 6)).unwrap().1.right, 10);
+        assert!(aggregate.take(&interval(Phase::Drain, 0, 7)).is_none());
         // The other worker stopped half a second into second 1.
         aggregate.close(0, SECOND + SECOND / 2);
         let rows: Vec<_> = aggregate.series.iter().map(|r| (r.second, r.right, r.length_s)).collect();
@@ -188,9 +188,9 @@ mod tests {
     fn connections_open_are_those_of_all_workers_or_not_known() {
         let mut aggregate = Aggregate::new(2, false);
         let of = |second: u32, open: Option<u32>| {
-            let mut slab = slab(Phase::Window, second, 1);
-            slab.open = open;
-            slab
+            let mut interval = interval(Phase::Window, second, 1);
+            interval.open = open;
+            interval
         };
         assert!(aggregate.take(&of(0, Some(3))).is_none());
         // One worker may be ahead of the other.
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn empty_seconds_past_the_end_are_dropped() {
         let mut aggregate = Aggregate::new(1, false);
-        aggregate.take(&slab(Phase::Window, 0, 1));
-        let mut empty = Slab::new();
+        aggregate.take(&interval(Phase::Window, 0, 1));
+        let mut empty = Interval::new();
         (empty.phase, empty.second) = (Phase::Window, 1);
         aggregate.take(&empty);
         aggregate.close(0, SECOND);

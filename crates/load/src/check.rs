@@ -40,7 +40,7 @@ impl Expectation {
     }
 
     /// Whether all headers asked for are there. Of a header that is there several times, one right value is enough.
-    pub(crate) fn headers_right<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
+    pub(crate) fn headers_match<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
         let has = |name: &[u8], value: Option<&[u8]>| {
             let right = |(n, v): (&[u8], &[u8])| n.eq_ignore_ascii_case(name) && value.is_none_or(|value| value == v);
             headers.clone().any(right)
@@ -50,7 +50,7 @@ impl Expectation {
 
     /// What is wrong with a complete response, the most serious thing first.
     #[inline]
-    pub(crate) fn judge(&self, response: &Response) -> Result<(), ErrorKind> {
+    pub(crate) fn validate(&self, response: &Response) -> Result<(), ErrorKind> {
         if !self.statuses.contains(&response.status) {
             return Err(ErrorKind::BadStatus);
         }
@@ -159,7 +159,7 @@ mod tests {
         Expectation::new(&Expect { status, size, hash, headers: vec![] }, true, 200..400)
     }
 
-    fn judge(
+    fn validate(
         check: &Expectation,
         response: &mut Response,
         status: u16,
@@ -170,7 +170,7 @@ mod tests {
         for piece in pieces {
             response.body(piece, check);
         }
-        check.judge(response)
+        check.validate(response)
     }
 
     #[test]
@@ -179,16 +179,16 @@ mod tests {
         let one = check(Some(404), None, None);
         let mut response = Response::default();
         for (status, any_right) in [(199, false), (200, true), (399, true), (400, false), (502, false)] {
-            assert_eq!(judge(&any, &mut response, status, None, &[]).is_ok(), any_right, "{status}");
+            assert_eq!(validate(&any, &mut response, status, None, &[]).is_ok(), any_right, "{status}");
         }
-        assert!(judge(&one, &mut response, 404, None, &[]).is_ok());
-        assert_eq!(judge(&one, &mut response, 200, None, &[]), Err(ErrorKind::BadStatus));
+        assert!(validate(&one, &mut response, 404, None, &[]).is_ok());
+        assert_eq!(validate(&one, &mut response, 200, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
     fn a_bad_status_outranks_a_wrong_body() {
         let check = check(Some(200), Some(1), None);
-        assert_eq!(judge(&check, &mut Response::default(), 502, None, &[]), Err(ErrorKind::BadStatus));
+        assert_eq!(validate(&check, &mut Response::default(), 502, None, &[]), Err(ErrorKind::BadStatus));
     }
 
     #[test]
@@ -198,16 +198,16 @@ mod tests {
         let mut response = Response::default();
         for _ in 0..2 {
             let length = Some(body.len() as u64);
-            assert!(judge(&whole, &mut response, 200, length, &[body]).is_ok());
-            assert!(judge(&whole, &mut response, 200, length, &[&body[..7], &body[7..]]).is_ok());
-            assert!(judge(&whole, &mut response, 200, None, &[body]).is_ok());
-            assert!(judge(&whole, &mut response, 200, None, &[&body[..1], &body[1..]]).is_ok());
+            assert!(validate(&whole, &mut response, 200, length, &[body]).is_ok());
+            assert!(validate(&whole, &mut response, 200, length, &[&body[..7], &body[7..]]).is_ok());
+            assert!(validate(&whole, &mut response, 200, None, &[body]).is_ok());
+            assert!(validate(&whole, &mut response, 200, None, &[&body[..1], &body[1..]]).is_ok());
             for wrong in [&body[1..], &body[..0]] {
-                assert_eq!(judge(&whole, &mut response, 200, length, &[wrong]), Err(ErrorKind::WrongBody));
+                assert_eq!(validate(&whole, &mut response, 200, length, &[wrong]), Err(ErrorKind::WrongBody));
             }
         }
         let empty = check(None, None, Some(xxh3_64(&[])));
-        assert!(judge(&empty, &mut response, 204, None, &[]).is_ok());
+        assert!(validate(&empty, &mut response, 204, None, &[]).is_ok());
     }
 
     #[test]
@@ -223,19 +223,19 @@ mod tests {
             (vec![header("server", None), header("x-cache", None)], false),
         ] {
             let check = Expectation::new(&expect(asked), true, 200..400);
-            assert_eq!(check.headers_right(came.into_iter()), right, "{check:?}");
+            assert_eq!(check.headers_match(came.into_iter()), right, "{check:?}");
         }
         let check = Expectation::new(&expect(vec![header("x", None)]), false, 200..400);
         assert!(check.checks_headers(), "answers to HEAD have headers");
         let mut response = Response::default();
         response.head(200, None);
         response.headers(false);
-        assert_eq!(check.judge(&response), Err(ErrorKind::WrongHeader));
+        assert_eq!(check.validate(&response), Err(ErrorKind::WrongHeader));
         response.head(500, None);
         response.headers(false);
-        assert_eq!(check.judge(&response), Err(ErrorKind::BadStatus));
+        assert_eq!(check.validate(&response), Err(ErrorKind::BadStatus));
         response.head(200, None);
-        assert_eq!(check.judge(&response), Ok(()), "nothing is left of the answer before");
+        assert_eq!(check.validate(&response), Ok(()), "nothing is left of the answer before");
     }
 
     #[test]
@@ -243,8 +243,8 @@ mod tests {
         let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
         let mut response = Response::default();
         let get = Expectation::new(&expect, true, 200..400);
-        assert_eq!(judge(&get, &mut response, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
+        assert_eq!(validate(&get, &mut response, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));
         let head = Expectation::new(&expect, false, 200..400);
-        assert!(judge(&head, &mut response, 200, None, &[]).is_ok());
+        assert!(validate(&head, &mut response, 200, None, &[]).is_ok());
     }
 }

@@ -108,14 +108,14 @@ mod tests {
 
     #[test]
     fn only_what_happened_is_listed() {
-        let mut tally = RequestCounts::new(1);
-        tally.error(ErrorKind::WrongBody);
-        tally.status(200);
-        tally.status(200);
-        tally.status(65_000);
+        let mut requests = RequestCounts::new(1);
+        requests.error(ErrorKind::WrongBody);
+        requests.status(200);
+        requests.status(200);
+        requests.status(65_000);
         let mut counts = Counts::default();
-        tally.add_to(&mut counts);
-        tally.add_to(&mut counts);
+        requests.add_to(&mut counts);
+        requests.add_to(&mut counts);
         assert_eq!(counts.errors.into_iter().collect::<Vec<_>>(), [(ErrorKind::WrongBody, 2)]);
         assert_eq!(counts.statuses.into_iter().collect::<Vec<_>>(), [(200, 4)]);
     }

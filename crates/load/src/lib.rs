@@ -1,67 +1,58 @@
-//! The load generator: schedules, connections, recorder.
+//! The load generator. `weir client` and `weir load` call it.
 //!
-//! [`run`] takes an order ([`weir_model::load::LoadSpec`]) and returns what happened
-//! ([`weir_model::load::LoadResult`]). Worker threads do the load, each with its own connections and its own driver;
-//! on the path of a request nothing is shared, locked or allocated.
+//! [`run`] takes a [`LoadSpec`](weir_model::load::LoadSpec) and returns a [`LoadResult`](weir_model::load::LoadResult). Worker
+//! threads make the load, each with its own connections and I/O driver; on the path of a request nothing is shared, locked or
+//! allocated. `docs/engine.md` names the pieces of a worker.
 //!
 //! # Connections and streams
 //!
-//! A connection carries requests on *streams*, one at a time on each: HTTP/1.1 has one stream, or as many as requests are
-//! pipelined (their answers come in order); HTTP/2 has one for each stream that the order requests for and the peer allows. Under
-//! either there may be TLS. A connection is *up* when TLS is agreed and, with HTTP/2, the peer's SETTINGS have come.
-//! Connection k goes to target k modulo their number, and sends what is ordered for that target, by weight.
+//! A stream carries one request at a time. An HTTP/1.1 connection has one stream, or as many as it pipelines; an HTTP/2 connection
+//! has as many as the load asks for and the peer allows. TLS may lie under either. A connection is *up* when TLS is negotiated
+//! and, with HTTP/2, the peer's SETTINGS have come. Connection k goes to target k modulo their number and sends that target's
+//! requests, chosen by weight.
 //!
-//! # What is due, and when
+//! # When requests are due
 //!
-//! *Closed* and *counted* loads: a stream's next request is due at the moment its last answer came, or when it has finished
-//! thinking about it, and the first at the start. A stream that lost its connection, or used it up, has its next request due
-//! when the connection may be made again. *Open* loads: requests are due at times fixed beforehand (constant, Poisson, ramp,
-//! steps, replay), whatever the answers do. A due request goes to the connection that has been free longest; when none is
-//! free it waits, in order, and is sent as soon as one is. Where the order allows more connections than it begins with, one
-//! more is made for each stream's worth of requests that wait and are not waited for by a connection being made.
+//! In *closed* and *counted* loads a stream's first request is due at the start, the next when the response has come and the
+//! think time is over. If the connection was lost or used up, it is due when the connection may be made again. In *open* loads
+//! requests are due at times fixed beforehand (constant, Poisson, ramp, steps, replay). A due request goes to the connection that
+//! has been free longest, or waits in order. A load may allow more connections than it begins with; one is made for each
+//! connection's worth of waiting requests.
 //!
-//! Every request has four times: due, sent, first byte, answered. Latency is due to answered, service time sent to answered,
-//! lag due to sent, first byte sent to the first byte of the answer (or of an informational one). "Sent" is when the worker
-//! hands the request to its driver, which passes it to the kernel at the end of the same turn - of a body larger than the
-//! peer's window, when its beginning is; "answered" is when the worker sees the answer's last byte. Times are read from
-//! `CLOCK_MONOTONIC`, one reading an event.
+//! Every request has four times: due, sent, first byte, answered. Latency is due to answered, service time sent to answered, lag
+//! due to sent. *Sent* is when the worker hands the request to its driver, which passes it to the kernel in the same turn (of a
+//! body larger than the peer's window: its beginning). *Answered* is when the worker sees the response's last byte. Times are
+//! read from `CLOCK_MONOTONIC`, once an event.
 //!
 //! # What counts where
 //!
-//! The load starts when all connections are up, or none has come up for a timeout: warm-up, then the window
-//! `[start, start + duration)`, then a drain of at most the timeout, in which nothing new becomes due and what is due is still
-//! sent and waited for. An order may say that what has no connection when the warm-up ends, or the window, stays unsent
-//! (`leave_queue`); then only what was sent is waited for.
+//! The load starts when all connections are up, or none has come up for a timeout. Then come the warm-up, the window
+//! `[start, start + duration)`, and a drain of at most the timeout, in which nothing new becomes due. With `leave_queue`, requests
+//! that wait for a connection at the end of the warm-up or window stay unsent.
 //!
-//! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go
-//!   `due`, `sent`, `unsent`, `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and
-//!   the histograms.
-//! - *By moment*: `right_in_window` and with it `rate`, `right_body_bytes_in_window`, `bytes_in`, `bytes_out`,
-//!   `connections`, `closed_by_peer`, `connect_failures` and all counts of the series count what happened inside the window,
-//!   whenever the request was due. A right answer to a request of the warm-up counts for the rate and leaves no sample
-//!   in the histograms; neither do such requests appear in the percentiles of the series.
+//! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go `due`, `sent`, `unsent`,
+//!   `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
+//! - *By moment*: `right_in_window` and with it `rate`, `right_body_bytes_in_window`, `bytes_in`, `bytes_out`, `connections`,
+//!   `closed_by_peer`, `connect_failures` and all counts of the series. A right response to a request of the warm-up counts for
+//!   the rate and leaves no sample.
 //! - *Of the whole life*: `connect`, `handshake`, `tls`, `most_open`, `connections_used`, and `streams`, the fewest that a peer
 //!   allowed.
-//! - Every due request ends as exactly one of: a right answer, an error, or unsent.
-//!   `due = right + errors + unsent`, for the window and for the total.
-//! - A request never answered is an error (`timeout`, or how its connection ended) with the time it had waited when it
-//!   was given up as its latency and its service time. One never sent is `unsent` with that time as latency
-//!   and lag; so is one whose connection could not be made, except that it is an error of the kind `connect_…` or `tls`.
-//!   Nothing due is ever an absence.
-//! - What ends a connection ends all that is in flight on it, by the same kind; with pipelining so does a timeout, since
-//!   nothing behind it can be answered either. HTTP/2 gives up the stream and keeps the connection. A stream that the peer
-//!   resets is `stream_reset`. One that its GOAWAY turns away was certainly not looked at: it counts as not sent and is
-//!   made elsewhere, unless the connection was of no use at all, when it is `closed_early`.
-//! - `connections` counts those made, before TLS and HTTP/2; one on which these two fail is also among `connect_failures`.
-//!   `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended by saying so
-//!   in its answer or by GOAWAY. Nothing is sent twice: a request sent into a connection that the peer was just closing
-//!   is an error.
+//! - Every due request ends as exactly one of: a right response, an error, or unsent. `due = right + errors + unsent`, for the
+//!   window and for the total.
+//! - A request that is never answered is an error (`timeout`, or how its connection ended); its latency is the time until it was
+//!   given up. One that is never sent is `unsent` with that time as latency and lag, except that it is an error of kind
+//!   `connect_...` or `tls` if its connection could not be made.
+//! - What ends a connection ends all that is in flight on it, by the same kind. With pipelining so does a timeout; HTTP/2 gives up
+//!   the stream and keeps the connection. A stream that the peer resets is `stream_reset`. One that its GOAWAY turns away counts
+//!   as not sent and is sent elsewhere, unless the connection brought no response at all, when it is `closed_early`.
+//! - `connections` counts those made, before TLS and HTTP/2; one on which these fail is also among `connect_failures`.
+//!   `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended in its response or by
+//!   GOAWAY. Nothing is sent twice: a request sent into a connection that the peer was closing is an error.
 //! - `bytes_in` and `bytes_out` are those of the connection: under TLS, records and handshakes.
 //!
-//! Timeouts run from the moment of sending, those of connections from the attempt until they are up; they are looked for every
-//! 10 ms and may be late by that.
+//! Timeouts run from the moment of sending, those of connections from the attempt until they are up. They may be late by 10 ms.
 //!
-//! This crate does not know products, suites, or what a case or a trial is.
+//! This crate does not know products, suites, cases or trials.
 
 mod aggregate;
 mod backlog;

@@ -20,7 +20,7 @@ use crate::recorder::{Histo, Merged};
 /// Which files to write.
 #[derive(Debug, Clone, Default)]
 pub struct Outputs {
-    /// Interval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`,
+    /// LogInterval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`,
     /// `lag` and `first_byte`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
     /// ended, and one last interval has those that ended after the window. All intervals of a tag together are the
     /// histogram of the result.
@@ -31,15 +31,15 @@ pub struct Outputs {
 
 /// The histograms of one interval, serialised.
 #[derive(Debug)]
-pub(crate) struct Interval {
+pub(crate) struct LogInterval {
     start: u64,
     end: u64,
     histos: [(&'static str, Vec<u8>); 4],
 }
 
-impl Interval {
-    pub(crate) fn new(start: u64, end: u64, merged: &Merged) -> Interval {
-        Interval {
+impl LogInterval {
+    pub(crate) fn new(start: u64, end: u64, merged: &Merged) -> LogInterval {
+        LogInterval {
             start,
             end,
             histos: [
@@ -127,14 +127,14 @@ impl Drop for Sink {
 /// [`LoadError::Output`].
 pub(crate) fn write_log(
     sink: &mut Sink,
-    intervals: &[Interval],
+    intervals: &[LogInterval],
     window: u64,
     unix: SystemTime,
 ) -> Result<(), LoadError> {
     sink.write(|out| log_to(out, intervals, window, unix))
 }
 
-fn log_to(out: &mut impl Write, intervals: &[Interval], window: u64, unix: SystemTime) -> io::Result<()> {
+fn log_to(out: &mut impl Write, intervals: &[LogInterval], window: u64, unix: SystemTime) -> io::Result<()> {
     let mut deserializer = Deserializer::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -186,7 +186,7 @@ pub(crate) fn span_s(from: u64, to: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::clock::SECOND;
-    use crate::recorder::Slab;
+    use crate::recorder::Interval;
     use base64_free::decode;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
@@ -214,14 +214,14 @@ mod tests {
         let window = 7 * SECOND;
         let mut intervals = Vec::new();
         for second in 0..3 {
-            let mut slab = Slab::new();
+            let mut interval = Interval::new();
             let start = window + second * SECOND;
             for i in 0..100 {
-                slab.sample(start, Some(start + i), start + 1_000_000 * (i + 1));
+                interval.sample(start, Some(start + i), start + 1_000_000 * (i + 1));
             }
             let mut merged = Merged::new();
-            merged.take(&slab);
-            intervals.push(Interval::new(start, start + SECOND, &merged));
+            merged.take(&interval);
+            intervals.push(LogInterval::new(start, start + SECOND, &merged));
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("latency.hlog");

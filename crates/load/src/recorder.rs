@@ -1,4 +1,4 @@
-//! Histograms and the slabs in which a worker hands over what it saw in one second.
+//! Histograms and the intervals in which a worker hands over what it saw in one second.
 //!
 //! **Values are nanoseconds**, in histograms from 1 us to 1 h with 3 significant digits; what takes longer counts
 //! as 1 h. Nanoseconds and not microseconds, because recording then needs no division, because HdrHistogram's own
@@ -7,10 +7,10 @@
 //!
 //! **Three times, few records.** When a request is sent at the moment it is due - which is always so in a closed
 //! load, unless a connection was lost - its latency equals its service time and its lag is 0. Such requests are
-//! recorded once, in [`Slab::prompt`]; [`Merged`] puts them where they belong.
+//! recorded once, in [`Interval::prompt`]; [`Merged`] puts them where they belong.
 //!
 //! In the same way the time to the first byte is recorded only where it is not the time to the last: for an answer that
-//! came at once, the service time is both. [`Slab::first_byte`] records the others, and with them the service time
+//! came at once, the service time is both. [`Interval::first_byte`] records the others, and with them the service time
 //! that [`Merged`] then takes away from the distribution of first bytes.
 
 use hdrhistogram::Histogram;
@@ -121,7 +121,7 @@ impl EventCounts {
 
 /// What one worker saw between two edges (a second, or less at the end of a phase).
 #[derive(Debug)]
-pub(crate) struct Slab {
+pub(crate) struct Interval {
     pub phase: Phase,
     /// Seconds since the phase's start, 0-based.
     pub second: u32,
@@ -129,7 +129,7 @@ pub(crate) struct Slab {
     pub start: u64,
     pub end: u64,
     pub counts: EventCounts,
-    /// Connections that the worker had open at the end; `None` of a slab that ended with its load.
+    /// Connections that the worker had open at the end; `None` of a interval that ended with its load.
     pub open: Option<u32>,
     /// Latency of requests sent when due: also their service time, and a lag of 0 each.
     prompt: Histo,
@@ -139,12 +139,12 @@ pub(crate) struct Slab {
     /// Times to the first byte of answers that did not come at once, and the service times of those and of requests of
     /// whose answer no byte came.
     first: Histo,
-    apart: Histo,
+    late_service: Histo,
 }
 
-impl Slab {
-    pub(crate) fn new() -> Box<Slab> {
-        Box::new(Slab {
+impl Interval {
+    pub(crate) fn new() -> Box<Interval> {
+        Box::new(Interval {
             phase: Phase::Connect,
             second: 0,
             start: 0,
@@ -156,16 +156,22 @@ impl Slab {
             service: histo(),
             lag: histo(),
             first: histo(),
-            apart: histo(),
+            late_service: histo(),
         })
     }
 
-    /// Makes a slab that was read ready for use. Done by the thread that read it.
+    /// Makes a interval that was read ready for use. Done by the thread that read it.
     pub(crate) fn clear(&mut self) {
         self.counts = EventCounts::default();
         self.open = None;
-        let all =
-            [&mut self.prompt, &mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.apart];
+        let all = [
+            &mut self.prompt,
+            &mut self.latency,
+            &mut self.service,
+            &mut self.lag,
+            &mut self.first,
+            &mut self.late_service,
+        ];
         for histo in all {
             if !histo.is_empty() {
                 histo.reset();
@@ -193,18 +199,18 @@ impl Slab {
         }
     }
 
-    /// Records that of a request which ended at `now` - and was recorded with [`Slab::sample`] - the first byte did not
+    /// Records that of a request which ended at `now` - and was recorded with [`Interval::sample`] - the first byte did not
     /// come then but at `first`, or not at all (0).
     #[inline(never)]
     pub(crate) fn first_byte(&mut self, sent: u64, first: u64, now: u64) {
-        self.apart.saturating_record(now.saturating_sub(sent));
+        self.late_service.saturating_record(now.saturating_sub(sent));
         if first != 0 {
             self.first.saturating_record(first.saturating_sub(sent));
         }
     }
 }
 
-/// The histograms, whole, of any number of slabs.
+/// The histograms, whole, of any number of intervals.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub latency: Histo,
@@ -219,22 +225,24 @@ impl Merged {
         Merged { latency: histo(), service: histo(), lag: histo(), first_byte: histo() }
     }
 
-    /// Adds a slab.
-    pub(crate) fn take(&mut self, slab: &Slab) {
-        add(&mut self.latency, &slab.latency);
-        add(&mut self.service, &slab.service);
-        add(&mut self.lag, &slab.lag);
-        add(&mut self.first_byte, &slab.service);
-        let prompt = slab.prompt.len();
+    /// Adds a interval.
+    pub(crate) fn take(&mut self, interval: &Interval) {
+        add(&mut self.latency, &interval.latency);
+        add(&mut self.service, &interval.service);
+        add(&mut self.lag, &interval.lag);
+        add(&mut self.first_byte, &interval.service);
+        let prompt = interval.prompt.len();
         if prompt > 0 {
-            add(&mut self.latency, &slab.prompt);
-            add(&mut self.service, &slab.prompt);
-            add(&mut self.first_byte, &slab.prompt);
+            add(&mut self.latency, &interval.prompt);
+            add(&mut self.service, &interval.prompt);
+            add(&mut self.first_byte, &interval.prompt);
             self.lag.saturating_record_n(0, prompt);
         }
-        if !slab.apart.is_empty() {
-            self.first_byte.subtract(&slab.apart).expect("what is in `apart` is in `service` or `prompt` too");
-            add(&mut self.first_byte, &slab.first);
+        if !interval.late_service.is_empty() {
+            self.first_byte
+                .subtract(&interval.late_service)
+                .expect("what is in `late_service` is in `service` or `prompt` too");
+            add(&mut self.first_byte, &interval.first);
         }
     }
 
@@ -261,12 +269,12 @@ mod tests {
 
     #[test]
     fn prompt_requests_count_in_all_three() {
-        let mut slab = Slab::new();
-        slab.sample(100, Some(100), 2_000_100);
-        slab.sample(0, Some(1_000_000), 3_000_000);
-        slab.sample(0, None, 5_000_000);
+        let mut interval = Interval::new();
+        interval.sample(100, Some(100), 2_000_100);
+        interval.sample(0, Some(1_000_000), 3_000_000);
+        interval.sample(0, None, 5_000_000);
         let mut merged = Merged::new();
-        merged.take(&slab);
+        merged.take(&interval);
         assert_eq!(merged.latency.len(), 3);
         assert_eq!(merged.service.len(), 2);
         assert_eq!(merged.lag.len(), 3);
@@ -282,17 +290,17 @@ mod tests {
 
     #[test]
     fn first_bytes_are_those_of_the_service_unless_told_apart() {
-        let mut slab = Slab::new();
+        let mut interval = Interval::new();
         // At once; in pieces, sent when due and late; and not at all.
-        slab.sample(0, Some(0), 1_000_000);
-        slab.sample(0, Some(0), 9_000_000);
-        slab.first_byte(0, 2_000_000, 9_000_000);
-        slab.sample(0, Some(1), 9_000_001);
-        slab.first_byte(1, 3_000_001, 9_000_001);
-        slab.sample(0, Some(0), 9_000_000);
-        slab.first_byte(0, 0, 9_000_000);
+        interval.sample(0, Some(0), 1_000_000);
+        interval.sample(0, Some(0), 9_000_000);
+        interval.first_byte(0, 2_000_000, 9_000_000);
+        interval.sample(0, Some(1), 9_000_001);
+        interval.first_byte(1, 3_000_001, 9_000_001);
+        interval.sample(0, Some(0), 9_000_000);
+        interval.first_byte(0, 0, 9_000_000);
         let mut merged = Merged::new();
-        merged.take(&slab);
+        merged.take(&interval);
         let first = quantiles(&merged.first_byte);
         assert_eq!((first.count, merged.service.len()), (3, 4));
         for (got, ms) in [(first.min_us, 1.0), (first.p50_us, 2.0), (first.max_us, 3.0), (first.mean_us, 2.0)] {
@@ -302,10 +310,10 @@ mod tests {
 
     #[test]
     fn a_lag_of_zero_reads_as_zero() {
-        let mut slab = Slab::new();
-        slab.sample(5, Some(5), 1_000_005);
+        let mut interval = Interval::new();
+        interval.sample(5, Some(5), 1_000_005);
         let mut merged = Merged::new();
-        merged.take(&slab);
+        merged.take(&interval);
         let lag = quantiles(&merged.lag);
         assert_eq!((lag.count, lag.p50_us, lag.mean_us, lag.max_us), (1, 0.0, 0.0, 0.0));
     }
@@ -328,15 +336,15 @@ mod tests {
 
     #[test]
     fn a_cleared_slab_is_as_new() {
-        let mut slab = Slab::new();
-        slab.counts.right = 1;
-        slab.open = Some(7);
-        slab.sample(1, Some(2), 3);
-        slab.sample(1, Some(1), 3);
-        slab.clear();
+        let mut interval = Interval::new();
+        interval.counts.right = 1;
+        interval.open = Some(7);
+        interval.sample(1, Some(2), 3);
+        interval.sample(1, Some(1), 3);
+        interval.clear();
         let mut merged = Merged::new();
-        merged.take(&slab);
-        assert_eq!((slab.counts, slab.open), (EventCounts::default(), None));
+        merged.take(&interval);
+        assert_eq!((interval.counts, interval.open), (EventCounts::default(), None));
         assert!(merged.latency.is_empty() && merged.service.is_empty() && merged.lag.is_empty());
     }
 }

@@ -18,20 +18,20 @@ use crate::error::LoadError;
 use crate::output::{self, Outputs, span_s};
 use crate::plan::{Plan, Share};
 use crate::protocol::{Http1, Http2, Protocol};
-use crate::recorder::{Phase, Slab};
+use crate::recorder::{Interval, Phase};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
 use crate::worker::Worker;
 
 /// How often the calling thread looks up when nothing comes.
-const LOOK: u64 = 50 * MILLI;
+const POLL_INTERVAL: u64 = 50 * MILLI;
 
 /// From telling the workers an important time until that time: longer than they ever look away.
-const NOTICE: u64 = 50 * MILLI;
+const LEAD_TIME: u64 = 50 * MILLI;
 
 /// How long a caller waits for connections to be closed, once the result is known.
-const ENDING: Duration = Duration::from_millis(300);
+const CLOSE_WAIT: Duration = Duration::from_millis(300);
 
 /// How a load goes on. The window's marks come at their times; the last row of warm-up or window may come some
 /// milliseconds after the mark that ends it.
@@ -114,11 +114,11 @@ pub(crate) fn run_protocol<P: Protocol>(
     let protocol = P::new(spec).map_err(LoadError::Order)?;
     let mut sinks = outputs.open()?;
     let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
-    let outcome = load.carry_out(stop, progress);
+    let outcome = load.drive(stop, progress);
     if outcome.is_err() {
         load.shared.abandon();
     }
-    load.let_end(outcome.is_ok())?;
+    load.end_threads(outcome.is_ok())?;
     let span = outcome?;
     load.aggregate.close(span.window, span.end);
 
@@ -139,7 +139,7 @@ struct Load {
     clock: Clock,
     shared: Arc<Shared>,
     messages: Receiver<Message>,
-    spares: Vec<Sender<Box<Slab>>>,
+    spares: Vec<Sender<Box<Interval>>>,
     threads: Vec<JoinHandle<()>>,
     aggregate: Aggregate,
     outcomes: Vec<WorkerResult>,
@@ -164,7 +164,7 @@ impl Load {
             let (give, take) = channel();
             for _ in 0..2 {
                 // The other end is in this scope.
-                let _ = give.send(Slab::new());
+                let _ = give.send(Interval::new());
             }
             load.spares.push(give);
             let (plan, protocol) = (plan.clone(), protocol.clone());
@@ -193,9 +193,9 @@ impl Load {
         Ok(load)
     }
 
-    fn carry_out(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Span, LoadError> {
+    fn drive(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Span, LoadError> {
         self.connect(stop, progress)?;
-        let start = self.clock.now() + NOTICE;
+        let start = self.clock.now() + LEAD_TIME;
         let window = start + self.plan.warmup;
         let mut span = Span {
             window,
@@ -222,11 +222,11 @@ impl Load {
             }
             let open = self.shared.open();
             progress(Progress::Connecting { open, of });
-            match self.next_message(LOOK)? {
-                Some(Message::Up(one)) => ready.push(one),
+            match self.next_message(POLL_INTERVAL)? {
+                Some(Message::Connected(one)) => ready.push(one),
                 Some(Message::Failed(error)) => return Err(error),
                 // Slabs and results come only after the start.
-                Some(Message::Slab(..) | Message::Done(_)) | None => {}
+                Some(Message::Interval(..) | Message::Done(_)) | None => {}
             }
         }
         let open = ready.iter().map(|one| one.open).sum();
@@ -274,12 +274,12 @@ impl Load {
                 (true, false) => span.end,
                 (true, true) => NEVER,
             };
-            let wait = LOOK.min(mark.saturating_sub(now)).max(1);
+            let wait = POLL_INTERVAL.min(mark.saturating_sub(now)).max(1);
             match self.next_message(wait)? {
-                Some(Message::Slab(worker, slab)) => self.take_slab(worker, slab, progress),
+                Some(Message::Interval(worker, interval)) => self.take_interval(worker, interval, progress),
                 Some(Message::Done(outcome)) => self.outcomes.push(*outcome),
                 Some(Message::Failed(error)) => return Err(error),
-                Some(Message::Up(_)) => {}
+                Some(Message::Connected(_)) => {}
                 None if ended => progress(Progress::Draining { in_flight: self.shared.waiting() }),
                 None => {}
             }
@@ -294,7 +294,7 @@ impl Load {
         if stop.is_set() && !span.cut_short && now < span.end {
             // In the near future, so that all workers know of it in time and end together.
             span.cut_short = true;
-            span.end = span.end.min(now + NOTICE);
+            span.end = span.end.min(now + LEAD_TIME);
             span.window = span.window.min(span.end);
             self.shared.end_at(span.end);
         }
@@ -304,8 +304,8 @@ impl Load {
         }
     }
 
-    fn take_slab(&mut self, worker: u32, mut slab: Box<Slab>, progress: &mut dyn FnMut(Progress)) {
-        match self.aggregate.take(&slab) {
+    fn take_interval(&mut self, worker: u32, mut interval: Box<Interval>, progress: &mut dyn FnMut(Progress)) {
+        match self.aggregate.take(&interval) {
             Some((Phase::Warmup, row)) => progress(Progress::Warmup { second: row.second, row }),
             Some((Phase::Window, row)) => {
                 progress(Progress::Second(row));
@@ -314,9 +314,9 @@ impl Load {
             }
             Some((Phase::Connect | Phase::Drain, _)) | None => {}
         }
-        slab.clear();
+        interval.clear();
         // A worker that is done takes no more spares.
-        let _ = self.spares[worker as usize].send(slab);
+        let _ = self.spares[worker as usize].send(interval);
     }
 
     fn next_message(&self, wait: u64) -> Result<Option<Message>, LoadError> {
@@ -345,16 +345,16 @@ impl Load {
 
     /// Gives the threads a moment to close their connections. Those that have told their result and need longer, because they
     /// have very many, go on by themselves: nobody has to wait for that to read the result.
-    fn let_end(&mut self, told: bool) -> Result<(), LoadError> {
-        if told {
-            let until = Instant::now() + ENDING;
+    fn end_threads(&mut self, reported: bool) -> Result<(), LoadError> {
+        if reported {
+            let until = Instant::now() + CLOSE_WAIT;
             while Instant::now() < until && !self.threads.iter().all(JoinHandle::is_finished) {
                 std::thread::sleep(Duration::from_micros(200));
             }
             let (ended, _still_closing) = self.threads.drain(..).partition(JoinHandle::is_finished);
             self.threads = ended;
         }
-        self.join(told)
+        self.join(reported)
     }
 
     /// Waits for the threads; they have been told to end. `strict`: a panic is an error.

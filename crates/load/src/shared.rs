@@ -1,7 +1,7 @@
-//! What passes between the calling thread and the workers: a few numbers, and slabs through channels.
+//! What passes between the calling thread and the workers: a few numbers, and finished intervals through channels.
 //!
-//! Nothing in here is touched for single requests, unless each has a connection of its own. Workers read the numbers once a turn and write their own a
-//! hundred times a second; slabs move once a second.
+//! Nothing here is touched for single requests, unless each has a connection of its own. Workers read the numbers once a turn
+//! and write their own a hundred times a second; intervals move once a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use weir_model::load::ErrorKind;
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
-use crate::recorder::{Histo, Slab};
+use crate::recorder::{Histo, Interval};
 use crate::worker::TlsCounters;
 
 /// The numbers. Times are of the run's clock.
@@ -129,9 +129,9 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) enum Message {
     /// All connections are up that could be made.
-    Up(Ready),
+    Connected(Ready),
     /// A second, or a part of one, is over.
-    Slab(u32, Box<Slab>),
+    Interval(u32, Box<Interval>),
     /// The load is over.
     Done(Box<WorkerResult>),
     /// The worker cannot go on.

@@ -18,7 +18,7 @@ impl StopFlag {
         StopFlag::default()
     }
 
-    /// Asks to stop; requests more firmly the second time.
+    /// Asks to stop; the second time, at once.
     pub fn set(&self) {
         self.times.fetch_add(1, Ordering::Relaxed);
     }

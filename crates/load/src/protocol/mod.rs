@@ -200,7 +200,7 @@ impl PartialResponse<'_> {
     #[inline]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.expectation.checks_headers() {
-            let right = self.expectation.headers_right(headers);
+            let right = self.expectation.headers_match(headers);
             self.stream.response.headers(right);
         }
     }

@@ -194,7 +194,7 @@ impl<P: Protocol> Worker<P> {
         }
         let next = reusable && slot.remaining > 0 && nth < slot.streams && !self.pacing.thinks();
         let stream = self.pool.end(id, stream_id);
-        let verdict = self.plan.expectations[stream.request as usize].judge(&stream.response);
+        let verdict = self.plan.expectations[stream.request as usize].validate(&stream.response);
         self.recorder.response(stream, verdict, now);
         if next {
             return self.assign_next(io, id, stream_id, now);

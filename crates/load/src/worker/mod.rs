@@ -32,7 +32,7 @@ use crate::clock::{Clock, MILLI, NEVER};
 use crate::generator::Generator;
 use crate::plan::{Plan, Share};
 use crate::protocol::Protocol;
-use crate::recorder::{Phase, Slab};
+use crate::recorder::{Interval, Phase};
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
 use connector::Connector;
@@ -67,7 +67,7 @@ pub(crate) struct Worker<P: Protocol> {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// A worker at rest. `spares` has slabs for later seconds.
+    /// A worker at rest. `spares` has intervals for later seconds.
     pub(crate) fn new(
         plan: Arc<Plan>,
         protocol: P,
@@ -75,7 +75,7 @@ impl<P: Protocol> Worker<P> {
         share: Share,
         clock: Clock,
         messages: Sender<Message>,
-        spares: Receiver<Box<Slab>>,
+        spares: Receiver<Box<Interval>>,
     ) -> Worker<P> {
         let now = clock.now();
         Worker {
@@ -134,7 +134,7 @@ impl<P: Protocol> Worker<P> {
                 reported = true;
                 let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
                 let attempts = self.recorder.counts().connect_failures;
-                self.recorder.send(Message::Up(Ready { open: self.connector.up, attempts, failure }));
+                self.recorder.send(Message::Connected(Ready { open: self.connector.up, attempts, failure }));
             }
             let start = self.shared.start();
             if let Some(start) = start.filter(|start| *start <= now) {

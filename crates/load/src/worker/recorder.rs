@@ -10,7 +10,7 @@ use crate::clock::{Clock, NEVER, SECOND};
 use crate::counts::RequestCounts;
 use crate::cpu::CpuTime;
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Phase, Slab};
+use crate::recorder::{EventCounts, Interval, Phase};
 use crate::shared::Message;
 
 /// See the module.
@@ -18,12 +18,12 @@ use crate::shared::Message;
 pub(super) struct Recorder {
     thread: u32,
     messages: Sender<Message>,
-    spares: Receiver<Box<Slab>>,
+    spares: Receiver<Box<Interval>>,
     clock: Clock,
     warmup: u64,
     timeout: u64,
     /// The second, or the part of one, that is under way, and when it is over.
-    interval: Box<Slab>,
+    interval: Box<Interval>,
     interval_end: u64,
     /// Warm-up's end, which is the window's start; and the window's end.
     window: u64,
@@ -43,10 +43,10 @@ impl Recorder {
         thread: u32,
         clock: Clock,
         messages: Sender<Message>,
-        spares: Receiver<Box<Slab>>,
+        spares: Receiver<Box<Interval>>,
     ) -> Recorder {
         let counts = || RequestCounts::new(plan.expectations.len());
-        let mut interval = Slab::new();
+        let mut interval = Interval::new();
         interval.start = clock.now();
         Recorder {
             thread,
@@ -137,22 +137,22 @@ impl Recorder {
         }
         // The calling thread gives intervals back within milliseconds. If it is more than a second behind, paying for
         // a new one is better than mixing two seconds in one.
-        let mut next = self.spares.try_recv().unwrap_or_else(|_| Slab::new());
+        let mut next = self.spares.try_recv().unwrap_or_else(|_| Interval::new());
         next.second = if phase == was { self.interval.second + 1 } else { 0 };
         next.phase = phase;
         next.start = at;
         self.interval.end = at;
         self.interval.open = Some(open);
         let full = std::mem::replace(&mut self.interval, next);
-        self.send(Message::Slab(self.thread, full));
+        self.send(Message::Interval(self.thread, full));
         self.interval_end = self.end_of_interval(phase, at);
     }
 
     /// Hands over the last interval.
     pub(super) fn finish(&mut self, now: u64) {
         self.interval.end = now.max(self.interval.start);
-        let last = std::mem::replace(&mut self.interval, Slab::new());
-        self.send(Message::Slab(self.thread, last));
+        let last = std::mem::replace(&mut self.interval, Interval::new());
+        self.send(Message::Interval(self.thread, last));
     }
 
     /// The window's CPU time, of it the microseconds that were spent on busy-polling, and the share of the window that the
@@ -307,13 +307,13 @@ mod tests {
             }
         }
         assert_eq!((recorder.before.right, recorder.inside.right, recorder.inside.sent), (1, 0, 1));
-        let slabs: Vec<_> = received
+        let intervals: Vec<_> = received
             .try_iter()
             .map(|message| match message {
-                Message::Slab(0, slab) => (slab.phase, slab.counts.right, slab.counts.errors),
+                Message::Interval(0, interval) => (interval.phase, interval.counts.right, interval.counts.errors),
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(slabs, [(Phase::Connect, 0, 0), (Phase::Warmup, 0, 0), (Phase::Window, 1, 1)]);
+        assert_eq!(intervals, [(Phase::Connect, 0, 0), (Phase::Warmup, 0, 0), (Phase::Window, 1, 1)]);
     }
 }
