@@ -1,7 +1,7 @@
 //! What changed between two runs, by how much, and how sure that is. Pure: two loaded runs in, one [`Comparison`] out, which
 //! `weir compare` prints as a table, as markdown or as JSON. `docs/compare.md` describes the method and its sources.
 //!
-//! Knows nothing of folders beyond what [`ComparedRun::read`] reads, nor of exit statuses.
+//! This crate does not know how anything was measured, folders beyond what [`ComparedRun::read`] reads, or exit statuses.
 
 mod change;
 mod comparable;

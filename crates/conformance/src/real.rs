@@ -63,11 +63,11 @@ impl<'a> RealTestbed<'a> {
         let host = &spec.launcher.host;
         let [origin_addr] = ports::free_on(host.as_ref()).map_err(|e| error("start", &e))?;
         host.create_dir(spec.folder).map_err(|e| error("start", &e))?;
-        let speech = spec.launcher.tls.speech(protocol).map_err(|e| error("start", &e))?;
+        let wire_protocol = spec.launcher.tls.wire_protocol(protocol).map_err(|e| error("start", &e))?;
         let mut bed = RealTestbed {
             spec,
             protocol,
-            tls: speech.tls().map(|(config, name)| (config.clone(), name.clone())),
+            tls: wire_protocol.tls().map(|(config, name)| (config.clone(), name.clone())),
             stop: stop.clone(),
             running: None,
             origin: None,

@@ -1,6 +1,6 @@
 //! The highest open rate that meets conditions: `--find-max 'p99<5ms, errors<0.1%'`.
 //!
-//! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is told which rates
+//! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is outcome which rates
 //! met the conditions and names the next one. [`mod@judge`] says what a load's result means.
 
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::output::Outputs;
 use crate::run::{self, Progress};
 use crate::stop::StopFlag;
 use judge::{Judgement, judge};
-use strategy::{Next, Strategy, Told};
+use strategy::{Next, Strategy, WindowOutcome};
 
 mod judge;
 #[cfg(test)]
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         match rate {
             // A closed load keeps its threads as busy as the target lets it, which is nobody's limit yet.
             None => self.strategy.guessed(result.rate, seconds),
-            Some(_) => self.strategy.tell(Told { met, near, seconds }),
+            Some(_) => self.strategy.record(WindowOutcome { met, near, seconds }),
         }
         let probe = Probe {
             kind,

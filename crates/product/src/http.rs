@@ -1,16 +1,16 @@
 //! The lab's own requests: readiness, verification, the origin's counters. Never part of a load.
 //!
-//! They speak what the load speaks. Plain HTTP/1.1 goes through another's implementation (`other`), so that what
+//! They speak what the load speaks. Plain HTTP/1.1 goes through another's implementation (`independent`), so that what
 //! `weir-wire` reads is not judged by itself alone; TLS and HTTP/2 through the load's own protocol machines, which their
 //! tests hold against others'. One request at a time, over a connection that is kept; no threads, no async runtime.
 //!
 //! This module does not know what the answers are compared with.
 
-mod line;
-mod one;
-mod other;
-mod speech;
-mod two;
+mod connection;
+mod http1;
+mod http2;
+mod independent;
+mod wire_protocol;
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,9 +25,9 @@ use weir_wire::http2::Client;
 use weir_wire::tls::Negotiated;
 use xxhash_rust::xxh3::xxh3_64;
 
-use line::Line;
-use other::Other;
-pub use speech::{Speech, TLS_NAME};
+use connection::Connection;
+use independent::IndependentClient;
+pub use wire_protocol::{TLS_NAME, WireProtocol};
 
 /// Largest body the lab reads.
 const LARGEST_BODY: usize = 256 * 1024 * 1024;
@@ -35,36 +35,39 @@ const LARGEST_BODY: usize = 256 * 1024 * 1024;
 /// A client of one address.
 pub struct Http {
     addr: SocketAddr,
-    speech: Speech,
+    wire_protocol: WireProtocol,
     /// For each request.
     timeout: Duration,
     /// Speaks plain HTTP/1.1.
-    other: Option<Other>,
-    kept: Cell<Option<Box<Connection>>>,
+    independent: Option<IndependentClient>,
+    kept: Cell<Option<Box<KeptConnection>>>,
 }
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").field("addr", &self.addr).field("speech", &self.speech).finish_non_exhaustive()
+        f.debug_struct("Http")
+            .field("addr", &self.addr)
+            .field("wire_protocol", &self.wire_protocol)
+            .finish_non_exhaustive()
     }
 }
 
-/// A connection and what is spoken on it.
-struct Connection {
-    line: Line,
-    spoken: Spoken,
+/// A connection and what is session on it.
+struct KeptConnection {
+    connection: Connection,
+    session: Session,
     /// Requests sent.
     sent: u32,
 }
 
-enum Spoken {
-    One(ResponseParser),
-    Two(Box<Client>),
+enum Session {
+    Http1(ResponseParser),
+    Http2(Box<Client>),
 }
 
-/// An answer as the lab sees it.
+/// An response as the lab sees it.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Response {
     /// Status.
     pub status: u16,
     /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
@@ -81,26 +84,26 @@ pub struct Answer {
     pub tls: Option<Negotiated>,
 }
 
-impl Answer {
+impl Response {
     /// First header of that (lower-case) name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    fn new(status: u16, version: &str, headers: Vec<(String, String)>) -> Answer {
-        Answer { status, version: version.to_owned(), headers, size: 0, hash: 0, body: Vec::new(), tls: None }
+    fn new(status: u16, version: &str, headers: Vec<(String, String)>) -> Response {
+        Response { status, version: version.to_owned(), headers, size: 0, hash: 0, body: Vec::new(), tls: None }
     }
 
     /// Takes a piece of the body.
-    fn add(&mut self, piece: &[u8]) -> Result<(), Fault> {
+    fn add(&mut self, piece: &[u8]) -> Result<(), RequestError> {
         if self.body.len() + piece.len() > LARGEST_BODY {
-            return Err(Fault::Broken(format!("the answer's body is larger than {} MiB", LARGEST_BODY >> 20)));
+            return Err(RequestError::Broken(format!("the response's body is larger than {} MiB", LARGEST_BODY >> 20)));
         }
         self.body.extend_from_slice(piece);
         Ok(())
     }
 
-    fn complete(mut self) -> Answer {
+    fn complete(mut self) -> Response {
         self.size = self.body.len() as u64;
         self.hash = xxh3_64(&self.body);
         self
@@ -113,19 +116,19 @@ fn owned<'a>(headers: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(String
     headers.map(|(name, value)| (text(name).to_ascii_lowercase(), text(value))).collect()
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Debug)]
-enum Fault {
-    /// The connection had ended before anything of the answer came: on a kept one, nothing that the peer did wrong.
+enum RequestError {
+    /// The connection had ended before anything of the response came: on a kept one, nothing that the peer did wrong.
     Gone(String),
     /// Anything else.
     Broken(String),
 }
 
-impl Fault {
+impl RequestError {
     fn into_words(self) -> String {
         match self {
-            Fault::Gone(why) | Fault::Broken(why) => why,
+            RequestError::Gone(why) | RequestError::Broken(why) => why,
         }
     }
 }
@@ -133,39 +136,39 @@ impl Fault {
 impl Http {
     /// HTTP/1.1 over plain TCP with one address; every request takes at most `timeout`.
     pub fn new(addr: SocketAddr, timeout: Duration) -> Http {
-        Http::speaking(addr, timeout, Speech::plain())
+        Http::with_protocol(addr, timeout, WireProtocol::plain())
     }
 
     /// The same, speaking something else.
-    pub fn speaking(addr: SocketAddr, timeout: Duration, speech: Speech) -> Http {
-        let other = (speech.protocol() == Protocol::default()).then(|| Other::new(timeout));
-        Http { addr, speech, timeout, other, kept: Cell::new(None) }
+    pub fn with_protocol(addr: SocketAddr, timeout: Duration, wire_protocol: WireProtocol) -> Http {
+        let independent = (wire_protocol.protocol() == Protocol::default()).then(|| IndependentClient::new(timeout));
+        Http { addr, wire_protocol, timeout, independent, kept: Cell::new(None) }
     }
 
     /// Sends one request of a workload.
     ///
     /// # Errors
     /// What went wrong, in words.
-    pub fn send(&self, request: &Request) -> Result<Answer, String> {
-        if let Some(other) = &self.other {
-            return other.send(self.addr, request);
+    pub fn send(&self, request: &Request) -> Result<Response, String> {
+        if let Some(independent) = &self.independent {
+            return independent.send(self.addr, request);
         }
         let deadline = Instant::now() + self.timeout;
         if let Some(kept) = self.kept.take() {
             match self.over(kept, request, deadline) {
-                Err(Fault::Gone(_)) => {}
-                other => return other.map_err(Fault::into_words),
+                Err(RequestError::Gone(_)) => {}
+                other => return other.map_err(RequestError::into_words),
             }
         }
         let new = self.connect(deadline)?;
-        self.over(new, request, deadline).map_err(Fault::into_words)
+        self.over(new, request, deadline).map_err(RequestError::into_words)
     }
 
     /// GET of a path.
     ///
     /// # Errors
     /// What went wrong, in words.
-    pub fn get(&self, path: &str) -> Result<Answer, String> {
+    pub fn get(&self, path: &str) -> Result<Response, String> {
         let request = Request { method: "GET".into(), path: path.into(), headers: Vec::new(), body: Vec::new() };
         self.send(&request)
     }
@@ -175,37 +178,43 @@ impl Http {
     /// # Errors
     /// What went wrong, in words.
     pub fn counters(&self) -> Result<OriginCounters, String> {
-        let answer = self.get("/_weir/counters")?;
-        serde_json::from_slice(&answer.body).map_err(|e| format!("the origin's counters are not readable: {e}"))
+        let response = self.get("/_weir/counters")?;
+        serde_json::from_slice(&response.body).map_err(|e| format!("the origin's counters are not readable: {e}"))
     }
 
-    fn connect(&self, deadline: Instant) -> Result<Box<Connection>, String> {
-        let mut line = Line::connect(self.addr, self.speech.tls(), deadline)?;
-        let spoken = match self.speech.protocol().application() {
-            Application::Http1 => Spoken::One(ResponseParser::new(weir_wire::http1::Limits::default())),
-            Application::Http2 => Spoken::Two(Box::new(two::start(&mut line)?)),
-            Application::Http3 => return Err("HTTP/3 is not spoken here".to_owned()),
+    fn connect(&self, deadline: Instant) -> Result<Box<KeptConnection>, String> {
+        let mut connection = Connection::connect(self.addr, self.wire_protocol.tls(), deadline)?;
+        let session = match self.wire_protocol.protocol().application() {
+            Application::Http1 => Session::Http1(ResponseParser::new(weir_wire::http1::Limits::default())),
+            Application::Http2 => Session::Http2(Box::new(http2::start(&mut connection)?)),
+            Application::Http3 => return Err("HTTP/3 is not session here".to_owned()),
         };
-        Ok(Box::new(Connection { line, spoken, sent: 0 }))
+        Ok(Box::new(KeptConnection { connection, session, sent: 0 }))
     }
 
     /// One request over one connection, which is kept when it may carry another.
-    fn over(&self, mut connection: Box<Connection>, request: &Request, deadline: Instant) -> Result<Answer, Fault> {
-        let authority = self.speech.authority(self.addr);
-        let Connection { line, spoken, sent } = connection.as_mut();
+    fn over(
+        &self,
+        mut kept: Box<KeptConnection>,
+        request: &Request,
+        deadline: Instant,
+    ) -> Result<Response, RequestError> {
+        let authority = self.wire_protocol.authority(self.addr);
+        let KeptConnection { connection, session, sent } = kept.as_mut();
         *sent += 1;
-        let (answer, again) = match spoken {
-            Spoken::One(answers) => one::exchange(line, answers, request, &authority, deadline)?,
-            Spoken::Two(client) => {
-                let whom = two::Whom { tag: *sent, scheme: self.speech.scheme(), authority: &authority };
-                two::exchange(line, client, request, whom, deadline)?
+        let (response, again) = match session {
+            Session::Http1(parser) => http1::exchange(connection, parser, request, &authority, deadline)?,
+            Session::Http2(client) => {
+                let destination =
+                    http2::Destination { tag: *sent, scheme: self.wire_protocol.scheme(), authority: &authority };
+                http2::exchange(connection, client, request, destination, deadline)?
             }
         };
-        let answer = Answer { tls: line.negotiated().cloned(), ..answer };
+        let response = Response { tls: connection.negotiated().cloned(), ..response };
         if again {
-            self.kept.set(Some(connection));
+            self.kept.set(Some(kept));
         }
-        Ok(answer)
+        Ok(response)
     }
 }
 

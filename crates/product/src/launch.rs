@@ -16,7 +16,7 @@ use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
 use crate::failure::Failure;
-use crate::http::Speech;
+use crate::http::WireProtocol;
 use crate::render::{self, Vars};
 use crate::running::{Running, RunningPart};
 use crate::tls::RunTls;
@@ -58,8 +58,8 @@ impl Launcher {
     ///
     /// # Errors
     /// When the TLS options cannot be used.
-    pub fn speech(&self, protocol: Protocol) -> Result<Speech, Failure> {
-        self.tls.speech(protocol).map_err(|e| Failure::at("start", e, "", "see the suite's [tls]"))
+    pub fn wire_protocol(&self, protocol: Protocol) -> Result<WireProtocol, Failure> {
+        self.tls.wire_protocol(protocol).map_err(|e| Failure::at("start", e, "", "see the suite's [tls]"))
     }
 }
 
@@ -92,7 +92,7 @@ pub struct LaunchSpec<'a> {
 /// Which of these failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
     let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target } = spec;
-    let speech = launcher.speech(protocol)?;
+    let wire_protocol = launcher.wire_protocol(protocol)?;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -137,7 +137,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         addr: listen,
         title: product.title.clone(),
         folder,
-        speech,
+        wire_protocol,
     };
     for ((part, rendered), cpus) in program.parts.iter().zip(rendered.parts).zip(cpu_sets) {
         let name = program.has_parts().then(|| part.name.clone());

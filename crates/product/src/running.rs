@@ -14,7 +14,7 @@ use weir_model::record::{Finding, Role, Severity};
 use weir_vitals::Watched;
 
 use crate::failure::Failure;
-use crate::http::{Http, Speech};
+use crate::http::{Http, WireProtocol};
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
 
@@ -38,7 +38,7 @@ pub struct Running {
     pub(crate) title: String,
     pub(crate) folder: PathBuf,
     /// What it is asked in.
-    pub(crate) speech: Speech,
+    pub(crate) wire_protocol: WireProtocol,
 }
 
 /// One of its processes.
@@ -107,7 +107,7 @@ impl Running {
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
             let patience = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match Http::speaking(self.addr, patience, self.speech.clone()).get("/_weir/ready") {
+            match Http::with_protocol(self.addr, patience, self.wire_protocol.clone()).get("/_weir/ready") {
                 Ok(answer) if answer.status == 204 => return Ok(()),
                 Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
                 Err(error) => last = error,

@@ -13,7 +13,7 @@ use weir_model::load::{TlsSpec, TlsVersion};
 use weir_model::suite::{KeyType, Protocol, Tls};
 use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, TlsError, Version, suites};
 
-use crate::http::{Speech, TLS_NAME};
+use crate::http::{TLS_NAME, WireProtocol};
 use crate::render::{CERT, CERT_AND_KEY, KEY};
 
 /// What all trials of a run share.
@@ -62,9 +62,9 @@ impl RunTls {
     ///
     /// # Errors
     /// When the options cannot be used, which a valid suite's can.
-    pub fn speech(&self, protocol: Protocol) -> Result<Speech, String> {
+    pub fn wire_protocol(&self, protocol: Protocol) -> Result<WireProtocol, String> {
         if !protocol.is_tls() {
-            return Ok(Speech::without_tls(protocol));
+            return Ok(WireProtocol::without_tls(protocol));
         }
         let (oldest, newest) = self.asked.versions;
         let options = ClientOptions {
@@ -75,7 +75,7 @@ impl RunTls {
             ..ClientOptions::default()
         };
         let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;
-        Speech::over_tls(protocol, config)
+        WireProtocol::over_tls(protocol, config)
     }
 
     /// How the client is to speak TLS.

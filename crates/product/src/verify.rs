@@ -6,14 +6,14 @@
 
 use weir_model::suite::{Expect, Workload};
 
-use crate::http::{Answer, Http};
+use crate::http::{Http, Response};
 
 /// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
 /// status, size and body hash: what every answer of the load is then held to.
 ///
 /// # Errors
 /// What was found and what would be right.
-pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Answer), String> {
+pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
     let answer = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
     if let Some(status) = expect.status
@@ -50,7 +50,7 @@ pub const REQUESTS: usize = 3;
 ///
 /// # Errors
 /// What was found and what would be right.
-pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Result<(), String> {
+pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Result<(), String> {
     let version = workload.protocol.version().unwrap_or_default();
     for nth in 1..=REQUESTS {
         let answer = product
@@ -65,7 +65,7 @@ pub fn product(workload: &Workload, product: &Http, reference: &Answer) -> Resul
 /// Headers that must come through unchanged when the origin sends them.
 const KEPT_HEADERS: [&str; 2] = ["content-type", "content-encoding"];
 
-fn compare(answer: &Answer, reference: &Answer, version: &str) -> Result<(), String> {
+fn compare(answer: &Response, reference: &Response, version: &str) -> Result<(), String> {
     if answer.version != version {
         return Err(format!("its version is {}, {version} would be right", answer.version));
     }
@@ -74,7 +74,7 @@ fn compare(answer: &Answer, reference: &Answer, version: &str) -> Result<(), Str
     }
     for name in KEPT_HEADERS {
         if answer.header(name) != reference.header(name) {
-            let said = |a: &Answer| a.header(name).map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
+            let said = |a: &Response| a.header(name).map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
             return Err(format!("its header {name} is {}, the origin's is {}", said(answer), said(reference)));
         }
     }
@@ -91,8 +91,8 @@ fn compare(answer: &Answer, reference: &Answer, version: &str) -> Result<(), Str
 mod tests {
     use super::*;
 
-    fn answer() -> Answer {
-        Answer {
+    fn answer() -> Response {
+        Response {
             status: 200,
             version: "HTTP/1.1".into(),
             headers: vec![("content-type".into(), "text/plain".into())],
@@ -107,8 +107,8 @@ mod tests {
     fn equal_answers_pass_and_every_difference_is_named() {
         let right = answer();
         assert_eq!(compare(&right, &right, "HTTP/1.1"), Ok(()));
-        type Spoil = fn(&mut Answer);
-        let cases: [(&str, Spoil); 5] = [
+        type Fault = fn(&mut Response);
+        let cases: [(&str, Fault); 5] = [
             ("version", |a| a.version = "HTTP/1.0".into()),
             ("status", |a| a.status = 502),
             ("content-type", |a| a.headers.clear()),

@@ -3,7 +3,7 @@
 //! run's numbers. Made from the figures in `suites/published/` and a run. `weir run` and `weir report` call [`sections`] and hand
 //! the result to the report.
 //!
-//! Knows no product and no document by name (layouts are data), and not how a page or a markdown file is drawn.
+//! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown file is drawn.
 
 mod causes;
 mod charts;

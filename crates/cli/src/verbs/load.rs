@@ -27,7 +27,7 @@ use weir_model::InputError;
 use weir_model::load::{LoadResult, LoadSpec};
 
 pub use self::flags::Args;
-use self::format::Told;
+use self::format::Outcome;
 use crate::args::stop_on_signal;
 use crate::exit::{Failure, VerbResult};
 
@@ -44,12 +44,12 @@ pub fn main(args: &Args) -> VerbResult {
         return find_max::main(args, conditions, &spec, &title, &stop);
     }
     let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
-    let told = Told { title: &title, spec: &spec, result: &result, distributions: &distributions };
+    let outcome = Outcome { title: &title, spec: &spec, result: &result, distributions: &distributions };
     if let Some((mut file, path)) = hgrm {
-        file.write_all(format::hgrm::file(told).as_bytes())
+        file.write_all(format::hgrm::file(outcome).as_bytes())
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
     }
-    show(args, told)?;
+    show(args, outcome)?;
     fail_if::exit_status(&args.answers.fail_if, &result)
 }
 
@@ -77,16 +77,16 @@ fn carry_out(
 }
 
 /// Prints the result in the format asked for.
-fn show(args: &Args, told: Told<'_>) -> Result<(), Failure> {
+fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
     if args.output.json {
-        return super::print_json(told.result);
+        return super::print_json(outcome.result);
     }
     if let Some(format) = args.output.format {
-        output!("{}", format::text(format, told).trim_end_matches('\n'));
+        output!("{}", format::text(format, outcome).trim_end_matches('\n'));
         return Ok(());
     }
     let blank = if args.output.quiet { "" } else { "\n" };
-    output!("{blank}{}", summary::summary(told).trim_end());
+    output!("{blank}{}", summary::summary(outcome).trim_end());
     Ok(())
 }
 

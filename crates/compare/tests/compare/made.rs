@@ -35,7 +35,7 @@ pub const BUSY: Noise = Noise { own: 0.08, wild: 0.1, ..VIRTUAL };
 /// A machine of one's own.
 pub const QUIET: Noise = Noise { run: 0.02, drift: 0.01, own: 0.01, wild: 0.0 };
 
-/// How much of its mood a machine keeps from one trial to the next.
+/// How much of its drift a machine keeps from one trial to the next.
 const KEPT: f64 = 0.9;
 
 /// A run to make.
@@ -77,9 +77,9 @@ impl Made<'_> {
             for (product, workload) in order {
                 drift = KEPT * drift + (1.0 - KEPT * KEPT).sqrt() * self.noise.drift * random.normal();
                 let taken = if random.share() < self.noise.wild { (1.0 - 0.9 * random.share()).ln() } else { 0.0 };
-                let mood = (between + drift + taken, self.noise.own);
+                let shared = (between + drift + taken, self.noise.own);
                 let speed = if self.products.first() == Some(&product) { self.speed } else { 1.0 };
-                trials.push(trial(trials.len() as u32 + 1, block, product, workload, mood, speed, &mut random));
+                trials.push(trial(trials.len() as u32 + 1, block, product, workload, shared, speed, &mut random));
             }
         }
         ComparedRun { run: self.run(trials), suite: Some(self.suite()), cpu_of_others: BTreeMap::new() }
@@ -140,15 +140,15 @@ fn trial(
     block: u32,
     product: &str,
     workload: &str,
-    (mood, own): (f64, f64),
+    (shared, own): (f64, f64),
     speed: f64,
     random: &mut Random,
 ) -> Trial {
     let direct = product == "direct";
-    let mut about = |mean: f64, mood: f64, own: f64| mean * (mood + own * random.normal()).exp();
-    let rate = about(if direct { 60_000.0 } else { 30_000.0 * speed }, mood, own);
+    let mut about = |mean: f64, shared: f64, own: f64| mean * (shared + own * random.normal()).exp();
+    let rate = about(if direct { 60_000.0 } else { 30_000.0 * speed }, shared, own);
     let (p50, p99) = (about(64e6 / rate, 0.0, own / 3.0), about(150e6 / rate, 0.0, own * 4.0));
-    let cpu = about(if direct { 8.0 } else { 28.0 / speed }, -mood, own);
+    let cpu = about(if direct { 8.0 } else { 28.0 / speed }, -shared, own);
     let answers = 100_000.0;
     let usage = RoleUsage {
         role: if direct { Role::Origin } else { Role::Proxy },

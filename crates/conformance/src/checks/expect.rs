@@ -53,7 +53,7 @@ fn with(endpoint: &Endpoint, waits: Duration) -> Result<Cell, Cell> {
         Ok(FirstResponse::Interim(_)) => {
             Cell::new(crate::Verdict::Yes, "product").with("it says it before the origin does, and sends Expect on")
         }
-        Ok(FirstResponse::Answer(response))
+        Ok(FirstResponse::Final(response))
             if response.status == 413 && response.body.starts_with(b"this origin echoes") =>
         {
             Cell::new(crate::Verdict::Yes, "origin")
@@ -77,7 +77,7 @@ fn ask(endpoint: &Endpoint, waits: Duration) -> Result<Answered, Cell> {
     let hundred = match conn.first(waits) {
         Ok(FirstResponse::Interim(100)) => true,
         Ok(FirstResponse::Interim(status)) => return Err(Cell::odd(status.to_string())),
-        Ok(FirstResponse::Answer(response)) => return Err(Cell::status(&response).with("before the body was sent")),
+        Ok(FirstResponse::Final(response)) => return Err(Cell::status(&response).with("before the body was sent")),
         Err(Failure::Silent(_)) => false,
         Err(other) => return Err(failure(other)),
     };

@@ -16,7 +16,7 @@ pub enum FirstResponse {
     /// An interim answer.
     Interim(u16),
     /// The final one.
-    Answer(Response),
+    Final(Response),
 }
 
 /// One connection.
@@ -102,7 +102,7 @@ impl Http1 {
         let until = Instant::now() + timeout;
         loop {
             match self.listen(until)? {
-                FirstResponse::Answer(response) => return Ok(response),
+                FirstResponse::Final(response) => return Ok(response),
                 FirstResponse::Interim(_) => {}
             }
         }
@@ -187,7 +187,7 @@ impl Http1 {
         let mut response = self.response.take().ok_or(Failure::Closed)?;
         response.keep_alive = keep_alive;
         response.took = self.asked.elapsed();
-        Ok(FirstResponse::Answer(response))
+        Ok(FirstResponse::Final(response))
     }
 }
 

@@ -270,8 +270,8 @@ fn verified(
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
     if let Some(running) = running {
         running.verify_listener()?;
-        let speech = bench.launcher.speech(order.workload.protocol)?;
-        let to_product = Http::speaking(target, patience(order.load), speech);
+        let wire_protocol = bench.launcher.wire_protocol(order.workload.protocol)?;
+        let to_product = Http::with_protocol(target, patience(order.load), wire_protocol);
         verify::product(order.workload, &to_product, &reference).map_err(|e| {
             Failure::at(
                 "verify",

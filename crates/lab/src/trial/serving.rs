@@ -54,7 +54,7 @@ pub fn start(
 ) -> Result<Serving, Failure> {
     let own = own(bench, order, listen, protocol)?;
     let Some(name) = &bench.origin else {
-        let http = Http::speaking(own.addr, patience(order.load), bench.launcher.speech(protocol)?);
+        let http = Http::with_protocol(own.addr, patience(order.load), bench.launcher.wire_protocol(protocol)?);
         return Ok(Serving { addr: own.addr, kind: Kind::Own(own), http });
     };
     let product = bench

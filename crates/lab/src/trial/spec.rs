@@ -18,7 +18,7 @@ pub fn load_spec(
     expect: &Expect,
 ) -> Result<LoadSpec, Failure> {
     let protocol = order.workload.protocol;
-    let authority = bench.launcher.speech(protocol)?.authority(target);
+    let authority = bench.launcher.wire_protocol(protocol)?.authority(target);
     let shape = match (&order.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },

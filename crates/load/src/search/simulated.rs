@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::strategy::{Next, Strategy, Told};
+use super::strategy::{Next, Strategy, WindowOutcome};
 use weir_model::load::{ProbeKind, SearchEnd, SearchOptions};
 
 /// A queue with one server, exponential in all (M/M/1): the 99th percentile of the time in it is ln(100) / (capacity -
@@ -36,10 +36,10 @@ impl Server {
         (still + grown) * noise * mishap
     }
 
-    fn answer(&mut self, rate: f64, window_s: f64) -> Told {
+    fn answer(&mut self, rate: f64, window_s: f64) -> WindowOutcome {
         let p99 = self.p99(rate, window_s);
         let met = p99 < self.bound;
-        Told { met, near: (p99 / self.bound - 1.0).abs() < 0.2, seconds: window_s + self.overhead }
+        WindowOutcome { met, near: (p99 / self.bound - 1.0).abs() < 0.2, seconds: window_s + self.overhead }
     }
 }
 
@@ -67,9 +67,9 @@ fn search(server: &mut Server, options: &SearchOptions) -> Found {
                 strategy.guessed(server.capacity * 0.97, window_s + server.overhead);
             }
             Next::Try { rate, window_s, .. } => {
-                let told = server.answer(rate, window_s);
-                seconds += told.seconds;
-                strategy.tell(told);
+                let outcome = server.answer(rate, window_s);
+                seconds += outcome.seconds;
+                strategy.record(outcome);
             }
         }
         trials += 1;
@@ -210,7 +210,7 @@ fn a_server_that_tires_is_not_steady() {
             Next::Try { rate, window_s, kind } => {
                 let full = kind == ProbeKind::Confirm;
                 fulls += u32::from(full);
-                strategy.tell(Told { met: !full && rate < 5_000.0, near: false, seconds: window_s });
+                strategy.record(WindowOutcome { met: !full && rate < 5_000.0, near: false, seconds: window_s });
             }
         }
         assert!(fulls < 20, "it gives up");
@@ -236,7 +236,7 @@ fn after_a_fall_a_wide_bracket_is_narrowed_before_lower_rates_are_confirmed() {
                     if full {
                         fulls.push(rate);
                     }
-                    strategy.tell(Told { met, near: false, seconds: window_s });
+                    strategy.record(WindowOutcome { met, near: false, seconds: window_s });
                 }
             }
             assert!(fulls.len() < 20, "it gives up: {fulls:?}");
@@ -255,7 +255,7 @@ fn a_search_can_be_stopped() {
     strategy.next();
     strategy.guessed(1_000.0, 3.0);
     assert!(matches!(strategy.next(), Next::Try { rate: 700.0, .. }));
-    strategy.tell(Told { met: true, near: false, seconds: 3.0 });
+    strategy.record(WindowOutcome { met: true, near: false, seconds: 3.0 });
     strategy.stop();
     assert_eq!(strategy.next(), Next::End(SearchEnd::CutShort));
     assert_eq!((strategy.best(), strategy.confirmed()), (Some(700.0), false));

@@ -60,7 +60,7 @@ pub(super) enum Next {
 
 /// What became of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Told {
+pub(super) struct WindowOutcome {
     /// The conditions were met.
     pub met: bool,
     /// Noise may have decided that.
@@ -99,9 +99,9 @@ enum Verdict {
 }
 
 impl Votes {
-    fn add(&mut self, told: Told) {
-        self.near = told.near;
-        if told.met { self.met += 1 } else { self.failed += 1 }
+    fn add(&mut self, outcome: WindowOutcome) {
+        self.near = outcome.near;
+        if outcome.met { self.met += 1 } else { self.failed += 1 }
     }
 
     fn count(self) -> u32 {
@@ -213,15 +213,15 @@ impl Strategy {
     }
 
     /// What became of the trial asked for.
-    pub(super) fn tell(&mut self, told: Told) {
+    pub(super) fn record(&mut self, outcome: WindowOutcome) {
         let Some(Next::Try { kind, rate, window_s }) = self.asked.take() else { return };
-        self.spend(told.seconds, window_s);
+        self.spend(outcome.seconds, window_s);
         let at = self.tried.partition_point(|tried| tried.rate < rate);
         if self.tried.get(at).is_none_or(|tried| tried.rate != rate) {
             self.tried.insert(at, Tried { rate, short: Votes::default(), full: Votes::default() });
         }
         let tried = &mut self.tried[at];
-        if kind == ProbeKind::Confirm { tried.full.add(told) } else { tried.short.add(told) }
+        if kind == ProbeKind::Confirm { tried.full.add(outcome) } else { tried.short.add(outcome) }
     }
 
     /// Ends the search before its time.
@@ -299,7 +299,7 @@ impl Strategy {
 
     /// All rates tried failed.
     fn downward(&self, high: &Tried, guess: f64) -> Next {
-        // Two requests a trial are the least that can be told apart from none.
+        // Two requests a trial are the least that can be outcome apart from none.
         if high.rate <= (guess * DEEPEST).max(2.0 / self.full_s) {
             return Next::End(SearchEnd::NothingMet);
         }

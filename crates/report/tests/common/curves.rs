@@ -100,7 +100,7 @@ pub fn write_curves(run: &Path) {
 
 fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64) {
     // Blocks differ by half a per cent, so that intervals have a length.
-    let mood = 1.0 + (block - 2.0) * 0.005;
+    let drift = 1.0 + (block - 2.0) * 0.005;
     let direct = measurement.case.product == "direct";
     if !direct {
         measurement.origin = Some(counters(&measurement.case.product));
@@ -114,16 +114,18 @@ fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64
         Series::Once => Vec::new(),
         Series::Rounds(rounds) => (1..=*rounds)
             .map(|round| {
-                point(measurement, nature, None, 64, nature.rate * mood * (1.0 - 0.5 / f64::from(round * round)))
+                point(measurement, nature, None, 64, nature.rate * drift * (1.0 - 0.5 / f64::from(round * round)))
             })
             .collect(),
         Series::Shares(shares) => shares
             .iter()
-            .map(|share| point(measurement, nature, Some(offered(*share)), 64, offered(*share).min(nature.rate * mood)))
+            .map(|share| {
+                point(measurement, nature, Some(offered(*share)), 64, offered(*share).min(nature.rate * drift))
+            })
             .collect(),
         Series::Connections(counts) => counts
             .iter()
-            .map(|n| point(measurement, nature, None, *n, nature.rate * mood * f64::from(*n) / (f64::from(*n) + 12.0)))
+            .map(|n| point(measurement, nature, None, *n, nature.rate * drift * f64::from(*n) / (f64::from(*n) + 12.0)))
             .collect(),
     };
     if let Some(last) = points.last() {
@@ -136,7 +138,7 @@ fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64
         point.load.window_start_ms = window_start_ms + u64::from(point.point) * 10_000;
     }
     if let LoadKind::Search { objective } = &load.kind {
-        measurement.search = Some(search(objective, nature.rate * mood * 0.9, block));
+        measurement.search = Some(search(objective, nature.rate * drift * 0.9, block));
     }
     if let (LoadKind::Count { requests }, Some(load)) = (&load.kind, &mut measurement.load) {
         load.window_s = *requests as f64 / nature.rate;

@@ -54,13 +54,13 @@ pub fn write_trial(
     fs::create_dir_all(folder.join("product")).unwrap();
     let mut random = Random(u64::from(number) * 1_000_003);
     let heavy = if workload.name == "json" { 1.3 } else { 1.0 };
-    let mood = 1.0 + 0.012 * random.normal();
+    let drift = 1.0 + 0.012 * random.normal();
     let offered = match &load.kind {
         LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => Some(*rate),
         _ => None,
     };
-    let rate = offered.unwrap_or(nature.rate / heavy * mood);
-    let p50 = nature.p50_us * heavy / mood * if offered.is_some() { 0.55 } else { 1.0 };
+    let rate = offered.unwrap_or(nature.rate / heavy * drift);
+    let p50 = nature.p50_us * heavy / drift * if offered.is_some() { 0.55 } else { 1.0 };
     let seconds = record(&folder, &mut random, rate, p50, nature.spread);
     write_csv(&folder.join("load.csv"), &seconds.series);
     write_csv(&folder.join("resources.csv"), &resources(&mut random, rate, nature, entry.product != "direct"));

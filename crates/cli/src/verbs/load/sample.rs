@@ -8,7 +8,7 @@ use weir_model::load::{
 };
 use weir_model::suite::{Arrivals, Expect, Request};
 
-use super::format::Told;
+use super::format::Outcome;
 
 pub const URL: &str = "http://127.0.0.1:8080/bytes/128";
 
@@ -20,8 +20,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub fn told(&self) -> Told<'_> {
-        Told { title: URL, spec: &self.spec, result: &self.result, distributions: &self.distributions }
+    pub fn outcome(&self) -> Outcome<'_> {
+        Outcome { title: URL, spec: &self.spec, result: &self.result, distributions: &self.distributions }
     }
 }
 

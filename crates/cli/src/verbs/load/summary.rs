@@ -6,7 +6,7 @@ use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_model::text::{human_bytes, human_us};
 
 use super::describe::{describe, protocol};
-use super::format::Told;
+use super::format::Outcome;
 use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Rows of a terminal, less the one that the prompt needs.
@@ -22,9 +22,9 @@ const LABEL: usize = 12;
 const REST: usize = WIDTH - LABEL - 13 - 2;
 
 /// The whole screen.
-pub fn summary(told: Told<'_>) -> String {
-    let (result, spec) = (told.result, told.spec);
-    let mut lines = vec![told.title.to_owned(), describe(spec)];
+pub fn summary(outcome: Outcome<'_>) -> String {
+    let (result, spec) = (outcome.result, outcome.spec);
+    let mut lines = vec![outcome.title.to_owned(), describe(spec)];
     lines.extend(protocol(spec));
     lines.push(String::new());
     if result.cut_short && result.window_s <= 0.0 {
@@ -36,7 +36,7 @@ pub fn summary(told: Told<'_>) -> String {
     lines.extend(times(result, spec.shape.is_open()));
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
-    let limit = limit::limit(told);
+    let limit = limit::limit(outcome);
     lines.extend(limit.iter().zip(["limit", ""]).map(|(line, name)| format!("{name:<LABEL$}{line}")));
     finished(lines)
 }
@@ -229,7 +229,7 @@ mod tests {
             ("everything", sample::everything()),
             ("pipelined", pipelined),
         ] {
-            let text = summary(sample.told());
+            let text = summary(sample.outcome());
             assert!(text.lines().count() <= ROWS, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
             kept(&format!("summary-{name}"), &text);
@@ -240,6 +240,6 @@ mod tests {
     fn a_load_stopped_at_once_has_no_figures() {
         let mut sample = sample::plain();
         sample.result = LoadResult { cut_short: true, ..LoadResult::default() };
-        assert!(summary(sample.told()).ends_with("stopped before anything was measured\n"));
+        assert!(summary(sample.outcome()).ends_with("stopped before anything was measured\n"));
     }
 }

@@ -7,9 +7,9 @@ use super::*;
 
 /// Headers as they came.
 #[derive(Default)]
-struct Heard(Vec<(String, String)>);
+struct Decoded(Vec<(String, String)>);
 
-impl Reader for Heard {
+impl Reader for Decoded {
     fn field(&mut self, _: Class, name: &[u8], value: &[u8], _: usize) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.0.push((text(name), text(value)));
@@ -19,10 +19,10 @@ impl Reader for Heard {
 /// Reads a block; gives its headers and whether the table stayed as it was.
 fn read(table: &mut Table, block: &[u8]) -> Option<(Vec<(String, String)>, bool)> {
     // Whether fields are kept must make no difference.
-    let mut heard = Heard::default();
+    let mut decoded = Decoded::default();
     let mut fields = Fields::new(block.len().is_multiple_of(2), 1 << 20);
-    let pure = decode(table, block, &mut fields, &mut heard).ok()?;
-    Some((heard.0, pure))
+    let pure = decode(table, block, &mut fields, &mut decoded).ok()?;
+    Some((decoded.0, pure))
 }
 
 fn hex(text: &str) -> Vec<u8> {

@@ -2,12 +2,12 @@
 
 pub use weir_report::formats::hgrm::{Flavour, spectrum};
 
-use super::{Told, pipelined};
+use super::{Outcome, pipelined};
 
 /// What is written to a file: HdrHistogram's own text of the latencies.
-pub fn file(told: Told<'_>) -> String {
-    let mut text = spectrum(&told.distributions.latency, Flavour::Hdr);
-    if let Some(label) = pipelined(told.spec) {
+pub fn file(outcome: Outcome<'_>) -> String {
+    let mut text = spectrum(&outcome.distributions.latency, Flavour::Hdr);
+    if let Some(label) = pipelined(outcome.spec) {
         text.push_str(&format!("#[{label}]\n"));
     }
     text

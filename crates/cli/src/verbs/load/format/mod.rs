@@ -13,7 +13,7 @@ use super::flags::FormatArg;
 
 /// A load that is over: what was ordered, and what came of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct Outcome<'a> {
     /// The URL, or what stands for several.
     pub title: &'a str,
     pub spec: &'a LoadSpec,
@@ -22,15 +22,15 @@ pub struct Told<'a> {
 }
 
 /// The result as that tool prints it.
-pub fn text(format: FormatArg, told: Told<'_>) -> String {
+pub fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
     let mut text = match format {
-        FormatArg::Wrk => formats::wrk(told.account()),
-        FormatArg::Wrk2 => formats::wrk2(told.account()),
-        FormatArg::Hey => formats::hey(told.account()),
-        FormatArg::Ab => formats::ab(told.account(), told.spec),
+        FormatArg::Wrk => formats::wrk(outcome.account()),
+        FormatArg::Wrk2 => formats::wrk2(outcome.account()),
+        FormatArg::Hey => formats::hey(outcome.account()),
+        FormatArg::Ab => formats::ab(outcome.account(), outcome.spec),
     };
     // None of these tools pipelines: whoever compares must see it.
-    if let Some(label) = pipelined(told.spec) {
+    if let Some(label) = pipelined(outcome.spec) {
         text.push_str(&format!("Pipelining: {label}\n"));
     }
     text
@@ -44,7 +44,7 @@ pub fn pipelined(spec: &LoadSpec) -> Option<String> {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> Outcome<'a> {
     /// What came of it, for those who draw a result without its order.
     pub fn account(self) -> Account<'a> {
         Account {

@@ -30,8 +30,8 @@ fn each_format_is_as_kept() {
     for (name, format) in
         [("wrk", FormatArg::Wrk), ("wrk2", FormatArg::Wrk2), ("hey", FormatArg::Hey), ("ab", FormatArg::Ab)]
     {
-        kept(&format!("format-{name}"), &text(format, sample::plain().told()));
-        kept(&format!("format-{name}-failing"), &text(format, sample::failing().told()));
+        kept(&format!("format-{name}"), &text(format, sample::plain().outcome()));
+        kept(&format!("format-{name}-failing"), &text(format, sample::failing().outcome()));
     }
     kept("format-hgrm", &hgrm::spectrum(&sample::plain().distributions.latency, hgrm::Flavour::Hdr));
 }
@@ -59,7 +59,7 @@ fn every_line_has_the_shape_of_the_tools_own() {
         (FormatArg::Hey, "Summary:", include_str!("../../../../../../tests/words/peers/hey.txt")),
         (FormatArg::Ab, "Server Hostname:", include_str!("../../../../../../tests/words/peers/ab.txt")),
     ] {
-        let ours = text(format, sample::plain().told());
+        let ours = text(format, sample::plain().outcome());
         assert_eq!(shapes(&ours, from), shapes(real, from), "{format:?}");
     }
     for (format, from, real) in [
@@ -70,19 +70,19 @@ fn every_line_has_the_shape_of_the_tools_own() {
         let Sample { mut spec, mut result, distributions } = sample::plain();
         spec.requests[0].request.path = "/status/503".into();
         result.window.statuses = [(503, 20_000)].into();
-        let told = Told {
+        let outcome = Outcome {
             title: "http://127.0.0.1:8080/status/503",
             spec: &spec,
             result: &result,
             distributions: &distributions,
         };
-        assert_eq!(shapes(&text(format, told), from), shapes(real, from), "{format:?}");
+        assert_eq!(shapes(&text(format, outcome), from), shapes(real, from), "{format:?}");
     }
 }
 
 #[test]
 fn wrk2s_lines_have_the_shape_of_its_readme() {
-    let ours = text(FormatArg::Wrk2, sample::plain().told());
+    let ours = text(FormatArg::Wrk2, sample::plain().outcome());
     let row = |line: &&String| **line != "# # # #";
     let lines = shapes(&ours, "  Latency Distribution");
     let short: Vec<&str> = lines.iter().filter(row).map(String::as_str).collect();
@@ -103,7 +103,7 @@ fn wrk2s_lines_have_the_shape_of_its_readme() {
 
 #[test]
 fn scripts_read_wrk() {
-    let text = text(FormatArg::Wrk, sample::failing().told());
+    let text = text(FormatArg::Wrk, sample::failing().outcome());
     assert_eq!(read(r"Requests/sec:\s+(\d+\.?\d*)", &text), ["9925.00"]);
     assert_eq!(read(r"Transfer/sec:\s+(\d+\.?\d*)([KMG]?B)", &text), ["2.37", "MB"]);
     assert_eq!(read(r"(\d+) requests in (\d+\.\d+\w*), (\d+\.\d+)(\w+) read", &text), ["19850", "2.00s", "4.75", "MB"]);
@@ -122,7 +122,7 @@ fn scripts_read_wrk() {
 #[test]
 fn scripts_read_wrk2_and_the_percentiles() {
     let sample = sample::plain();
-    let text = text(FormatArg::Wrk2, sample.told());
+    let text = text(FormatArg::Wrk2, sample.outcome());
     assert_eq!(read(r"(?m)^\s*99\.999%\s+(\d+\.\d+)(\w+)", &text), ["1.06", "ms"]);
     assert_eq!(read(r"#\[Mean\s+=\s+([\d.]+), StdDeviation\s+=\s+([\d.]+)\]", &text).len(), 2);
     assert_eq!(read(r"#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", &text)[1], "20000");
@@ -154,7 +154,7 @@ fn rows_are_a_distribution(text: &str, last: &str) {
 
 #[test]
 fn scripts_read_hey() {
-    let text = text(FormatArg::Hey, sample::failing().told());
+    let text = text(FormatArg::Hey, sample::failing().outcome());
     assert_eq!(read(r"Requests/sec:\s+([\d.]+)", &text), ["10000.0000"]);
     assert_eq!(read(r"Average:\s+([\d.]+) secs", &text).len(), 1);
     assert_eq!(read(r"99% in ([\d.]+) secs", &text), ["0.0010"]);
@@ -168,7 +168,7 @@ fn scripts_read_hey() {
 
 #[test]
 fn scripts_read_ab() {
-    let text = text(FormatArg::Ab, sample::failing().told());
+    let text = text(FormatArg::Ab, sample::failing().outcome());
     assert_eq!(read(r"Requests per second:\s+([\d.]+) \[#/sec\] \(mean\)", &text), ["9925.00"]);
     assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean\)", &text), ["0.806"]);
     assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean, across all", &text), ["0.101"]);
@@ -178,7 +178,7 @@ fn scripts_read_ab() {
     assert_eq!(read(r"Transfer rate:\s+([\d.]+) \[Kbytes/sec\] received", &text), ["2431.64"]);
     assert_eq!(read(r"(?m)^  99%\s+(\d+)$", &text), ["1"]);
     assert_eq!(read(r"Total:\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)", &text), ["0", "0", "0.3", "0", "1"]);
-    let tls = super::text(FormatArg::Ab, sample::everything().told());
+    let tls = super::text(FormatArg::Ab, sample::everything().outcome());
     assert_eq!(read(r"SSL/TLS Protocol:\s+(.+)", &tls), ["TLSv1.3,TLS_AES_128_GCM_SHA256"]);
 }
 
@@ -187,9 +187,9 @@ fn what_was_pipelined_says_so_in_every_format() {
     let mut sample = sample::plain();
     sample.spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
     for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
-        assert!(text(format, sample.told()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
+        assert!(text(format, sample.outcome()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
     }
-    assert!(hgrm::file(sample.told()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
+    assert!(hgrm::file(sample.outcome()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_load_without_answers_is_no_reason_to_panic() {
     }
     for result in [&result, &nothing] {
         for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
-            let text = text(format, Told { title: "", spec: &spec, result, distributions: &distributions });
+            let text = text(format, Outcome { title: "", spec: &spec, result, distributions: &distributions });
             assert!(!text.contains("NaN"), "{text}");
         }
     }

@@ -2,7 +2,7 @@
 
 use weir_model::load::{ErrorKind, LoadResult};
 
-use crate::verbs::load::format::Told;
+use crate::verbs::load::format::Outcome;
 use weir_model::text::fixed_us;
 
 /// A worker that is busier than this was itself the limit: answers wait for the client.
@@ -15,8 +15,8 @@ const CARRIED: f64 = 0.99;
 const LAG: f64 = 0.1;
 
 /// The sentence, in at most two lines of 68 columns.
-pub fn limit(told: Told<'_>) -> Vec<String> {
-    let (result, open) = (told.result, told.spec.shape.is_open());
+pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
+    let (result, open) = (outcome.result, outcome.spec.shape.is_open());
     let window = &result.window;
     let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
     if window.right == 0 && window.error_count() > 0 {
@@ -51,7 +51,7 @@ pub fn limit(told: Told<'_>) -> Vec<String> {
             "queue is full, or ports or descriptors ran out (weir doctor)",
         );
     }
-    let wrong = told.account().wrong_answers();
+    let wrong = outcome.account().wrong_answers();
     if wrong as f64 > (1.0 - CARRIED) * window.due as f64 {
         let share = wrong as f64 / window.due.max(1) as f64 * 100.0;
         let what = format!("{share:.1} % of the answers were wrong (see statuses and errors), so");
@@ -95,7 +95,7 @@ mod tests {
     use crate::verbs::load::sample::{self, Sample};
 
     fn said(sample: &Sample) -> String {
-        let lines = limit(sample.told());
+        let lines = limit(sample.outcome());
         assert!(lines.len() <= 2 && lines.iter().all(|line| line.chars().count() <= 68), "{lines:?}");
         lines.join(" ")
     }

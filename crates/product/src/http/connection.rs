@@ -15,7 +15,7 @@ use weir_wire::tls::{ClientConfig, Negotiated, Scratch, ServerName, Session, Tls
 const PIECE: usize = 64 * 1024;
 
 /// The connection.
-pub struct Line {
+pub struct Connection {
     socket: TcpStream,
     tls: Option<Sealed>,
     /// What is to be sent as it goes over the wire, and how much of it was.
@@ -32,13 +32,13 @@ struct Sealed {
     scratch: Scratch,
 }
 
-impl Line {
+impl Connection {
     /// Connects, and with TLS shakes hands.
     pub fn connect(
         addr: SocketAddr,
         tls: Option<(&ClientConfig, &ServerName)>,
         deadline: Instant,
-    ) -> Result<Line, String> {
+    ) -> Result<Connection, String> {
         let left = left(deadline).ok_or("there was no time to connect")?;
         let socket = TcpStream::connect_timeout(&addr, left).map_err(|e| match e.kind() {
             ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -48,11 +48,11 @@ impl Line {
         // A head and its body may leave in two pieces; the second must not wait for the first's acknowledgement.
         let ready = socket.set_nodelay(true).and_then(|()| socket.set_nonblocking(true));
         ready.map_err(|e| format!("the socket cannot be set up: {e}"))?;
-        let mut line = Line { socket, tls: None, out: Vec::new(), sent: 0, plain: Vec::new(), ended: None };
+        let mut connection = Connection { socket, tls: None, out: Vec::new(), sent: 0, plain: Vec::new(), ended: None };
         if let Some((config, name)) = tls {
-            line.shake_hands(config, name, deadline)?;
+            connection.shake_hands(config, name, deadline)?;
         }
-        Ok(line)
+        Ok(connection)
     }
 
     fn shake_hands(&mut self, config: &ClientConfig, name: &ServerName, deadline: Instant) -> Result<(), String> {
@@ -103,9 +103,9 @@ impl Line {
     /// Waits until something can be sent or received, and does that.
     ///
     /// # Errors
-    /// When the deadline passes first, or what came is not TLS. The end of the connection is none: see [`Line::ended`].
+    /// When the deadline passes first, or what came is not TLS. The end of the connection is none: see [`Connection::ended`].
     pub fn turn(&mut self, deadline: Instant) -> Result<(), String> {
-        let left = left(deadline).ok_or("no complete answer in time")?;
+        let left = left(deadline).ok_or("no complete response in time")?;
         let mut wanted = PollFlags::IN;
         if !self.all_sent() {
             wanted |= PollFlags::OUT;
@@ -131,7 +131,7 @@ impl Line {
         match self.socket.write(&self.out[self.sent..]) {
             Ok(n) => self.sent += n,
             Err(e) if is_passing(e.kind()) => {}
-            // An answer may have come before the peer closed; reading finds out.
+            // An response may have come before the peer closed; reading finds out.
             Err(_) => self.sent = self.out.len(),
         }
         if self.all_sent() {

@@ -1,4 +1,4 @@
-//! What is spoken with an address: the protocol, and TLS as the suite has it.
+//! What is session with an address: the protocol, and TLS as the suite has it.
 
 use std::net::SocketAddr;
 
@@ -9,31 +9,31 @@ use weir_wire::tls::{ClientConfig, ServerName};
 /// is told a name (SNI) and never an address.
 pub const TLS_NAME: &str = "localhost";
 
-/// What is spoken. A clone shares what TLS needs.
+/// What is session. A clone shares what TLS needs.
 #[derive(Debug, Clone)]
-pub struct Speech {
+pub struct WireProtocol {
     protocol: Protocol,
     tls: Option<(ClientConfig, ServerName)>,
 }
 
-impl Speech {
+impl WireProtocol {
     /// HTTP/1.1 over plain TCP.
-    pub fn plain() -> Speech {
-        Speech { protocol: Protocol::default(), tls: None }
+    pub fn plain() -> WireProtocol {
+        WireProtocol { protocol: Protocol::default(), tls: None }
     }
 
     /// This protocol, without TLS.
-    pub fn without_tls(protocol: Protocol) -> Speech {
-        Speech { protocol, tls: None }
+    pub fn without_tls(protocol: Protocol) -> WireProtocol {
+        WireProtocol { protocol, tls: None }
     }
 
     /// This protocol, over TLS; `config` asks for it by ALPN.
     ///
     /// # Errors
     /// Never with the name that weir asks for.
-    pub fn over_tls(protocol: Protocol, config: ClientConfig) -> Result<Speech, String> {
+    pub fn over_tls(protocol: Protocol, config: ClientConfig) -> Result<WireProtocol, String> {
         let name = ServerName::new(TLS_NAME).map_err(|e| e.to_string())?;
-        Ok(Speech { protocol, tls: Some((config, name)) })
+        Ok(WireProtocol { protocol, tls: Some((config, name)) })
     }
 
     /// The protocol.
@@ -50,7 +50,7 @@ impl Speech {
         self.protocol.scheme()
     }
 
-    /// What TLS needs, if it is spoken.
+    /// What TLS needs, if it is session.
     pub fn tls(&self) -> Option<(&ClientConfig, &ServerName)> {
         self.tls.as_ref().map(|(config, name)| (config, name))
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use weir_model::suite::Request;
 
-use super::{Answer, LARGEST_BODY};
+use super::{LARGEST_BODY, Response};
 
 /// A client of one address, with its own pool of connections.
-pub(super) struct Other {
+pub(super) struct IndependentClient {
     agent: ureq::Agent,
 }
 
-impl Other {
-    pub(super) fn new(timeout: Duration) -> Other {
+impl IndependentClient {
+    pub(super) fn new(timeout: Duration) -> IndependentClient {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -22,11 +22,11 @@ impl Other {
             .timeout_global(Some(timeout))
             .user_agent("weir-lab")
             .build();
-        Other { agent: ureq::Agent::new_with_config(config) }
+        IndependentClient { agent: ureq::Agent::new_with_config(config) }
     }
 
     /// Sends one request.
-    pub(super) fn send(&self, addr: SocketAddr, request: &Request) -> Result<Answer, String> {
+    pub(super) fn send(&self, addr: SocketAddr, request: &Request) -> Result<Response, String> {
         let mut builder = ureq::http::Request::builder()
             .method(request.method.as_str())
             .uri(format!("http://{addr}{}", request.path));
@@ -39,14 +39,14 @@ impl Other {
     }
 }
 
-fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Answer, String> {
-    let headers = response
+fn read(mut received: ureq::http::Response<ureq::Body>) -> Result<Response, String> {
+    let headers = received
         .headers()
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    let mut answer = Answer::new(response.status().as_u16(), &format!("{:?}", response.version()), headers);
-    let body = response.body_mut().with_config().limit(LARGEST_BODY as u64);
-    answer.body = body.read_to_vec().map_err(|e| e.to_string())?;
-    Ok(answer.complete())
+    let mut response = Response::new(received.status().as_u16(), &format!("{:?}", received.version()), headers);
+    let body = received.body_mut().with_config().limit(LARGEST_BODY as u64);
+    response.body = body.read_to_vec().map_err(|e| e.to_string())?;
+    Ok(response.complete())
 }
