@@ -40,7 +40,7 @@ use weir_product::running::Running;
 use weir_product::verify;
 
 pub use points::Part;
-use series::{Scene, Yield};
+use series::{Scene, TrialOutput};
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -108,13 +108,13 @@ pub fn carry_out(
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(bench, order);
-    let mut yielded = Yield::default();
-    match attempt(bench, order, stop, tell, &mut yielded) {
-        Ok(findings) => conclude(&mut measurement, order.load, yielded, findings),
+    let mut output = TrialOutput::default();
+    match attempt(bench, order, stop, tell, &mut output) {
+        Ok(findings) => conclude(&mut measurement, order.load, output, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         // What was measured before it failed stands.
         Err(Failure::Trial(error)) => {
-            let Yield { points, warmup, search } = yielded;
+            let TrialOutput { points, warmup, search } = output;
             measurement = failed(Measurement { points, warmup, search, ..measurement }, error);
         }
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
@@ -124,8 +124,8 @@ pub fn carry_out(
 }
 
 /// Fills in what the points came to; `findings` are those of the trial as a whole.
-fn conclude(m: &mut Measurement, load: &Load, yielded: Yield, findings: Vec<Finding>) {
-    let Yield { mut points, warmup, search } = yielded;
+fn conclude(m: &mut Measurement, load: &Load, output: TrialOutput, findings: Vec<Finding>) {
+    let TrialOutput { mut points, warmup, search } = output;
     (m.warmup, m.search) = (warmup, search);
     m.findings = fold::fold(&points);
     m.findings.extend(findings);
@@ -179,16 +179,16 @@ fn attempt(
     order: &Order<'_>,
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
-    yielded: &mut Yield,
+    output: &mut TrialOutput,
 ) -> Result<Vec<Finding>, Failure> {
     let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
         Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
     })?;
     let mut scene = set(bench, order, product, stop, tell)?;
-    series::carry_out(&mut scene, stop, tell, yielded)?;
+    series::carry_out(&mut scene, stop, tell, output)?;
     let Scene { origin, running, .. } = scene;
     let steady = order.load.steady.unwrap_or_default();
-    let mut findings: Vec<Finding> = audit::never_steady(yielded.warmup.as_ref(), steady).into_iter().collect();
+    let mut findings: Vec<Finding> = audit::never_steady(output.warmup.as_ref(), steady).into_iter().collect();
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)

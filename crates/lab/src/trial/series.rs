@@ -56,7 +56,7 @@ pub struct Scene<'a> {
 
 /// What was measured so far: what there is of it is kept when something fails.
 #[derive(Debug, Default)]
-pub struct Yield {
+pub struct TrialOutput {
     /// The points, in order.
     pub points: Vec<Point>,
     /// How the product was warmed up.
@@ -70,24 +70,24 @@ pub fn carry_out(
     scene: &mut Scene<'_>,
     stop: &Stop,
     tell: &mut dyn FnMut(Step<'_>),
-    yielded: &mut Yield,
+    output: &mut TrialOutput,
 ) -> Result<(), Failure> {
     if let Some(most) = scene.order.load.steady {
-        yielded.warmup = Some(scene.warm_up(most, stop, tell)?);
+        output.warmup = Some(scene.warm_up(most, stop, tell)?);
     }
     for point in points(scene.order.load, scene.order.rate) {
         if let Some(part) = part(scene.order.load, &point) {
             tell(Step::Part(part));
         }
         let (mut measured, counters) = match &scene.order.load.kind {
-            LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, yielded)?,
+            LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, output)?,
             _ => scene.one(&point, stop, tell)?,
         };
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(scene.order.folder);
         write_files(&folder, &measured.window)?;
-        let point = scene.audited(&point, measured, counters, yielded.search.as_ref());
-        yielded.points.push(point);
+        let point = scene.audited(&point, measured, counters, output.search.as_ref());
+        output.points.push(point);
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ impl Scene<'_> {
         objective: &[Condition],
         stop: &Stop,
         tell: &mut dyn FnMut(Step<'_>),
-        yielded: &mut Yield,
+        output: &mut TrialOutput,
     ) -> Result<(Measured, Option<OriginCounters>), Failure> {
         let folder = self.order.folder;
         let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
@@ -146,7 +146,7 @@ impl Scene<'_> {
         tell(Step::Stage("searching"));
         let work = Work::start(self.bench, &order, folder, most, &mut self.origin, &mut self.running, stop)?;
         let sought = search::seek(work, tell)?;
-        yielded.search = Some(sought.result);
+        output.search = Some(sought.result);
         sought.confirmed.map_err(Failure::Trial)
     }
 
