@@ -132,7 +132,7 @@ fn an_unknown_variable_is_named_with_its_line() {
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  would be right: \
          binary, cert, cert_and_key, cert_pem, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
-         listen_port, origin_host, origin_port, path, profile, protocol, resumption, streams, tls, tls12_suites, \
+         listen_port, origin_host, origin_port, part_cores, path, ports, profile, protocol, resumption, streams, tls, tls12_suites, \
          tls13_suites, tls_max, tls_min"
     );
 }
