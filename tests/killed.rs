@@ -160,7 +160,7 @@ fn resume_of_a_finished_run_reports_again_and_of_a_changed_one_is_refused() {
     let resume = || run_within(&mut weir(&["run", "--resume", folder, "--yes"]), Duration::from_secs(60));
     let ended = resume();
     let said = ended.expect(0);
-    assert!(said.contains("of this run are finished; its report is made again"), "{said}");
+    assert!(said.contains("of this run are finished; making its report again"), "{said}");
     assert!(out.join("report/report.html").is_file());
     assert_eq!(whole(&out), before);
 
