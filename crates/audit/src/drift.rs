@@ -33,7 +33,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         mean(first),
         mean(last)
     );
-    let severity = if e.coming_to_level { Severity::Note } else { Severity::Warning };
+    let severity = if e.warming_round { Severity::Note } else { Severity::Warning };
     finding("drift", severity, message, "a longer `warmup`, or `steady`; else see in load.csv what happened when")
 }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn rounds_that_show_how_a_product_warms_up_are_only_noted() {
         let mut trial = trial(|second| 0.5 + f64::from(second) / 40.0);
-        trial.coming_to_level = true;
+        trial.warming_round = true;
         assert_eq!(found(&trial).expect("says so").severity, Severity::Note);
     }
 }

@@ -58,7 +58,7 @@ pub struct Evidence<'a> {
     /// What an open load's rate is meant to be.
     pub rate_intent: RateIntent,
     /// It is one of the earlier rounds by which a product that was not warmed up comes to its level.
-    pub coming_to_level: bool,
+    pub warming_round: bool,
     /// The search of which the load is the confirming trial.
     pub search: Option<&'a SearchResult>,
     /// There is a product between client and origin.
@@ -192,7 +192,7 @@ pub(crate) mod fixture {
         pub placement: Placement,
         pub requests: Option<u64>,
         pub rate_intent: RateIntent,
-        pub coming_to_level: bool,
+        pub warming_round: bool,
         pub search: Option<SearchResult>,
         pub proxied: bool,
         pub has_counters: bool,
@@ -214,7 +214,7 @@ pub(crate) mod fixture {
                 connections: 64,
                 requests: self.requests,
                 rate_intent: self.rate_intent,
-                coming_to_level: self.coming_to_level,
+                warming_round: self.warming_round,
                 search: self.search.as_ref(),
                 proxied: self.proxied,
                 caches: self.caches,
@@ -286,7 +286,7 @@ pub(crate) mod fixture {
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             requests: None,
             rate_intent: RateIntent::Carried,
-            coming_to_level: false,
+            warming_round: false,
             search: None,
             proxied: true,
             has_counters: true,

@@ -16,8 +16,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let spoken = e.load.tls.as_ref()?;
-    let (version, suites) = wanted(e.tls);
-    let words = in_words(spoken);
+    let (version, suites) = expected(e.tls);
+    let words = describe(spoken);
     if spoken.versions.keys().eq([&version]) && spoken.suites.keys().all(|suite| suites.contains(&suite.as_str())) {
         return note(format!("{words}, as meant for all"));
     }
@@ -38,7 +38,7 @@ fn note(message: String) -> Option<Finding> {
 }
 
 /// The version that all products are meant to speak, and its suites.
-fn wanted(tls: Tls) -> (String, &'static [&'static str]) {
+fn expected(tls: Tls) -> (String, &'static [&'static str]) {
     let newest = tls.versions.1;
     let suites = match newest {
         TlsVersion::Tls12 => tls.suites12_iana(),
@@ -48,7 +48,7 @@ fn wanted(tls: Tls) -> (String, &'static [&'static str]) {
 }
 
 /// `TLS 1.3 with TLS_AES_128_GCM_SHA256`.
-fn in_words(spoken: &TlsResult) -> String {
+fn describe(spoken: &TlsResult) -> String {
     let names = |counts: &std::collections::BTreeMap<String, u64>| match counts.len() {
         0 => "no handshake".to_owned(),
         _ => counts.keys().map(String::as_str).collect::<Vec<_>>().join(" and "),

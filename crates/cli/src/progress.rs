@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use weir_lab::run::{Happening, Observer};
+use weir_lab::run::{Observer, RunEvent};
 use weir_lab::trial::Part;
 use weir_model::record::{CaseId, Measurement, Severity, Verdict};
 use weir_model::suite::Suite;
@@ -88,9 +88,9 @@ fn left(until: &Until) -> String {
 }
 
 impl Observer for RunProgress {
-    fn see(&mut self, happening: Happening<'_>) {
-        match happening {
-            Happening::Begin { trials, finished, folder } => {
+    fn notify(&mut self, event: RunEvent<'_>) {
+        match event {
+            RunEvent::Begin { trials, finished, folder } => {
                 self.trials = trials;
                 self.bar.set_length(trials as u64);
                 self.bar.set_position(finished as u64);
@@ -98,7 +98,7 @@ impl Observer for RunProgress {
                     if finished > 0 { format!(", {finished} of them already finished") } else { String::new() };
                 self.line(&format!("{}{resumed}; files go to {}", counted(trials as u64, "trial"), folder.display()));
             }
-            Happening::Rate(chosen) => {
+            RunEvent::Rate(chosen) => {
                 let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
                 self.line(&format!(
                     "{} {}: offering {}{entry}, based on the {} of {}",
@@ -109,7 +109,7 @@ impl Observer for RunProgress {
                     chosen.basis.product
                 ));
             }
-            Happening::Trial { planned, left } => {
+            RunEvent::Trial { planned, left } => {
                 if let Ok(mut until) = self.until.lock() {
                     *until = Instant::now().checked_add(left);
                 }
@@ -117,19 +117,19 @@ impl Observer for RunProgress {
                 self.part.clear();
                 self.bar.set_message(self.now.clone());
             }
-            Happening::Part(part) => {
+            RunEvent::Part(part) => {
                 self.part = format!(" · {}", describe_part(part));
                 self.bar.set_message(format!("{}{}", self.now, self.part));
             }
-            Happening::Stage(stage) => self.bar.set_message(format!("{}{} · {stage}", self.now, self.part)),
-            Happening::Second(row) => self.bar.set_message(format!(
+            RunEvent::Stage(stage) => self.bar.set_message(format!("{}{} · {stage}", self.now, self.part)),
+            RunEvent::Second(row) => self.bar.set_message(format!(
                 "{}{} · {} p99 {}",
                 self.now,
                 self.part,
                 human_rate(row.right as f64 / row.length_s.max(0.001)),
                 fixed_us(row.p99_us)
             )),
-            Happening::Finished(measurement) => {
+            RunEvent::Finished(measurement) => {
                 self.bar.inc(1);
                 self.line(&finished(measurement, self.trials, &self.names, self.width()));
             }

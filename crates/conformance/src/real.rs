@@ -138,7 +138,7 @@ impl<'a> RealTestbed<'a> {
                 Ok(status) => status.to_string(),
                 Err(why) => why,
             };
-            if Instant::now() > deadline || self.stop.wanted() {
+            if Instant::now() > deadline || self.stop.is_requested() {
                 let within = super::cell::about(within);
                 return Err(format!(
                     "{within} later it did not serve ({last}), and was started again for the next check"
@@ -188,7 +188,7 @@ impl<'a> RealTestbed<'a> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut usage = None;
         let result = loop {
-            if self.stop.wanted() || Instant::now() > deadline {
+            if self.stop.is_requested() || Instant::now() > deadline {
                 return Err("the load was not done in time".to_owned());
             }
             match client.receive(Duration::from_millis(200)).map_err(|e| e.to_string())? {
@@ -260,7 +260,7 @@ impl Testbed for RealTestbed<'_> {
             if running.ended().is_some() {
                 return true;
             }
-            if Instant::now() > deadline || self.stop.wanted() {
+            if Instant::now() > deadline || self.stop.is_requested() {
                 return false;
             }
             pause(&self.stop, Duration::from_millis(10));

@@ -92,7 +92,7 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
     for &protocol in Protocol::ALL {
         let mut due: Vec<&'static Check> = CHECKS.iter().filter(|check| wanted(check, protocol, spec.only)).collect();
         due.sort_by_key(|check| check.when);
-        if due.is_empty() || stop.wanted() {
+        if due.is_empty() || stop.is_requested() {
             continue;
         }
         let spoken = spec.product.spoken_under(spec.profile).contains(&protocol);
@@ -104,7 +104,7 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
         notify(Progress::Starting(protocol));
         match RealTestbed::start(spec, protocol, stop) {
             Ok(mut bed) => run_checks(&mut bed, &due, stop, notify, &mut cells),
-            Err(_) if stop.wanted() => {}
+            Err(_) if stop.is_requested() => {}
             Err(why) if protocol == Protocol::default() => {
                 error = Some(why);
                 break;
@@ -119,7 +119,7 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
         profile: spec.profile.to_owned(),
         cells: cells.into_iter().map(|(check, cell)| (check.name.to_owned(), cell)).collect(),
         error,
-        cut_short: stop.wanted(),
+        cut_short: stop.is_requested(),
         took_s: begun.elapsed().as_secs_f64(),
     }
 }
@@ -145,7 +145,7 @@ fn run_checks(
         notify(Progress::Asking(check));
         let cell = (check.run)(bed).unwrap_or_else(|cell| cell);
         // What was asked while somebody wished to stop was perhaps not answered for that reason.
-        if stop.wanted() {
+        if stop.is_requested() {
             return;
         }
         let last = nth + 1 == due.len();

@@ -92,7 +92,7 @@ pub fn memory(usage: &RoleUsage) -> (u64, &'static str) {
 /// Waits, unless somebody asks to stop.
 pub fn pause(stop: &Stop, time: Duration) {
     let end = std::time::Instant::now() + time;
-    while !stop.wanted() {
+    while !stop.is_requested() {
         let left = end.saturating_duration_since(std::time::Instant::now());
         if left.is_zero() {
             return;

@@ -1,4 +1,4 @@
-//! The supervisor alone, as `weir supervise` runs it, for the tests of this crate; and `hold`, a parent that can be killed.
+//! The supervisor alone, as `weir supervise` runs it, and `hold`, a parent that can be killed. The tests of this crate run it.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ fn hold(me: &Path, spec: &str) -> ExitCode {
     println!("{}", supervised.root());
     while supervised.wait(std::time::Duration::from_millis(100)).is_none() {}
     println!("{}", supervised.ended().expect("it has ended"));
-    // Everything is gone now, without waiting for drop; the test looks, and lets this go by closing standard input.
+    // Everything has ended now, before drop. The test checks that, and then closes standard input to end this process.
     let _ = std::io::stdin().read_line(&mut String::new());
     ExitCode::SUCCESS
 }

@@ -1,5 +1,5 @@
-//! A host for tests: it starts no process and writes no file. What it is asked for is recorded in order, and the test says what
-//! comes of it.
+//! A host for tests: it starts no process and writes no file. It records every call in order, and the test defines the results.
+//! The tests of `weir-lab` call it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,23 +15,23 @@ use weir_model::record::{Role, RoleUsage};
 use weir_vitals::{Connections, Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Ended, Host, Process, ProcessSpec, RoleProcess, RoleSpec, Sampler, Silence};
+use crate::host::{Ended, Host, Process, ProcessSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
 use crate::ports::{self, NoPort};
 use crate::role::RoleError;
 use crate::supervisor::StartError;
 
-/// What becomes of a program that is started.
+/// How a started program behaves.
 #[derive(Default)]
 pub struct FakeProgram {
-    /// Held as long as it runs: a server in a thread, say.
+    /// Held as long as the program runs, for example a server in a thread.
     pub running: Option<Box<dyn Any + Send>>,
-    /// It ends at once, like this.
+    /// How it ends at once, if it does.
     pub ended: Option<Ended>,
     /// Its output.
     pub output: String,
 }
 
-/// What becomes of a role that is started.
+/// How a started role behaves.
 #[derive(Default)]
 pub struct FakeRole {
     /// Held as long as it runs.
@@ -43,7 +43,7 @@ pub struct FakeRole {
 type OnProgram = dyn Fn(&ProcessSpec) -> FakeProgram + Send + Sync;
 type OnRole = dyn Fn(&RoleSpec) -> FakeRole + Send + Sync;
 
-/// The host. Clones are the same host.
+/// The fake host. Clones share its state.
 #[derive(Clone)]
 pub struct FakeHost {
     on_program: Arc<OnProgram>,
@@ -64,7 +64,7 @@ impl fmt::Debug for FakeHost {
 }
 
 impl FakeHost {
-    /// A host on which programs and roles do this.
+    /// A host on which programs and roles behave like this.
     pub fn new(
         on_program: impl Fn(&ProcessSpec) -> FakeProgram + Send + Sync + 'static,
         on_role: impl Fn(&RoleSpec) -> FakeRole + Send + Sync + 'static,
@@ -99,13 +99,13 @@ impl FakeHost {
     }
 }
 
-/// A process that is none. Its end is recorded once.
+/// A fake process. Its end is recorded once.
 #[derive(Debug)]
 struct Handle {
     host: FakeHost,
     name: String,
     pid: u32,
-    /// Taken when it ends.
+    /// `None` once it has ended.
     running: Mutex<Option<Option<Box<dyn Any + Send>>>>,
 }
 
@@ -168,8 +168,8 @@ impl RoleProcess for FakeRoleProcess {
         Ok(())
     }
 
-    fn receive(&self, _within: Duration) -> Result<String, Silence> {
-        locked(&self.reports).pop_front().ok_or(Silence::Ended)
+    fn receive(&self, _within: Duration) -> Result<String, ReceiveError> {
+        locked(&self.reports).pop_front().ok_or(ReceiveError::Ended)
     }
 
     fn end(&self) {
@@ -177,7 +177,7 @@ impl RoleProcess for FakeRoleProcess {
     }
 }
 
-/// Windows of one second in which nobody used anything.
+/// Reports windows of one second without any usage.
 #[derive(Debug)]
 struct FakeSampler(Vec<Watched>);
 

@@ -1,4 +1,4 @@
-//! Files that weir writes: what can go wrong with them, and records as JSON.
+//! Files that weir writes: their errors, and records as JSON. All crates that write records call it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// For `map_err`: makes the system's error one of this path.
+    /// For `map_err`: adds the path to the system's error.
     pub fn at(path: &Path) -> impl Fn(std::io::Error) -> FileError + use<> {
         let path = path.to_owned();
         move |error| FileError { path: path.clone(), error }
@@ -32,10 +32,10 @@ fn hint(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// A record as JSON for people: indented, with a newline at the end.
+/// A record as indented JSON with a newline at the end.
 ///
 /// # Errors
-/// When it cannot be expressed, which is a defect of the record's type.
+/// When the record cannot be expressed as JSON, which is a defect of its type.
 pub fn pretty<T: Serialize>(record: &T) -> Result<Vec<u8>, FileError> {
     let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| FileError::at(Path::new("record"))(e.into()))?;
     bytes.push(b'\n');

@@ -1,8 +1,8 @@
-//! The host plug: what weir does on the machine where a role runs, behind one trait.
+//! The host plug: everything weir does on the machine where a role runs, behind one trait.
 //!
 //! [`crate::local::LocalHost`] is this machine, [`crate::fake::FakeHost`] is for tests. `docs/add-a-host.md` says how to add
-//! another. No signature has a handle of this machine in it, so that an agent at the other end of a pipe can do all of it:
-//! processes are numbers, lines and frames; paths are paths on that host.
+//! another. No signature contains a handle of this machine, so an agent at the other end of a pipe can implement it:
+//! processes are numbers, messages are lines, and paths are paths on that host. `weir-product` and `weir-lab` call it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,7 +26,7 @@ pub trait Host: Debug + Send + Sync {
     /// Starts a program below a supervisor.
     ///
     /// # Errors
-    /// When it cannot be executed. A program that starts and ends at once is not an error here, see [`Process::wait`].
+    /// When the program cannot be executed. A program that starts and ends at once is no error here, see [`Process::wait`].
     fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError>;
 
     /// Starts weir itself in a role.
@@ -35,8 +35,8 @@ pub trait Host: Debug + Send + Sync {
     /// When it cannot be executed.
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError>;
 
-    /// Samples process trees and the host, once a second within a window. `connections` are asked on weir's side, when a second
-    /// ends.
+    /// Samples process trees and the host, once a second within a window. `connections` are queried on weir's side at the end of
+    /// each second.
     ///
     /// # Errors
     /// When a tree's root has ended, or cannot be read.
@@ -49,8 +49,7 @@ pub trait Host: Debug + Send + Sync {
     /// Living descendants of a process.
     fn descendants(&self, root: u32) -> Vec<u32>;
 
-    /// Checks that the socket listening on `addr` belongs to a descendant of `root`, and not to another process that happened to
-    /// have the port.
+    /// Checks that the socket listening on `addr` belongs to a descendant of `root`, and not to another process on that port.
     ///
     /// # Errors
     /// What was found instead.
@@ -59,19 +58,19 @@ pub trait Host: Debug + Send + Sync {
     /// Chooses different ports on which nothing listens now.
     ///
     /// # Errors
-    /// When there are not so many.
+    /// When there are not enough free ports.
     fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort>;
 
     /// CPUs that processes may use, ascending.
     fn cpus(&self) -> Vec<u32>;
 
-    /// Makes a folder and those above it.
+    /// Makes a folder and its parents.
     ///
     /// # Errors
     /// What the system said.
     fn create_dir(&self, folder: &Path) -> Result<(), FileError>;
 
-    /// Writes a whole file, and makes its folder. Only the owner may read one that is `private`.
+    /// Writes a whole file and makes its folder. Only the owner may read a `private` file.
     ///
     /// # Errors
     /// What the system said.
@@ -83,7 +82,7 @@ pub trait Host: Debug + Send + Sync {
     /// What the system said.
     fn read(&self, path: &Path) -> Result<Vec<u8>, FileError>;
 
-    /// Removes a file, a link or a folder with all that is in it. Links are not followed. What cannot be removed stays.
+    /// Removes a file, a link, or a folder with its contents. Links are not followed. What cannot be removed stays.
     fn remove(&self, path: &Path);
 
     /// The last lines of a file, for messages. Empty when there is none.
@@ -98,7 +97,7 @@ pub trait Process: Debug + Send {
     /// Waits for the program to end by itself.
     fn wait(&mut self, within: Duration) -> Option<Ended>;
 
-    /// How it ended, if it has; does not wait.
+    /// How it ended, if it has ended. Does not wait.
     fn ended(&mut self) -> Option<Ended> {
         self.wait(Duration::ZERO)
     }
@@ -109,11 +108,11 @@ pub trait Process: Debug + Send {
     /// When it is gone.
     fn signal(&mut self, signal: Signal) -> std::io::Result<()>;
 
-    /// Ends it: SIGTERM, then SIGKILL for whatever of its tree is still there after `grace`.
+    /// Ends it: SIGTERM, then after `grace` SIGKILL for what is left of its tree.
     fn stop(self: Box<Self>, grace: Duration) -> Ended;
 }
 
-/// weir in a role: it reads lines from its standard input and writes lines of JSON to its standard output.
+/// weir in a role. It reads lines from its standard input and writes lines of JSON to its standard output.
 pub trait RoleProcess: Debug + Send + Sync {
     /// Its pid.
     fn pid(&self) -> u32;
@@ -121,34 +120,34 @@ pub trait RoleProcess: Debug + Send + Sync {
     /// Whether it still runs.
     fn alive(&self) -> bool;
 
-    /// Writes it a line.
+    /// Writes a line to its standard input.
     ///
     /// # Errors
     /// When it is gone.
     fn send(&self, line: &str) -> std::io::Result<()>;
 
-    /// The next line of JSON that it writes.
+    /// Receives the next line of JSON that it writes.
     ///
     /// # Errors
     /// When none comes within the time.
-    fn receive(&self, within: Duration) -> Result<String, Silence>;
+    fn receive(&self, within: Duration) -> Result<String, ReceiveError>;
 
-    /// Closes its standard input, and kills it when it does not end by that.
+    /// Closes its standard input, and kills the process if that does not end it.
     fn end(&self);
 }
 
-/// Why no line came.
+/// Why no line was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Silence {
+pub enum ReceiveError {
     /// The process runs and wrote nothing.
     Timeout,
     /// The process has ended.
     Ended,
 }
 
-/// Samples process trees and the host. Outside of a window it sleeps.
+/// Samples process trees and the host. It sleeps outside of a window.
 pub trait Sampler: Debug {
-    /// Begins a window; returns when everything was sampled once.
+    /// Begins a window. Returns once everything was sampled.
     ///
     /// # Errors
     /// When a root has ended, or a living process cannot be read.
@@ -160,11 +159,11 @@ pub trait Sampler: Debug {
     /// When none is open, or a sample in it failed.
     fn end_window(&self) -> std::io::Result<Window>;
 
-    /// Stops sampling; returns when it has.
+    /// Stops sampling. Returns once it has stopped.
     fn stop(self: Box<Self>);
 }
 
-/// A program to start below a supervisor. It travels as one line of JSON.
+/// A program to start below a supervisor. The supervisor receives it as one line of JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ProcessSpec {
     /// Argument vector; the first is the program.
@@ -177,18 +176,18 @@ pub struct ProcessSpec {
     pub output: PathBuf,
     /// CPUs it may use; empty for all.
     pub cpus: Vec<u32>,
-    /// How far it stands behind other programs: 0 to 19, on top of weir's own.
+    /// Niceness on top of weir's own, 0 to 19.
     pub nice: u8,
 }
 
 /// A role to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleSpec {
-    /// Which.
+    /// Client or origin.
     pub role: Role,
     /// weir's arguments.
     pub args: Vec<String>,
-    /// Where standard error goes, and what it writes beside JSON, appended.
+    /// File to which standard error, and standard output that is not JSON, are appended.
     pub output: PathBuf,
 }
 
@@ -199,9 +198,9 @@ pub struct Ended {
     pub code: Option<i32>,
     /// Signal, when it was killed.
     pub signal: Option<i32>,
-    /// It did not end by itself within the time given and was killed.
+    /// It did not end by itself in time and was killed.
     pub forced: bool,
-    /// Descendants that were still there when it had ended, and were killed.
+    /// Descendants that outlived it and were killed.
     pub left_over: u32,
 }
 

@@ -1,7 +1,7 @@
-//! Processes on a host: what starts, feeds, watches and ends them.
+//! Processes on a host: starting, feeding, watching and ending them.
 //!
-//! A product runs below a supervisor that cannot leave anything behind ([`supervisor`]). The client and the origin are
-//! processes of weir's own ([`role`]), on CPUs of their own ([`placement`]) and on free ports ([`ports`]).
+//! A product runs below a supervisor that leaves no process behind ([`supervisor`]). The client and the origin are weir's own
+//! processes ([`role`]). Each role has its own CPUs ([`placement`]) and free ports ([`ports`]).
 //! `weir-product`, `weir-install`, `weir-conformance` and `weir-lab` call this crate.
 //!
 //! This crate does not know products, suites or trials.
@@ -17,5 +17,5 @@ pub mod stop;
 pub mod supervisor;
 pub mod tail;
 
-pub use host::{Ended, Host, Process, ProcessSpec, RoleProcess, RoleSpec, Sampler, Silence};
+pub use host::{Ended, Host, Process, ProcessSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
 pub use local::LocalHost;

@@ -1,4 +1,4 @@
-//! This machine as a host.
+//! This machine as a host: the implementation of [`Host`] that `weir` uses.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -24,7 +24,7 @@ pub struct LocalHost {
 }
 
 impl LocalHost {
-    /// With `weir`, this program's own binary: roles and supervisors are it, started again.
+    /// `weir` is this program's own binary, which is started again for roles and supervisors.
     pub fn new(weir: PathBuf) -> LocalHost {
         LocalHost { weir }
     }

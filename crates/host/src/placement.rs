@@ -1,8 +1,8 @@
-//! Which CPUs each role gets.
+//! Which CPUs each role gets. `weir run` and the launcher of products call it.
 //!
-//! Roles share nothing where the machine allows it: a client that steals cycles from the proxy measures itself. The
-//! default gives the proxy half the CPUs and splits the rest between client and origin; on two CPUs the proxy has
-//! one and the client shares the other with the origin, both of which weir keeps cheap for that reason.
+//! Roles share no CPU where the machine allows it: a client that takes cycles from the proxy measures itself. By default the
+//! proxy gets half of the CPUs, and client and origin split the rest. On two CPUs the proxy has one, and client and origin
+//! share the other.
 //!
 //! This module does not know what runs on the CPUs.
 
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 use weir_model::record::Role;
 
-/// CPUs by role. Sets may overlap only when the machine leaves no choice, or the user says so.
+/// CPUs by role. Sets overlap only when the machine has too few CPUs or the user asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// Client's CPUs.
@@ -25,9 +25,9 @@ pub struct Placement {
 impl Placement {
     /// The default for these CPUs (ascending, not empty).
     ///
-    /// 1: all share it. 2: proxy has the second, client and origin share the first (the first takes most of the
-    /// machine's interrupts, which are then not the proxy's). 3: one each. 4 and more: the proxy has the upper half,
-    /// the client the first quarter rounded up, the origin the rest.
+    /// 1: all roles share it. 2: the proxy has the second; client and origin share the first, which takes most of the machine's
+    /// interrupts. 3: one each. 4 and more: the proxy has the upper half, the client the first quarter rounded up, and the
+    /// origin the rest.
     pub fn automatic(cpus: &[u32]) -> Placement {
         let all = cpus.to_vec();
         match all.len() {
@@ -72,8 +72,8 @@ impl Placement {
     }
 }
 
-/// Divides a role's CPUs among its parts. A part with a share (above 0, at most 1) has that much of them for itself, rounded, and
-/// at least one CPU; the others share what is left. Where that leaves somebody none, all share all.
+/// Divides a role's CPUs among its parts. A part with a share (above 0, at most 1) gets that share for itself, rounded, and at
+/// least one CPU. The other parts share the rest. If that leaves a part without a CPU, all parts share all CPUs.
 pub fn divide(cpus: &[u32], shares: &[Option<f64>]) -> Vec<Vec<u32>> {
     let count = |share: f64| ((share * cpus.len() as f64).round() as usize).max(1);
     let own: usize = shares.iter().flatten().map(|share| count(*share)).sum();
@@ -116,7 +116,7 @@ pub fn restrict_to(cpus: &[u32]) -> std::io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// The same for use between fork and exec: no allocation, no lock.
+/// The CPUs as a mask that can be used between fork and exec, without allocation or lock.
 pub(crate) fn affinity_mask(cpus: &[u32]) -> libc::cpu_set_t {
     // SAFETY: cpu_set_t is a plain array of integers; all zeroes is the empty set.
     let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(divide(&cpus, &[None, None]), [cpus.to_vec(), cpus.to_vec()]);
         assert_eq!(divide(&cpus, &[Some(0.25), None, None]), [vec![4], vec![5, 6, 7], vec![5, 6, 7]]);
         assert_eq!(divide(&cpus, &[None, Some(0.1), Some(0.5)]), [vec![7], vec![4], vec![5, 6]]);
-        // Not enough for everybody: nobody has any for itself.
+        // Too few for all: all parts share all CPUs.
         assert_eq!(divide(&cpus[..1], &[Some(0.25), None]), [vec![4], vec![4]]);
         assert_eq!(divide(&[], &[Some(0.25), None]), [vec![], vec![]] as [Vec<u32>; 2]);
     }

@@ -1,8 +1,8 @@
-//! Free ports, and who listens on one.
+//! Free ports, and which process listens on one. The local host and the trial call it.
 //!
-//! Taken from below the kernel's ephemeral range, so that no outgoing connection of the client or the product can
-//! grab one between our look and the product's bind. A machine whose ephemeral range begins below 16,000 leaves no
-//! room for that: there a port may be taken in between, which becomes an error row.
+//! Ports are below the kernel's ephemeral range, so an outgoing connection cannot take one between the check and the product's
+//! bind. Where the ephemeral range begins below 16,000, a port may still be taken in between; the trial then becomes an error
+//! row.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
@@ -13,14 +13,14 @@ use crate::Host;
 /// First port weir gives out.
 const LOWEST: u16 = 15_000;
 
-/// Why there is no port.
+/// No free port was found.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "no free port on 127.0.0.1 between {LOWEST} and {0} in 200 tries\n  to mend it: see what listens there with `ss -ltn`"
 )]
 pub struct NoPort(u16);
 
-/// Chooses so many different ports on which 127.0.0.1 has no listener now.
+/// Chooses `count` different ports on which 127.0.0.1 has no listener now.
 ///
 /// # Errors
 /// When 200 random candidates were all taken.
@@ -30,7 +30,7 @@ pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
     let mut rng = rand::rng();
     for _ in 0..200 {
         let addr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), rng.random_range(LOWEST..top));
-        // A bind without SO_REUSEADDR also refuses ports with sockets in TIME_WAIT: better another port.
+        // Without SO_REUSEADDR, bind also refuses ports with sockets in TIME_WAIT.
         if !found.contains(&addr) && TcpListener::bind(addr).is_ok() {
             found.push(addr);
             if found.len() == count {
@@ -41,10 +41,10 @@ pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
     Err(NoPort(top))
 }
 
-/// As many free ports of a host as are taken from the array.
+/// `N` free ports of a host.
 ///
 /// # Errors
-/// When there are not so many.
+/// When there are not enough free ports.
 pub fn free_on<const N: usize>(host: &dyn Host) -> Result<[SocketAddr; N], NoPort> {
     host.free_ports(N)?.try_into().map_err(|_| NoPort(LOWEST))
 }
@@ -53,11 +53,10 @@ fn ephemeral_start() -> u16 {
     weir_vitals::local_ports().map_or(32_768, |(first, _)| first)
 }
 
-/// Checks that the socket listening on `addr` belongs to one of `pids`: that the process we measure is the one we
-/// started, and not another that happened to have the port.
+/// Checks that the socket listening on `addr` belongs to one of `pids`, and not to another process on that port.
 ///
 /// # Errors
-/// Who listens instead, as far as /proc tells.
+/// What was found instead, as far as /proc shows it.
 pub fn listener_belongs_to(addr: SocketAddr, pids: &[u32]) -> Result<(), String> {
     let inodes = listening_inodes(addr.port())?;
     if inodes.is_empty() {
@@ -79,7 +78,7 @@ pub fn listener_belongs_to(addr: SocketAddr, pids: &[u32]) -> Result<(), String>
 
 fn listening_inodes(port: u16) -> Result<Vec<u64>, String> {
     let mut sockets = procfs::net::tcp().map_err(|e| format!("/proc/net/tcp: {e}"))?;
-    // A machine without IPv6 has no tcp6 table; a product may well listen on [::] for both.
+    // A machine without IPv6 has no tcp6 table. A product may listen on [::] for both.
     sockets.extend(procfs::net::tcp6().unwrap_or_default());
     Ok(sockets
         .into_iter()

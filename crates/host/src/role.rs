@@ -1,8 +1,9 @@
-//! The client and the origin as processes: weir itself, started again (`weir client`, `weir origin`), so that what each role costs
-//! can be read from the kernel, and so that a role can run on another host. `weir-lab` and `weir-conformance` start them.
+//! The client and the origin as processes: weir started again as `weir client` and `weir origin`. As separate processes,
+//! their resource usage can be read from the kernel, and a role can run on another host. `weir-lab` and `weir-conformance`
+//! start them.
 //!
-//! Both end when their standard input closes, which the kernel does when weir ends, also by SIGKILL: neither outlives weir.
-//! Neither starts a process, so nothing is left when one of them is killed.
+//! Both end when their standard input closes. The kernel closes it when weir ends, even by SIGKILL, so neither outlives weir.
+//! Neither starts a process of its own, so nothing is left when one of them is killed.
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -18,18 +19,18 @@ use weir_model::record::Role;
 use weir_model::suite::Tls;
 
 use crate::files::{FileError, pretty};
-use crate::host::{Host, RoleProcess, RoleSpec, Silence};
+use crate::host::{Host, ReceiveError, RoleProcess, RoleSpec};
 
 mod local;
 mod open;
 
 pub(crate) use local::LocalRole;
-pub use open::{HOW_MANY, OpenCounter};
+pub use open::{COUNT_REQUEST, OpenCounter};
 
-/// How long an origin may take until it listens. It takes milliseconds; a machine can be very busy.
+/// How long an origin may take until it listens. It usually takes milliseconds, but the machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Lines of its output that are quoted.
+/// How many lines of the role's output an error quotes.
 const LAST_LINES: usize = 5;
 
 /// A role's process and the reports that it writes, one line of JSON each.
@@ -41,13 +42,13 @@ struct Link<R> {
     reports: PhantomData<fn() -> R>,
 }
 
-/// Why a role did not do its work.
+/// Why a role failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleError {
-    /// A file that it needs.
+    /// A file that the role needs cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Not started.
+    /// The process could not be started.
     #[error("weir could not start its {role}: {error}")]
     Start {
         /// Which role.
@@ -55,7 +56,7 @@ pub enum RoleError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// Ended before its work was done.
+    /// The process ended before its work was done.
     #[error("the {role} ended by itself{}", quoted(.last))]
     Ended {
         /// Which role.
@@ -63,7 +64,7 @@ pub enum RoleError {
         /// Last lines of its output.
         last: String,
     },
-    /// Wrote nothing.
+    /// The process wrote nothing in time.
     #[error("the {role} said nothing for {} s{}", .within.as_secs_f64(), quoted(.last))]
     Silent {
         /// Which role.
@@ -85,7 +86,7 @@ impl<R: DeserializeOwned> Link<R> {
         Ok(Link { host: Arc::clone(host), process, spec, reports: PhantomData })
     }
 
-    /// The next report. Lines that are none are passed over.
+    /// Receives the next report. Lines that are not reports are skipped.
     fn receive(&self, within: Duration) -> Result<R, RoleError> {
         let deadline = Instant::now() + within;
         loop {
@@ -95,8 +96,8 @@ impl<R: DeserializeOwned> Link<R> {
                         return Ok(report);
                     }
                 }
-                Err(Silence::Ended) => return Err(self.ended()),
-                Err(Silence::Timeout) => {
+                Err(ReceiveError::Ended) => return Err(self.ended()),
+                Err(ReceiveError::Timeout) => {
                     return Err(RoleError::Silent { role: self.spec.role.as_str(), within, last: self.last_lines() });
                 }
             }
@@ -115,7 +116,7 @@ impl<R> Link<R> {
 }
 
 impl<R> Drop for Link<R> {
-    /// Others may still hold the process, to ask it something: it ends nevertheless.
+    /// Ends the process even if an [`OpenCounter`] still holds it.
     fn drop(&mut self) {
         self.process.end();
     }
@@ -125,21 +126,21 @@ impl<R> Drop for Link<R> {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OriginReport {
-    /// First.
+    /// The first report: the origin listens.
     Listens {
         /// Where it listens.
         listening: SocketAddr,
         /// `io_uring` or `epoll`.
         driver: String,
     },
-    /// Whenever it is asked with [`HOW_MANY`].
+    /// In response to each [`COUNT_REQUEST`].
     Open {
         /// Connections that it has open now.
         connections_open: u64,
     },
 }
 
-/// TLS of an origin that clients talk to.
+/// TLS settings of an origin that clients talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginTls {
     /// The certificate, PEM.
@@ -174,7 +175,7 @@ pub struct OriginSpec<'a> {
     pub cpus: &'a [u32],
     /// Its I/O driver.
     pub driver: DriverChoice,
-    /// With it, it speaks nothing without TLS.
+    /// TLS settings; with them, the origin accepts only TLS.
     pub tls: Option<OriginTls>,
     /// Where its output goes.
     pub output: &'a Path,
@@ -218,8 +219,8 @@ impl OriginProcess {
         }
     }
 
-    /// A way to ask how many connections it has open, for another thread. Nothing of it goes over the network or is in the
-    /// counters.
+    /// A handle by which another thread asks how many connections are open. The requests do not go over the network and do not
+    /// appear in the counters.
     pub fn counter(&self) -> OpenCounter {
         self.counter.clone()
     }
@@ -240,23 +241,23 @@ impl OriginProcess {
     }
 }
 
-/// What a client is to do: a load, or a search that is many of them.
+/// What a client has to run: one load, or a search that runs many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientSpec {
-    /// The load; of a search what all its loads have in common.
+    /// The load; for a search, what all its loads share.
     #[serde(flatten)]
     pub spec: LoadSpec,
-    /// What is to be searched for.
+    /// The search, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
 }
 
-/// What a client is to search for: the highest open rate.
+/// A search for the highest open rate that meets an objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchSpec {
-    /// What has to hold at it.
+    /// The conditions that the rate has to meet.
     pub objective: Vec<Condition>,
-    /// How to go about it.
+    /// How to search.
     pub options: SearchOptions,
 }
 
@@ -266,8 +267,8 @@ impl From<LoadSpec> for ClientSpec {
     }
 }
 
-/// The line that lets a client that waits go on. Any other asks it to end early.
-pub const GO_ON: &str = "go on";
+/// The line that lets a waiting client continue. Any other line asks it to end early.
+pub const CONTINUE: &str = "go on";
 
 /// What `weir client` reports while it works.
 #[derive(Debug, Serialize, Deserialize)]
@@ -289,9 +290,9 @@ pub enum ClientReport {
     },
     /// A second of the window is over.
     Second(LoadSecond),
-    /// The window is over; what is in flight is waited for.
+    /// The window is over; the client waits for the requests in flight.
     WindowEnd,
-    /// Of a search: a trial is to begin. The client waits for [`GO_ON`].
+    /// A trial of a search is about to begin. The client waits for [`CONTINUE`].
     Trial {
         /// Which, 0-based.
         number: usize,
@@ -300,13 +301,13 @@ pub enum ClientReport {
         /// Requests a second; `None` for the closed load.
         rate: Option<f64>,
     },
-    /// Of a search: the trial is over.
+    /// A trial of a search is over.
     Tried(Probe),
     /// The search is over.
     Found(Box<SearchResult>),
-    /// All is done and written.
+    /// The load is done and its files are written.
     Done(Box<LoadResult>),
-    /// It could not be done.
+    /// The load failed; the text says why.
     Failed(String),
 }
 
@@ -316,14 +317,14 @@ pub struct ClientProcess {
     link: Link<ClientReport>,
 }
 
-/// Name of the file, in the trial's folder, with what the client is to do.
+/// Name of the file with the [`ClientSpec`], in the trial's folder.
 pub const SPEC_FILE: &str = "load-order.json";
 
 impl ClientProcess {
-    /// Starts a client that carries `spec` out and writes `latency.hlog` and `load.csv` into `dir`.
+    /// Starts a client that runs `spec` and writes `latency.hlog` and `load.csv` into `dir`.
     ///
     /// # Errors
-    /// When the spec cannot be written or the process not started.
+    /// When the spec cannot be written or the process cannot be started.
     pub fn start(
         host: &Arc<dyn Host>,
         spec: &ClientSpec,
@@ -340,7 +341,7 @@ impl ClientProcess {
         self.link.process.pid()
     }
 
-    /// Asks it to end its load early, and to keep what it has.
+    /// Asks it to end its load early and to keep the results so far.
     ///
     /// # Errors
     /// When it is gone.
@@ -348,19 +349,19 @@ impl ClientProcess {
         self.send("end")
     }
 
-    /// Lets one that waits go on.
+    /// Lets a waiting client continue.
     ///
     /// # Errors
     /// When it is gone.
     pub fn go_on(&self) -> Result<(), RoleError> {
-        self.send(GO_ON)
+        self.send(CONTINUE)
     }
 
     fn send(&self, line: &str) -> Result<(), RoleError> {
         self.link.process.send(line).map_err(|_| self.link.ended())
     }
 
-    /// The next report, or `None` when none came for so long.
+    /// Receives the next report, or `None` when none came in time.
     ///
     /// # Errors
     /// When it ended without a last report.
@@ -391,8 +392,8 @@ mod tests {
     use super::*;
     use crate::LocalHost;
 
-    /// A role that is a few lines of shell. No script on the disk: a file just written cannot be executed while a
-    /// test beside this one forks.
+    /// A role that is a few lines of shell. The script is not a file, because a file just written cannot be executed while a
+    /// parallel test forks.
     pub(super) fn shell(script: &str) -> (tempfile::TempDir, Link<OriginReport>) {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let args = vec!["-c".to_owned(), script.to_owned()];
@@ -400,12 +401,12 @@ mod tests {
         (scratch, Link::start(&host("/bin/sh"), spec).expect("sh starts"))
     }
 
-    /// This machine, with another program in the place of weir.
+    /// This machine, with another program instead of weir.
     fn host(weir: &str) -> Arc<dyn Host> {
         Arc::new(LocalHost::new(weir.into()))
     }
 
-    /// Generous: far more than any test needs, far less than what the roles of these tests would take.
+    /// Far more than any test needs, and far less than the roles of these tests would run.
     const LONG: Duration = Duration::from_secs(20);
 
     fn receive(script: &str, within: Duration) -> Result<OriginReport, String> {
@@ -421,12 +422,12 @@ mod tests {
 
     #[test]
     fn a_report_is_found_between_other_lines() {
-        let word = receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("heard");
+        let report = receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("a report");
         let listening = SocketAddr::from(([127, 0, 0, 1], 9));
-        assert_eq!(word, OriginReport::Listens { listening, driver: "epoll".into() });
+        assert_eq!(report, OriginReport::Listens { listening, driver: "epoll".into() });
     }
 
-    /// `"window_end"` is one.
+    /// `"window_end"` is such a report.
     #[test]
     fn a_report_may_be_a_string() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
@@ -509,7 +510,7 @@ mod tests {
         let ended = loop {
             match client.receive(Duration::from_millis(50)) {
                 Ok(None) => {}
-                Ok(Some(word)) => panic!("echo says {word:?}"),
+                Ok(Some(report)) => panic!("echo reports {report:?}"),
                 Err(error) => break error.to_string(),
             }
         };
@@ -535,7 +536,7 @@ mod tests {
         let output = scratch.path().join("client.log");
         let client = ClientProcess::start(&host("/bin/true"), &spec, scratch.path(), &output).expect("starts");
         while client.receive(Duration::from_millis(50)).is_ok() {}
-        // A child of a test beside this one has the pipe, too, between fork and exec.
+        // Between fork and exec, a child of a parallel test has the pipe, too.
         let begun = Instant::now();
         let said = loop {
             match client.go_on() {

@@ -1,9 +1,9 @@
-//! The wish to stop: set by Ctrl-C, looked at between and inside trials.
+//! The request to stop: Ctrl-C sets it, and every long loop of a run, an install or a conformance test checks it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that can be set once, from a signal handler or another thread.
+/// A flag that a signal handler or another thread can set once.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -18,13 +18,13 @@ impl Stop {
         self.0.clone()
     }
 
-    /// Asks to stop.
+    /// Requests a stop.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
-    pub fn wanted(&self) -> bool {
+    /// Whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

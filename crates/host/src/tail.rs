@@ -1,13 +1,13 @@
-//! The last lines of a file that a child process wrote: the evidence in error messages.
+//! The last lines of a file that a child process wrote, for error messages. Hosts, installs and supervisors call it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes looked at, from the end.
+/// How many bytes are read from the end.
 const WINDOW: u64 = 16 * 1024;
 
-/// Characters kept of one line: a product that dumps its state in one line must not drown the message.
+/// Characters kept of one line, because a product may dump its whole state into one line.
 const LONGEST_LINE: usize = 400;
 
 /// The last `lines` lines, without control characters (a product's output goes to terminals and pages). Empty when

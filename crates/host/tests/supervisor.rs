@@ -1,4 +1,4 @@
-//! Supervisors with real processes: whatever way something ends, nothing of it stays behind.
+//! Supervisors with real processes: however a process ends, nothing of it stays behind.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use weir_model::product::Signal as ProductSignal;
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The example `keep`. Built here, because `cargo test --test supervisor` alone does not build examples.
+/// The example `supervise`. It is built here, because `cargo test --test supervisor` alone does not build examples.
 fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
@@ -43,7 +43,7 @@ impl Scratch {
         Scratch(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// What bash is to do, in this folder.
+    /// A spec that runs a bash script in this folder.
     fn spec(&self, script: &str) -> ProcessSpec {
         ProcessSpec {
             argv: ["bash", "-c", script].map(String::from).to_vec(),
@@ -63,7 +63,7 @@ impl Scratch {
         std::fs::read_to_string(self.0.path().join("output.log")).unwrap_or_default()
     }
 
-    /// Waits until the script has said so many lines.
+    /// Waits until the script has written `n` lines.
     fn lines(&self, n: usize) -> Vec<String> {
         until("the script's lines", || self.output().lines().count() >= n);
         self.output().lines().map(str::to_owned).collect()
@@ -114,7 +114,7 @@ fn a_daemon_is_gone_after_stop() {
 }
 
 #[test]
-fn a_program_stands_as_far_behind_others_as_ordered() {
+fn a_program_gets_its_niceness() {
     let own = String::from_utf8(Command::new("nice").output().expect("nice runs").stdout).expect("a number");
     let own: i32 = own.trim().parse().expect("a number");
     for nice in [0, 3] {
@@ -136,7 +136,7 @@ fn a_daemon_is_gone_after_drop() {
     assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
 
-/// Many processes that die while the others are still being killed: the main one's end must not get lost, or the
+/// Many processes die while the others are still being killed. The end of the main process must not get lost, or the
 /// supervisor would wait for it for ever.
 #[test]
 fn many_processes_are_gone_after_drop() {
@@ -152,8 +152,8 @@ fn many_processes_are_gone_after_drop() {
     }
 }
 
-/// Another process that keeps something, because the test cannot kill itself, nor lose a supervisor without taking the
-/// other tests' processes for orphans.
+/// Another process that holds a supervised one. The test cannot kill itself, and if it lost a supervisor, it would take the
+/// processes of other tests for orphans.
 struct Holder {
     child: Child,
     said: BufReader<std::process::ChildStdout>,
@@ -225,7 +225,7 @@ fn children_that_die_before_a_slow_main_process_are_reaped() {
 }
 
 #[test]
-fn one_that_ignores_sigterm_is_killed_after_grace_and_said_to_be() {
+fn a_process_that_ignores_sigterm_is_killed_after_grace_and_reported() {
     let scratch = Scratch::new();
     let supervised = scratch.start("trap '' TERM; echo $$; while true; do sleep 0.05; done");
     let pid = scratch.pids(1)[0];
@@ -237,7 +237,7 @@ fn one_that_ignores_sigterm_is_killed_after_grace_and_said_to_be() {
 }
 
 #[test]
-fn ends_are_reported_as_they_were() {
+fn exit_codes_and_signals_are_reported() {
     let scratch = Scratch::new();
     assert_eq!(scratch.start("exit 7").wait(LONG), Some(exited(7)));
     assert_eq!(exited(7).to_string(), "exit status 7");
@@ -251,7 +251,7 @@ fn ends_are_reported_as_they_were() {
 }
 
 #[test]
-fn what_runs_has_not_ended() {
+fn a_running_process_has_not_ended() {
     let scratch = Scratch::new();
     let mut supervised = scratch.start("echo $$; exec sleep 300");
     assert_eq!(supervised.ended(), None);
@@ -262,7 +262,7 @@ fn what_runs_has_not_ended() {
 }
 
 #[test]
-fn output_is_appended_and_the_environment_is_as_ordered() {
+fn output_is_appended_and_the_environment_is_that_of_the_spec() {
     let scratch = Scratch::new();
     std::fs::write(scratch.0.path().join("output.log"), "before\n").expect("written");
     let mut spec = scratch.spec("");
@@ -278,7 +278,7 @@ fn output_is_appended_and_the_environment_is_as_ordered() {
 }
 
 #[test]
-fn cpus_and_signals_are_as_ordered() {
+fn cpus_are_pinned_and_no_signal_is_blocked() {
     let allowed = weir_host::placement::allowed_cpus();
     let last = *allowed.last().expect("a CPU");
     let scratch = Scratch::new();
@@ -295,7 +295,7 @@ fn cpus_and_signals_are_as_ordered() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn a_program_that_cannot_be_started_yields_the_reason() {
     let scratch = Scratch::new();
     let mut spec = scratch.spec("");
     spec.argv = vec!["/no/such/program".into()];
@@ -313,7 +313,7 @@ fn what_cannot_be_started_says_why() {
     }
 }
 
-/// As below `nohup`.
+/// As under `nohup`.
 #[test]
 fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
     let scratch = Scratch::new();

@@ -15,8 +15,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::child::Manners;
-use super::{InstallError, Progress, Watch, child, lookup};
+use super::child::OnStop;
+use super::{InstallError, Notify, Progress, child, lookup};
 use weir_host::stop::Stop;
 
 /// Downloads can be slow; prompts cannot be (there are none), so what takes longer hangs.
@@ -70,7 +70,7 @@ pub(super) fn why_not_root() -> Option<String> {
 
 /// What a user who may not is told.
 pub(super) fn not_root(why: String, packages: &[String], upgrade: bool) -> InstallError {
-    let command = format!("sudo {}", child::shown(&install_words(packages, upgrade)));
+    let command = format!("sudo {}", child::command_line(&install_command(packages, upgrade)));
     InstallError::NotRoot { why, command }
 }
 
@@ -89,28 +89,28 @@ pub(super) fn installed_version(package: &str) -> Option<String> {
 }
 
 /// Installs what the step says. The caller holds the lock.
-pub(super) fn install(step: &AptStep, stop: &Stop, watch: &mut Watch<'_>) -> Result<(), InstallError> {
-    let wanted = install_words(&step.packages, step.upgrade);
+pub(super) fn install(step: &AptStep, stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
+    let wanted = install_command(&step.packages, step.upgrade);
     let root = Root::find().map_err(|why| not_root(why, &step.packages, step.upgrade))?;
     let update = words(&["apt-get", "update"]);
     let before = installed_packages();
     if step.refresh {
-        root.work(&update, stop, watch)?;
+        root.run(&update, stop, notify)?;
     }
-    let result = match root.work(&wanted, stop, watch) {
+    let result = match root.run(&wanted, stop, notify) {
         Err(error @ InstallError::Failed { .. }) if !step.refresh => {
             // Mostly lists that name packages which the archive has replaced since.
-            watch(Progress::Doing(&format!("{error}\nonce more, with new package lists")));
-            root.work(&update, stop, watch).and_then(|()| root.work(&wanted, stop, watch))
+            notify(Progress::Action(&format!("{error}\nonce more, with new package lists")));
+            root.run(&update, stop, notify).and_then(|()| root.run(&wanted, stop, notify))
         }
         result => result,
     };
     // Also when the user wants to stop: packages that came may have brought services.
-    disable_new_services(&root, &before, watch);
+    disable_new_services(&root, &before, notify);
     result
 }
 
-fn install_words(packages: &[String], upgrade: bool) -> Vec<String> {
+fn install_command(packages: &[String], upgrade: bool) -> Vec<String> {
     // The lock of dpkg is often held for a while by unattended upgrades.
     let mut command = words(&["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends"]);
     if !upgrade {
@@ -146,26 +146,26 @@ impl Root {
         }
     }
 
-    fn work(&self, command: &[String], stop: &Stop, watch: &mut Watch<'_>) -> Result<(), InstallError> {
+    fn run(&self, command: &[String], stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
         let mut whole = self.prefix.clone();
         whole.extend(words(&["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"]));
         whole.extend(words(&["SYSTEMD_OFFLINE=1", "RUNLEVEL=1"]));
         whole.extend_from_slice(command);
-        watch(Progress::Doing(&child::shown(command)));
-        child::work(&whole, LIMIT, Manners::WaitedFor, stop, watch)
+        notify(Progress::Action(&child::command_line(command)));
+        child::run(&whole, LIMIT, OnStop::Wait, stop, notify)
     }
 
     /// Without the variables that keep systemd out of it.
-    fn work_online(&self, command: &[String], watch: &mut Watch<'_>) -> Result<(), InstallError> {
+    fn run_online(&self, command: &[String], notify: &mut Notify<'_>) -> Result<(), InstallError> {
         let mut whole = self.prefix.clone();
         whole.extend_from_slice(command);
-        watch(Progress::Doing(&child::shown(command)));
-        child::work(&whole, Duration::from_secs(120), Manners::WaitedFor, &Stop::new(), watch)
+        notify(Progress::Action(&child::command_line(command)));
+        child::run(&whole, Duration::from_secs(120), OnStop::Wait, &Stop::new(), notify)
     }
 }
 
 /// Failure here is no failure of the install: the program is there, and the user hears what could not be done.
-fn disable_new_services(root: &Root, before: &BTreeSet<String>, watch: &mut Watch<'_>) {
+fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Notify<'_>) {
     if lookup::on_path("systemctl").is_none() {
         return;
     }
@@ -182,8 +182,8 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, watch: &mut Watc
         commands.push(disable);
     }
     for command in commands {
-        if let Err(error) = root.work_online(&command, watch) {
-            watch(Progress::Doing(&error.to_string()));
+        if let Err(error) = root.run_online(&command, notify) {
+            notify(Progress::Action(&error.to_string()));
         }
     }
 }
@@ -258,8 +258,8 @@ mod tests {
         step.refresh = false;
         step.upgrade = true;
         assert_eq!(step.to_string(), format!("{rest} (the newest version of this distribution){end}"));
-        assert!(!install_words(&step.packages, true).contains(&"--no-upgrade".to_owned()));
-        assert!(install_words(&step.packages, false).contains(&"--no-upgrade".to_owned()));
+        assert!(!install_command(&step.packages, true).contains(&"--no-upgrade".to_owned()));
+        assert!(install_command(&step.packages, false).contains(&"--no-upgrade".to_owned()));
         step.upgrade = false;
         step.download = Some(1_250_000);
         assert_eq!(step.to_string(), format!("{rest} (1.2 MB to download){end}"));

@@ -1,6 +1,6 @@
 //! Child processes that end: run to completion with bounded time and output, and nothing on their stdin.
 //!
-//! Two manners: [`ask`] collects a little output (version commands), [`work`] passes on every line and keeps the last.
+//! Two on_stop: [`ask`] collects a little output (version commands), [`work`] passes on every line and keeps the last.
 //! What forks much (compilers) runs below a supervisor instead, see `build::run`.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{InstallError, Progress, Watch};
+use super::{InstallError, Notify, Progress};
 use weir_host::stop::Stop;
 
 /// Most of a version command's output that is looked at, for each of stdout and stderr.
@@ -26,7 +26,7 @@ const TAIL_LINES: usize = 15;
 const LINE_BYTES: u64 = 4096;
 
 /// Between two looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a question got no answer.
 #[derive(Debug)]
@@ -83,31 +83,31 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
 
 /// How a program takes it when the user wants to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manners {
+pub(super) enum OnStop {
     /// It is killed with all it started: nothing it does outlives its folder.
-    Killed,
+    Kill,
     /// It is waited for, because half of its work would leave the machine broken. Ctrl-C on a terminal reaches it as it
     /// reaches weir, and it knows best where it can end.
-    WaitedFor,
+    Wait,
 }
 
 /// Runs `command`, passes each line it prints to `watch`, and fails unless it exits with 0 within `limit`.
-pub(super) fn work(
+pub(super) fn run(
     command: &[String],
     limit: Duration,
-    manners: Manners,
+    on_stop: OnStop,
     stop: &Stop,
-    watch: &mut Watch<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<(), InstallError> {
     let deadline = Instant::now() + limit;
     let failed = |outcome: String, tail: &VecDeque<String>| InstallError::Failed {
-        command: shown(command),
+        command: command_line(command),
         outcome,
         tail: tail.iter().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned(),
     };
     let mut tail = VecDeque::new();
     let mut program = program(command);
-    if manners == Manners::Killed {
+    if on_stop == OnStop::Kill {
         program.process_group(0);
     }
     let mut child = spawn(&mut program).map_err(|error| failed(error.to_string(), &tail))?;
@@ -120,25 +120,25 @@ pub(super) fn work(
     }
     drop(sender);
     loop {
-        match receiver.recv_timeout(LOOK) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(line) => {
-                watch(Progress::Line(&line));
+                notify(Progress::Line(&line));
                 if tail.len() == TAIL_LINES {
                     tail.pop_front();
                 }
                 tail.push_back(line);
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => watch(Progress::Still),
+            Err(RecvTimeoutError::Timeout) => notify(Progress::Tick),
         }
-        if stop.wanted() && manners == Manners::Killed {
+        if stop.is_requested() && on_stop == OnStop::Kill {
             end(&mut child);
             return Err(InstallError::Interrupted);
         }
         if Instant::now() >= deadline {
-            match manners {
-                Manners::Killed => end(&mut child),
-                Manners::WaitedFor => {
+            match on_stop {
+                OnStop::Kill => end(&mut child),
+                OnStop::Wait => {
                     let _ = child.kill();
                     let _ = child.wait();
                 }
@@ -147,7 +147,7 @@ pub(super) fn work(
         }
     }
     let status = child.wait();
-    if stop.wanted() {
+    if stop.is_requested() {
         return Err(InstallError::Interrupted);
     }
     match status {
@@ -158,7 +158,7 @@ pub(super) fn work(
 }
 
 /// The command as a user would type it.
-pub(super) fn shown(command: &[String]) -> String {
+pub(super) fn command_line(command: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = |argument: &String| match argument.chars().all(plain) && !argument.is_empty() {
         true => argument.clone(),

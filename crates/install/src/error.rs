@@ -22,7 +22,7 @@ pub enum InstallError {
     Render(#[from] RenderError),
     /// None of the product's ways to install it works here.
     #[error("{product} is not installed, and weir knows no way to install it here:\n  {}", .tried.join("\n  "))]
-    NoWay {
+    NoSource {
         /// Which.
         product: String,
         /// Each way, and why not.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::product::{Install, Product, ProductKind, Program, Source};
 
-use super::{Found, InstallError, Installed, Seen, apt, digest, lookup, parallel, place, using, version};
+use super::{Found, FoundProgram, InstallError, Installed, apt, digest, lookup, parallel, place, using, version};
 use crate::home::Home;
 use weir_product::render::RenderError;
 
@@ -15,11 +15,11 @@ use weir_product::render::RenderError;
 /// When the product's own file is wrong, or that which keeps the user's choice. What else is wrong with this machine is
 /// in [`Found::No`].
 pub fn find(product: &Product, home: &Home) -> Result<Found, InstallError> {
-    let seen = match glance(product, home)? {
+    let seen = match quick_find(product, home)? {
         Found::Yes(seen) => seen,
         Found::No { tried } => return Ok(Found::No { tried }),
     };
-    let Seen { binary, version, from } = seen;
+    let FoundProgram { binary, version, from } = seen;
     match digest::of_file(&binary) {
         Ok(sha256) => {
             let mut installed = Installed { binary, version, sha256, from };
@@ -36,8 +36,8 @@ pub fn find(product: &Product, home: &Home) -> Result<Found, InstallError> {
 ///
 /// # Errors
 /// As [`find`].
-pub fn glance(product: &Product, home: &Home) -> Result<Found<Seen>, InstallError> {
-    match using::look(product, home)? {
+pub fn quick_find(product: &Product, home: &Home) -> Result<Found<FoundProgram>, InstallError> {
+    match using::chosen_program(product, home)? {
         Some(Ok(seen)) => return Ok(Found::Yes(seen)),
         Some(Err(why)) => return Ok(Found::No { tried: vec![why.to_string()] }),
         None => {}
@@ -45,7 +45,7 @@ pub fn glance(product: &Product, home: &Home) -> Result<Found<Seen>, InstallErro
     let program = program_of(product)?;
     let mut tried = Vec::new();
     for install in &program.installs {
-        match look(product, install, home)? {
+        match probe(product, install, home)? {
             Ok(seen) => return Ok(Found::Yes(seen)),
             Err(why) => tried.push(format!("{}: {why}", label(install))),
         }
@@ -58,9 +58,9 @@ pub fn find_all(products: &[&Product], home: &Home) -> Vec<Result<Found, Install
     parallel::map(products, |product| find(product, home))
 }
 
-/// [`glance`] for each, several at once.
-pub fn glance_all(products: &[&Product], home: &Home) -> Vec<Result<Found<Seen>, InstallError>> {
-    parallel::map(products, |product| glance(product, home))
+/// [`quick_find`] for each, several at once.
+pub fn quick_find_all(products: &[&Product], home: &Home) -> Vec<Result<Found<FoundProgram>, InstallError>> {
+    parallel::map(products, |product| quick_find(product, home))
 }
 
 /// The program of a product that has one.
@@ -91,7 +91,11 @@ pub(super) fn label(install: &Install) -> String {
 }
 
 /// Looks by one way; the inner error says why it is no good.
-pub(super) fn look(product: &Product, install: &Install, home: &Home) -> Result<Result<Seen, String>, InstallError> {
+pub(super) fn probe(
+    product: &Product,
+    install: &Install,
+    home: &Home,
+) -> Result<Result<FoundProgram, String>, InstallError> {
     let program = program_of(product)?;
     let binary = match locate(product, install, home) {
         Ok(binary) => binary,
@@ -102,7 +106,7 @@ pub(super) fn look(product: &Product, install: &Install, home: &Home) -> Result<
         Err(why) => return Ok(Err(why)),
     };
     let from = origin(product, program, install, &binary);
-    Ok(Ok(Seen { binary, version, from }))
+    Ok(Ok(FoundProgram { binary, version, from }))
 }
 
 /// The binary of one way to install, or why there is none.

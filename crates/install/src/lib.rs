@@ -1,7 +1,7 @@
 //! Getting products: looking for them, saying what would be done, and doing it.
 //!
 //! Three doors, in this order. [`find`] looks and never changes anything. [`plan`] says what is missing as [`Step`]s that
-//! can be shown to the user. [`carry_out`] does one of them. Nothing is remembered between calls but what the user
+//! can be shown to the user. [`run_step`] does one of them. Nothing is remembered between calls but what the user
 //! chose ([`Using`]): what is installed is what is on the disk, so that an install cut off anywhere is simply done again.
 //!
 //! Each way to install is a file of its own: [`apt`](AptStep), [`wheel`](WheelStep), [`release`](ReleaseStep) and, for
@@ -43,15 +43,15 @@ use crate::home::Home;
 pub use apt::AptStep;
 pub use build::BuildStep;
 pub use error::InstallError;
-pub use find::{find, find_all, glance, glance_all};
-pub use plan::{Step, carry_out, plan, plan_latest};
+pub use find::{find, find_all, quick_find, quick_find_all};
+pub use plan::{Step, plan, plan_latest, run_step};
 pub use release::ReleaseStep;
 pub use using::{Latest, Own, Using, use_binary, use_no_binary, use_pinned, using};
 pub use wheel::WheelStep;
 
 /// A product's program as a look at it shows: [`Installed`] without reading all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct FoundProgram {
     /// The program.
     pub binary: PathBuf,
     /// What it says its version is.
@@ -74,7 +74,7 @@ pub enum Found<T = Installed> {
 
 /// What an install works with.
 #[derive(Debug, Clone, Copy)]
-pub struct Workshop<'a> {
+pub struct InstallContext<'a> {
     /// weir's own folder, where products go.
     pub home: &'a Home,
     /// weir's own program, which also is the supervisor below which builds run (see [`weir_host::supervisor`]).
@@ -87,7 +87,7 @@ pub struct Workshop<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
     /// What weir does next, in its own words.
-    Doing(&'a str),
+    Action(&'a str),
     /// A line of a program that weir runs.
     Line(&'a str),
     /// Of a download.
@@ -98,8 +98,8 @@ pub enum Progress<'a> {
         of: Option<u64>,
     },
     /// Nothing new; said several times a second, so that time can be shown.
-    Still,
+    Tick,
 }
 
 /// Who is told.
-pub type Watch<'a> = dyn FnMut(Progress<'_>) + 'a;
+pub type Notify<'a> = dyn FnMut(Progress<'_>) + 'a;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::{InstallError, Progress, Watch};
+use super::{InstallError, Notify, Progress};
 use crate::home::Home;
 use weir_host::stop::Stop;
 
 /// Between two looks whether another weir is done.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Held while an install goes on; the kernel lets go of it however the process ends.
 pub(super) struct Lock {
@@ -19,7 +19,7 @@ pub(super) struct Lock {
 }
 
 /// Makes weir's folder if need be, and waits until no other weir installs into it.
-pub(super) fn take(home: &Home, stop: &Stop, watch: &mut Watch<'_>) -> Result<Lock, InstallError> {
+pub(super) fn take(home: &Home, stop: &Stop, notify: &mut Notify<'_>) -> Result<Lock, InstallError> {
     std::fs::create_dir_all(home.path()).map_err(InstallError::io(home.path()))?;
     let path = home.path().join("install.lock");
     let file = File::create(&path).map_err(InstallError::io(&path))?;
@@ -30,15 +30,15 @@ pub(super) fn take(home: &Home, stop: &Stop, watch: &mut Watch<'_>) -> Result<Lo
             Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Err(error) => return Err(InstallError::io(path)(error.into())),
         }
-        if stop.wanted() {
+        if stop.is_requested() {
             return Err(InstallError::Interrupted);
         }
         match said {
-            false => watch(Progress::Doing("waiting for another weir, which is installing")),
-            true => watch(Progress::Still),
+            false => notify(Progress::Action("waiting for another weir, which is installing")),
+            true => notify(Progress::Tick),
         }
         said = true;
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -56,12 +56,12 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let second = std::thread::spawn(move || {
             let said = sender.clone();
-            let mut watch = |progress: Progress<'_>| {
-                if let Progress::Doing(line) = progress {
+            let mut notify = |progress: Progress<'_>| {
+                if let Progress::Action(line) = progress {
                     said.send(line.to_owned()).unwrap();
                 }
             };
-            let _lock = take(&home, &Stop::new(), &mut watch).unwrap();
+            let _lock = take(&home, &Stop::new(), &mut notify).unwrap();
             sender.send("got it".to_owned()).unwrap();
         });
         assert!(receiver.recv_timeout(Duration::from_secs(30)).unwrap().starts_with("waiting"));

@@ -20,17 +20,17 @@ const PARTIAL: &str = ".partial-";
 
 /// A folder for one way to install, and what its seal says when it is that and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct InstallFolder {
     pub(super) folder: PathBuf,
     pub(super) seal: String,
 }
 
 /// The place of one way to install; `None` for ways whose binaries are elsewhere. The error says why there is none on
 /// this machine.
-pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Option<Place>, String> {
+pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Option<InstallFolder>, String> {
     let place = |way: &str, version: &str, seal: String| {
         let folder = home.product(&product.name).join(format!("{way}-{}", plain(version)));
-        Ok(Some(Place { folder, seal }))
+        Ok(Some(InstallFolder { folder, seal }))
     };
     let project = |way: &str, name: &str, more: &str| {
         let digest =
@@ -72,7 +72,7 @@ pub(super) fn plain(version: &str) -> String {
     version.chars().map(|c| if c.is_ascii_alphanumeric() || ".+_-".contains(c) { c } else { '_' }).collect()
 }
 
-impl Place {
+impl InstallFolder {
     /// The binary in there, or why there is none.
     pub(super) fn binary(&self, pattern: &str) -> Result<PathBuf, String> {
         let Ok(seal) = fs::read_to_string(self.folder.join(SEAL)) else {
@@ -98,8 +98,8 @@ pub(super) fn binary_in(folder: &Path, pattern: &str) -> Result<PathBuf, String>
 /// place that it returns. The caller holds the lock.
 pub(super) fn make(
     parent: &Path,
-    fill: impl FnOnce(&Path, &Path) -> Result<Place, InstallError>,
-) -> Result<Place, InstallError> {
+    fill: impl FnOnce(&Path, &Path) -> Result<InstallFolder, InstallError>,
+) -> Result<InstallFolder, InstallError> {
     fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
     let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent).map_err(InstallError::io(parent))?;
     let [work, out] = ["work", "out"].map(|name| made.path().join(name));
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_fill_that_fails_leaves_nothing_and_one_that_works_a_sealed_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { folder: dir.path().join("way-1"), seal: "thing".to_owned() };
+        let place = InstallFolder { folder: dir.path().join("way-1"), seal: "thing".to_owned() };
         let fails = make(dir.path(), |work, out| {
             fs::write(work.join("much"), "x").unwrap();
             fs::write(out.join("half"), "x").unwrap();
@@ -164,7 +164,7 @@ mod tests {
         .unwrap();
         assert_eq!(entries(dir.path()), std::slice::from_ref(&place.folder));
         assert_eq!(place.binary("program"), Ok(place.folder.join("program")));
-        let other = Place { seal: "another".to_owned(), ..place.clone() };
+        let other = InstallFolder { seal: "another".to_owned(), ..place.clone() };
         assert!(other.binary("program").unwrap_err().contains("something else (thing)"));
     }
 

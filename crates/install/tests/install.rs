@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_install::{Found, Installed, Step, Workshop, carry_out, find, plan};
+use weir_install::{Found, InstallContext, Installed, Step, find, plan, run_step};
 use weir_model::product::{Install, Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
@@ -25,8 +25,8 @@ fn install(products: &[&Product], home: &Home) -> Vec<Step> {
     for step in &steps {
         eprintln!("{step}");
         // Packages and wheels need no supervisor.
-        let shop = Workshop { home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
-        carry_out(step, shop, &mut |progress| eprintln!("  {progress:?}")).unwrap_or_else(|error| panic!("{error}"));
+        let context = InstallContext { home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+        run_step(step, context, &mut |progress| eprintln!("  {progress:?}")).unwrap_or_else(|error| panic!("{error}"));
     }
     steps
 }

@@ -10,7 +10,7 @@ use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite, table_
 
 /// A rate that was chosen, and from what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Chosen {
+pub struct ChosenRate {
     /// The open load.
     pub load: String,
     /// The workload.
@@ -27,7 +27,12 @@ pub struct Chosen {
 
 /// Every rate of `load`, from the measurements so far. Empty for closed loads and fixed rates. A workload that no
 /// entry carried rightly has none.
-pub fn choose(suite: &Suite, load: &Load, measured: &[Measurement], is_direct: &dyn Fn(&str) -> bool) -> Vec<Chosen> {
+pub fn choose(
+    suite: &Suite,
+    load: &Load,
+    measured: &[Measurement],
+    is_direct: &dyn Fn(&str) -> bool,
+) -> Vec<ChosenRate> {
     let LoadKind::Open { rate: RateSpec::Share { share, of, load: base }, .. } = &load.kind else {
         return Vec::new();
     };
@@ -38,7 +43,7 @@ pub fn choose(suite: &Suite, load: &Load, measured: &[Measurement], is_direct: &
             .iter()
             .filter_map(|entry| Some((entry, capacity(measured, entry, &workload.name, base)?)))
             .collect();
-        let made = |entry: Option<Entry>, basis: &Entry, capacity: f64| Chosen {
+        let made = |entry: Option<Entry>, basis: &Entry, capacity: f64| ChosenRate {
             load: load.name.clone(),
             workload: workload.name.clone(),
             entry,
@@ -64,7 +69,7 @@ pub fn choose(suite: &Suite, load: &Load, measured: &[Measurement], is_direct: &
 }
 
 /// The rate that holds for one entry.
-pub fn rate_for(chosen: &[Chosen], load: &Load, workload: &str, entry: &Entry) -> Option<f64> {
+pub fn rate_for(chosen: &[ChosenRate], load: &Load, workload: &str, entry: &Entry) -> Option<f64> {
     match &load.kind {
         LoadKind::Closed | LoadKind::Count { .. } | LoadKind::Search { .. } => None,
         LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => Some(*rate),
@@ -123,7 +128,7 @@ mod tests {
         Entry { product: product.into(), profile: "tuned".into() }
     }
 
-    fn choose_for(of: RateBase, rows: &[Measurement]) -> Vec<Chosen> {
+    fn choose_for(of: RateBase, rows: &[Measurement]) -> Vec<ChosenRate> {
         let mut suite = suite(3, 1, 3);
         suite.loads[1] = load_share("half", of, 0.5, "capacity");
         choose(&suite, &suite.loads[1], rows, &|name| name == "p0")
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn the_slowest_product_that_was_measured_rightly_sets_the_rate_for_all() {
         let chosen = choose_for(RateBase::Slowest, &rows());
-        let expected = Chosen {
+        let expected = ChosenRate {
             load: "half".into(),
             workload: "w0".into(),
             entry: None,

@@ -23,8 +23,8 @@ use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
-use crate::rates::{self, Chosen};
-use crate::trial::{self, Abort, Bench, Order, Part, Step};
+use crate::rates::{self, ChosenRate};
+use crate::trial::{self, Abort, Part, TrialContext, TrialEvent, TrialSpec};
 use weir_host::placement::{Placement, restrict_to};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
@@ -59,7 +59,7 @@ pub struct Setup {
 
 /// What happens in a run.
 #[derive(Debug)]
-pub enum Happening<'a> {
+pub enum RunEvent<'a> {
     /// The run begins.
     Begin {
         /// Trials in all.
@@ -70,7 +70,7 @@ pub enum Happening<'a> {
         folder: &'a Path,
     },
     /// A rate was chosen for an open load.
-    Rate(&'a Chosen),
+    Rate(&'a ChosenRate),
     /// A trial begins.
     Trial {
         /// Which.
@@ -91,7 +91,7 @@ pub enum Happening<'a> {
 /// Is told what happens.
 pub trait Observer {
     /// Called on the run's thread; must not take long.
-    fn see(&mut self, happening: Happening<'_>);
+    fn notify(&mut self, event: RunEvent<'_>);
 }
 
 /// How a run ended.
@@ -113,10 +113,10 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Run {
     journal: Journal,
-    bench: Bench,
+    context: TrialContext,
     suite: Suite,
     plan: Vec<Planned>,
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenRate>,
     measured: Vec<Measurement>,
 }
 
@@ -141,7 +141,7 @@ impl Run {
                 ("run.toml", run_toml),
             ],
         )?;
-        Ok(Run { journal, bench: bench(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
+        Ok(Run { journal, context: context(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
     }
 
     /// The run in a folder, as far as it came. `setup` has its suite (parsed from its `run.toml`); CPUs and driver are
@@ -157,10 +157,10 @@ impl Run {
         let seed = setup.suite.seed.unwrap_or_default();
         let mut chosen = Vec::new();
         for load in &setup.suite.loads {
-            chosen.extend(journal.read_json::<Vec<Chosen>>(&rates_file(load))?.unwrap_or_default());
+            chosen.extend(journal.read_json::<Vec<ChosenRate>>(&rates_file(load))?.unwrap_or_default());
         }
         let suite = setup.suite.clone();
-        Ok(Run { journal, bench: bench(setup, seed), suite, plan, chosen, measured })
+        Ok(Run { journal, context: context(setup, seed), suite, plan, chosen, measured })
     }
 
     /// The run's folder.
@@ -186,9 +186,9 @@ impl Run {
     ///
     /// # Errors
     /// When something cannot be written; all finished trials are safe.
-    pub fn carry_out(mut self, stop: &Stop, observer: &mut dyn Observer) -> Result<Outcome, JournalError> {
+    pub fn execute(mut self, stop: &Stop, observer: &mut dyn Observer) -> Result<Outcome, JournalError> {
         self.keep_off_the_proxy();
-        observer.see(Happening::Begin {
+        observer.notify(RunEvent::Begin {
             trials: self.plan.len(),
             finished: self.measured.len(),
             folder: self.journal.dir(),
@@ -198,11 +198,11 @@ impl Run {
             if self.has(&planned) {
                 continue;
             }
-            if stop.wanted() {
+            if stop.is_requested() {
                 stopped = true;
                 break;
             }
-            match self.one(&planned, stop, observer) {
+            match self.run_trial(&planned, stop, observer) {
                 Ok(measurement) => self.measured.push(measurement),
                 Err(Abort::Stopped) => {
                     stopped = true;
@@ -222,12 +222,12 @@ impl Run {
 
     /// weir's own work must not land on the product's CPUs. Not fatal: `doctor` says when CPUs are missing.
     fn keep_off_the_proxy(&self) {
-        let mut cpus = self.bench.placement.client.clone();
-        cpus.extend(&self.bench.placement.origin);
+        let mut cpus = self.context.placement.client.clone();
+        cpus.extend(&self.context.placement.origin);
         let _ = restrict_to(&cpus);
     }
 
-    fn one(&mut self, planned: &Planned, stop: &Stop, observer: &mut dyn Observer) -> Result<Measurement, Abort> {
+    fn run_trial(&mut self, planned: &Planned, stop: &Stop, observer: &mut dyn Observer) -> Result<Measurement, Abort> {
         let (Some(workload), Some(load)) =
             (self.suite.workload(&planned.case.workload), self.suite.load(&planned.case.load))
         else {
@@ -238,21 +238,21 @@ impl Run {
         let (workload, load) = (workload.clone(), load.clone());
         self.choose_rates(&load, observer)?;
         let left = length::left(&self.suite, &self.plan, &self.measured, planned.trial);
-        observer.see(Happening::Trial { planned, left });
+        observer.notify(RunEvent::Trial { planned, left });
         let folder = self.journal.trial_folder(&planned.folder())?;
         let entry = entry_of(planned);
         let rate = rates::rate_for(&self.chosen, &load, &workload.name, &entry);
-        let order = Order { planned, workload: &workload, load: &load, rate, folder: &folder };
-        let mut tell = |step: Step<'_>| {
-            observer.see(match step {
-                Step::Stage(stage) => Happening::Stage(stage),
-                Step::Part(part) => Happening::Part(part),
-                Step::Second(row) => Happening::Second(row),
+        let spec = TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder };
+        let mut notify = |step: TrialEvent<'_>| {
+            observer.notify(match step {
+                TrialEvent::Stage(stage) => RunEvent::Stage(stage),
+                TrialEvent::Part(part) => RunEvent::Part(part),
+                TrialEvent::Second(row) => RunEvent::Second(row),
             });
         };
         let result = match skip::reason(&self.measured, &entry, &workload.name, &load, rate) {
-            Some(error) => Ok(trial::not_tried(&self.bench, &order, error)),
-            None => trial::carry_out(&self.bench, &order, stop, &mut tell),
+            Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
+            None => trial::run(&self.context, &spec, stop, &mut notify),
         };
         let measurement = match result {
             Ok(measurement) => measurement,
@@ -262,7 +262,7 @@ impl Run {
             }
         };
         self.journal.finish(&folder, &measurement)?;
-        observer.see(Happening::Finished(&measurement));
+        observer.notify(RunEvent::Finished(&measurement));
         Ok(measurement)
     }
 
@@ -272,11 +272,11 @@ impl Run {
         if !needed || self.chosen.iter().any(|c| c.load == load.name) {
             return Ok(());
         }
-        let products = &self.bench.products;
+        let products = &self.context.products;
         let is_direct = |name: &str| matches!(products.get(name).map(|p| &p.kind), Some(ProductKind::Direct));
         let chosen = rates::choose(&self.suite, load, &self.measured, &is_direct);
         for one in &chosen {
-            observer.see(Happening::Rate(one));
+            observer.notify(RunEvent::Rate(one));
         }
         if !chosen.is_empty() {
             self.journal.write_once(&rates_file(load), &pretty(&chosen)?)?;
@@ -295,8 +295,8 @@ fn entry_of(planned: &Planned) -> Entry {
     Entry { product: planned.case.product.clone(), profile: planned.case.profile.clone() }
 }
 
-fn bench(setup: Setup, seed: u64) -> Bench {
-    Bench {
+fn context(setup: Setup, seed: u64) -> TrialContext {
+    TrialContext {
         origin: setup.suite.origin,
         launcher: Launcher { host: Arc::new(LocalHost::new(setup.weir)), tls: setup.tls, installed: setup.installed },
         placement: setup.placement,

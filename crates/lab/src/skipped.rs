@@ -11,7 +11,7 @@ use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite, Workload};
 
 /// Every entry and workload of the suite that do not go together.
-pub fn unspoken(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
+pub fn unsupported(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
     let mut skipped = Vec::new();
     for workload in &suite.workloads {
         for entry in &suite.entries {
@@ -47,7 +47,7 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
 ///
 /// # Errors
 /// When every case is left out, with why.
-pub fn something_is_left(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputError> {
+pub fn check_not_empty(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputError> {
     let covered = |entry: &Entry, workload: &Workload| {
         skipped.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
     };
@@ -122,18 +122,18 @@ mod tests {
 
     #[test]
     fn what_a_product_or_its_profile_does_not_speak_is_skipped() {
-        let skipped = unspoken(&suite(), &products());
+        let skipped = unsupported(&suite(), &products());
         assert_eq!(
             Skipped::sentences(&skipped),
             ["p1 (tuned) does not speak h2: left out of w1", "p2 (tuned) does not speak h2: left out of w1"]
         );
-        assert_eq!(something_is_left(&suite(), &skipped), Ok(()));
+        assert_eq!(check_not_empty(&suite(), &skipped), Ok(()));
     }
 
     #[test]
     fn behind_nobody_an_origin_that_is_a_product_speaks_what_it_speaks() {
         let suite = Suite { origin: Some("nginx".into()), ..suite() };
-        let skipped = unspoken(&suite, &products());
+        let skipped = unsupported(&suite, &products());
         assert_eq!(
             Skipped::sentences(&skipped)[0],
             "p0 (tuned) cannot speak h2, for the origin is nginx, which speaks http/1.1: left out of w1"
@@ -145,7 +145,7 @@ mod tests {
         let mut suite = suite();
         suite.workloads.remove(0);
         suite.entries.remove(0);
-        let error = something_is_left(&suite, &unspoken(&suite, &products())).expect_err("nothing");
+        let error = check_not_empty(&suite, &unsupported(&suite, &products())).expect_err("nothing");
         assert!(
             error
                 .to_string()
@@ -153,6 +153,6 @@ mod tests {
             "{error}"
         );
         suite.workloads.clear();
-        assert!(something_is_left(&suite, &[]).is_err());
+        assert!(check_not_empty(&suite, &[]).is_err());
     }
 }

@@ -13,7 +13,7 @@ use weir_host::role::{ClientReport, OriginReport};
 use weir_host::stop::Stop;
 use weir_host::{Ended, ProcessSpec, RoleSpec};
 use weir_lab::plan::Planned;
-use weir_lab::trial::{Bench, Order, carry_out};
+use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_model::load::{Counts, DriverChoice, LoadResult};
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Role, Verdict};
@@ -79,14 +79,14 @@ files = { "echo.conf" = "echo.conf.j2" }
     catalogue.products()["echo"].clone()
 }
 
-fn trial(host: &FakeHost, folder: &Path) -> Measurement {
+fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
     let installed = Installed {
         binary: "/opt/echo-proxy".into(),
         version: "1.0".into(),
         sha256: String::new(),
         from: "system".into(),
     };
-    let bench = Bench {
+    let context = TrialContext {
         launcher: Launcher {
             host: Arc::new(host.clone()),
             tls: RunTls::new(Tls::default()).expect("a certificate"),
@@ -125,8 +125,8 @@ fn trial(host: &FakeHost, folder: &Path) -> Measurement {
         timeout: Duration::from_secs(2),
     };
     let planned = Planned { trial: 1, block: 1, case };
-    let order = Order { planned: &planned, workload: &workload, load: &load, rate: None, folder };
-    carry_out(&bench, &order, &Stop::new(), &mut |_| {}).expect("a measurement")
+    let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder };
+    trial::run(&context, &spec, &Stop::new(), &mut |_| {}).expect("a measurement")
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
     };
     let host = FakeHost::new(serves, role);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let measured = trial(&host, folder.path());
+    let measured = run_trial(&host, folder.path());
     assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
     assert_eq!(
         host.calls(),
@@ -165,7 +165,7 @@ fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
             move |_: &ProcessSpec| FakeProgram { ended, output: "no route\n".into(), ..FakeProgram::default() };
         let host = FakeHost::new(silent, role);
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let measured = trial(&host, folder.path());
+        let measured = run_trial(&host, folder.path());
         let error = measured.error.expect("it failed");
         assert_eq!((measured.verdict, error.stage.as_str()), (Verdict::Error, "ready"));
         assert_eq!(error.message.contains("exit status 3"), ended.is_some(), "{}", error.message);

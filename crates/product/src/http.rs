@@ -126,7 +126,7 @@ enum RequestError {
 }
 
 impl RequestError {
-    fn into_words(self) -> String {
+    fn into_message(self) -> String {
         match self {
             RequestError::Gone(why) | RequestError::Broken(why) => why,
         }
@@ -155,13 +155,13 @@ impl Http {
         }
         let deadline = Instant::now() + self.timeout;
         if let Some(kept) = self.kept.take() {
-            match self.over(kept, request, deadline) {
+            match self.send_over(kept, request, deadline) {
                 Err(RequestError::Gone(_)) => {}
-                other => return other.map_err(RequestError::into_words),
+                other => return other.map_err(RequestError::into_message),
             }
         }
         let new = self.connect(deadline)?;
-        self.over(new, request, deadline).map_err(RequestError::into_words)
+        self.send_over(new, request, deadline).map_err(RequestError::into_message)
     }
 
     /// GET of a path.
@@ -193,7 +193,7 @@ impl Http {
     }
 
     /// One request over one connection, which is kept when it may carry another.
-    fn over(
+    fn send_over(
         &self,
         mut kept: Box<KeptConnection>,
         request: &Request,

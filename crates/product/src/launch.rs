@@ -118,7 +118,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         connections,
         protocol,
         streams,
-        tls: launcher.tls.asked(),
+        tls: launcher.tls.settings(),
         path: target.split('?').next().unwrap_or_default().to_owned(),
         ports: ports.iter().map(|(name, addr)| (name.clone(), addr.port())).collect(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
@@ -157,7 +157,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             };
             run_check(host.as_ref(), &check, stop)?;
         }
-        if stop.wanted() {
+        if stop.is_requested() {
             return Err(Failure::Stopped);
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
@@ -234,7 +234,7 @@ fn run_check(host: &dyn Host, check: &Check<'_>, stop: &Stop) -> Result<(), Fail
         if let Some(ended) = process.wait(Duration::from_millis(100)) {
             break ended;
         }
-        if stop.wanted() {
+        if stop.is_requested() {
             return Err(Failure::Stopped);
         }
         if Instant::now() > deadline {

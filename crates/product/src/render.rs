@@ -19,7 +19,7 @@ use weir_host::Host;
 use weir_model::product::{self, Product, ProductKind, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
-pub use error::{Place, RenderError, Whereabouts};
+pub use error::{Position, RenderError, SourceText};
 
 /// What the templates of a product may say, apart from `dir` and what is in it. Every name is always there, so that a
 /// template can ask: `cert` names no file when no TLS is spoken.
@@ -136,7 +136,7 @@ fn render_part(key: &str, process: &product::ProcessSpec, scope: &Scope<'_>) -> 
     };
     let mut env = BTreeMap::new();
     for (name, template) in &process.env {
-        env.insert(name.clone(), scope.text(Place::Key(format!("{key}.env.{name}")), template)?);
+        env.insert(name.clone(), scope.text(SourceText::Key(format!("{key}.env.{name}")), template)?);
     }
     let reload = match &process.reload {
         Some(Reload::Command(command)) => {
@@ -183,7 +183,7 @@ fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<V
                 file: file.clone(),
             });
         }
-        texts.push((name, scope.text(Place::Template(template.clone()), source)?));
+        texts.push((name, scope.text(SourceText::Template(template.clone()), source)?));
     }
     Ok(texts)
 }
@@ -276,13 +276,13 @@ impl<'a> Scope<'a> {
     }
 
     fn vector(&self, key: &str, arguments: &[String]) -> Result<Vec<String>, RenderError> {
-        let one = |(i, argument): (usize, &String)| self.text(Place::Key(format!("{key}[{i}]")), argument);
+        let one = |(i, argument): (usize, &String)| self.text(SourceText::Key(format!("{key}[{i}]")), argument);
         arguments.iter().enumerate().map(one).collect()
     }
 
-    fn text(&self, place: Place, source: &str) -> Result<String, RenderError> {
+    fn text(&self, source_text: SourceText, source: &str) -> Result<String, RenderError> {
         let wrong = |error: &minijinja::Error| RenderError::Template {
-            at: self.at(&place, error.line()),
+            at: self.at(&source_text, error.line()),
             message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
         };
         let template = self.templates.template_from_str(source).map_err(|error| wrong(&error))?;
@@ -292,7 +292,7 @@ impl<'a> Scope<'a> {
         unknown.sort();
         if let Some(variable) = unknown.into_iter().next() {
             return Err(RenderError::UnknownVariable {
-                at: self.at(&place, line_of(source, &variable)),
+                at: self.at(&source_text, line_of(source, &variable)),
                 variable,
                 known: self.values.keys().map(|&name| name.to_owned()).collect(),
             });
@@ -300,12 +300,12 @@ impl<'a> Scope<'a> {
         template.render(Value::from_pairs(self.values.clone())).map_err(|error| wrong(&error))
     }
 
-    fn at(&self, place: &Place, line: Option<usize>) -> Box<Whereabouts> {
-        Box::new(Whereabouts {
+    fn at(&self, source_text: &SourceText, line: Option<usize>) -> Box<Position> {
+        Box::new(Position {
             product: self.product.to_owned(),
             profile: self.profile.to_owned(),
-            place: place.clone(),
-            line: line.filter(|_| place.has_lines()),
+            source_text: source_text.clone(),
+            line: line.filter(|_| source_text.has_lines()),
         })
     }
 

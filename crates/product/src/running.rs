@@ -77,7 +77,7 @@ impl Running {
         let deadline = Instant::now() + within;
         for port in ports {
             while TcpStream::connect_timeout(port, LONGEST_TRY).is_err() {
-                if stop.wanted() {
+                if stop.is_requested() {
                     return Err(Failure::Stopped);
                 }
                 self.still_runs("ready")?;
@@ -101,13 +101,13 @@ impl Running {
         let deadline = Instant::now() + within;
         let mut last = String::from("no answer");
         while Instant::now() < deadline {
-            if stop.wanted() {
+            if stop.is_requested() {
                 return Err(Failure::Stopped);
             }
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
-            let patience = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match Http::with_protocol(self.addr, patience, self.wire_protocol.clone()).get("/_weir/ready") {
+            let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
+            match Http::with_protocol(self.addr, timeout, self.wire_protocol.clone()).get("/_weir/ready") {
                 Ok(answer) if answer.status == 204 => return Ok(()),
                 Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
                 Err(error) => last = error,
@@ -216,12 +216,12 @@ impl Running {
         match reload {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),
-            Some(Reload::Command(argv)) => self.beside(argv, env, stop),
+            Some(Reload::Command(argv)) => self.run_command(argv, env, stop),
         }
     }
 
     /// Runs a command of the product's own, in its folder and environment, under a supervisor as the product is.
-    fn beside(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
+    fn run_command(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
         let spec =
@@ -232,7 +232,7 @@ impl Running {
             match process.wait(Duration::from_millis(50)) {
                 Some(Ended { code: Some(0), .. }) => return Ok(()),
                 Some(ended) => return Err(format!("{name}: {ended}; {}", self.host.last_lines(&output, 3))),
-                None if stop.wanted() => return Err("stopped on request".to_owned()),
+                None if stop.is_requested() => return Err("stopped on request".to_owned()),
                 None if Instant::now() > deadline => {
                     return Err(format!("{name} was not done after {} s", RELOADS_WITHIN.as_secs()));
                 }

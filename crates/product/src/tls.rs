@@ -19,7 +19,7 @@ use crate::render::{CERT, CERT_AND_KEY, KEY};
 /// What all trials of a run share.
 #[derive(Debug, Clone)]
 pub struct RunTls {
-    asked: Tls,
+    settings: Tls,
     identity: Identity,
 }
 
@@ -28,17 +28,17 @@ impl RunTls {
     ///
     /// # Errors
     /// When the machine has no random numbers.
-    pub fn new(asked: Tls) -> Result<RunTls, TlsError> {
-        let kind = match asked.key {
+    pub fn new(settings: Tls) -> Result<RunTls, TlsError> {
+        let kind = match settings.key {
             KeyType::P256 => KeyKind::P256,
             KeyType::Rsa2048 => KeyKind::Rsa,
         };
-        Ok(RunTls { asked, identity: Identity::generated(kind)? })
+        Ok(RunTls { settings, identity: Identity::generated(kind)? })
     }
 
     /// What the suite asks for.
-    pub fn asked(&self) -> Tls {
-        self.asked
+    pub fn settings(&self) -> Tls {
+        self.settings
     }
 
     /// The certificate and its key.
@@ -66,7 +66,7 @@ impl RunTls {
         if !protocol.is_tls() {
             return Ok(WireProtocol::without_tls(protocol));
         }
-        let (oldest, newest) = self.asked.versions;
+        let (oldest, newest) = self.settings.versions;
         let options = ClientOptions {
             versions: (version(oldest), version(newest)),
             suites: offered(),
@@ -79,12 +79,12 @@ impl RunTls {
     }
 
     /// How the client is to speak TLS.
-    pub fn order(&self) -> TlsSpec {
+    pub fn client_spec(&self) -> TlsSpec {
         TlsSpec {
             server_name: Some(TLS_NAME.to_owned()),
-            versions: self.asked.versions,
+            versions: self.settings.versions,
             suites: offered(),
-            resumption: self.asked.resumption,
+            resumption: self.settings.resumption,
             ..TlsSpec::default()
         }
     }

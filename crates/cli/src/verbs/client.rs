@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use weir_host::role::{ClientReport, ClientSpec, GO_ON, SPEC_FILE, SearchSpec};
+use weir_host::role::{CONTINUE, ClientReport, ClientSpec, SPEC_FILE, SearchSpec};
 use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
 use weir_model::load::SearchResult;
 
@@ -69,14 +69,14 @@ fn outputs(folder: &Path) -> Outputs {
     Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) }
 }
 
-/// Reads commands of the lab from standard input: [`GO_ON`] lets a waiting search continue, any other line stops the load
+/// Reads commands of the lab from standard input: [`CONTINUE`] lets a waiting search go on, any other line stops the load
 /// early. At the end of input the lab is gone, and this process exits.
 fn read_commands(stop: StopFlag) -> Receiver<()> {
     let (sender, goes_on) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             match line {
-                Ok(line) if line == GO_ON => {}
+                Ok(line) if line == CONTINUE => {}
                 Ok(_) => stop.set(),
                 Err(_) => break,
             }

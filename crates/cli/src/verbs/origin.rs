@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_host::role::{HOW_MANY, OriginReport};
+use weir_host::role::{COUNT_REQUEST, OriginReport};
 use weir_model::load::RandomDuration;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
@@ -276,7 +276,7 @@ fn wait(origin: &Origin) -> std::io::Result<()> {
 /// Answers questions of the lab on standard input until that ends, which it does when the lab exits or is killed.
 fn serve_parent(origin: &Origin) -> Result<(), Failure> {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        if line == HOW_MANY {
+        if line == COUNT_REQUEST {
             send_to_parent(&OriginReport::Open { connections_open: origin.connections_open() })?;
         }
     }

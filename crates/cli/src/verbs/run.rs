@@ -196,7 +196,7 @@ pub fn main(args: &Args) -> VerbResult {
     let folder = run.folder().to_owned();
     let outcome = {
         let mut progress = RunProgress::new(args.quiet, &suite);
-        run.carry_out(&stop, &mut progress)
+        run.execute(&stop, &mut progress)
     };
     let outcome =
         outcome.map_err(|error| Failure::missing(format!("{error}\n  finished trials are in {}", folder.display())))?;

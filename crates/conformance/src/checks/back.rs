@@ -49,7 +49,7 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     }
     let begun = Instant::now();
     let mut last = None;
-    while begun.elapsed() < within && !bed.stop().wanted() {
+    while begun.elapsed() < within && !bed.stop().is_requested() {
         let begun_at = Instant::now();
         match ask(Duration::from_secs(2).min(within)) {
             Ok(response) if response.status == 200 && response.body.len() == 128 => {

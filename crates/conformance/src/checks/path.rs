@@ -50,7 +50,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
             Ok(is) => changed.push(format!("{target} becomes {is}")),
             Err(cell) => refused.push((target, cell.says)),
         }
-        if bed.stop().wanted() {
+        if bed.stop().is_requested() {
             break;
         }
     }

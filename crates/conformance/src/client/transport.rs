@@ -174,7 +174,7 @@ impl Transport {
 
     /// How long the next call may wait: until the deadline, and no longer than a wish to stop may go unheard.
     fn slice(&self, until: Instant, begun: Instant) -> Result<Duration, Failure> {
-        if self.stop.wanted() {
+        if self.stop.is_requested() {
             return Err(Failure::Stopped);
         }
         let left = until.saturating_duration_since(Instant::now());

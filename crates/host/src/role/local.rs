@@ -1,4 +1,4 @@
-//! A role on this machine: a child process with its pipes.
+//! A role on this machine: a child process with its pipes. [`crate::local::LocalHost`] starts it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 
-use crate::host::{RoleProcess, Silence};
+use crate::host::{ReceiveError, RoleProcess};
 
 /// How long a role may take to end when its standard input is closed, before it is killed.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -20,12 +20,12 @@ pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(2);
 pub struct LocalRole {
     pid: u32,
     child: Mutex<Child>,
-    /// Closed when the process is to end.
+    /// Dropped to end the process.
     stdin: Mutex<Option<ChildStdin>>,
     lines: Mutex<Receiver<String>>,
 }
 
-/// What a thread that panicked held is as good as before.
+/// Locks even if a thread panicked with the lock: the data stays valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -43,7 +43,7 @@ impl LocalRole {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
-            // Ctrl-C at the terminal is for weir, which then ends its roles in order.
+            // Ctrl-C at the terminal must reach only weir, which then ends its roles in order.
             .process_group(0)
             .spawn()?;
         let stdin = child.stdin.take();
@@ -52,7 +52,7 @@ impl LocalRole {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if serde_json::from_str::<IgnoredAny>(&line).is_err() {
-                        // Not for weir, then for whoever reads what went wrong.
+                        // Lines that are not JSON go to the log.
                         let _ = writeln!(other_lines, "{line}");
                     } else if sender.send(line).is_err() {
                         return;
@@ -80,10 +80,10 @@ impl RoleProcess for LocalRole {
         stdin.flush()
     }
 
-    fn receive(&self, within: Duration) -> Result<String, Silence> {
+    fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
         locked(&self.lines).recv_timeout(within).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Silence::Timeout,
-            RecvTimeoutError::Disconnected => Silence::Ended,
+            RecvTimeoutError::Timeout => ReceiveError::Timeout,
+            RecvTimeoutError::Disconnected => ReceiveError::Ended,
         })
     }
 

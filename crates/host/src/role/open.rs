@@ -1,5 +1,5 @@
-//! How many connections an origin has open, asked over its standard input and reported on its standard output. Vitals ask once a
-//! second, from their thread.
+//! The number of connections that an origin has open, requested over its standard input and reported on its standard output.
+//! Vitals ask for it once a second from their own thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use weir_vitals::Connections;
 use super::OriginReport;
 use crate::host::RoleProcess;
 
-/// The line by which an origin is asked how many connections it has open.
-pub const HOW_MANY: &str = "how many connections";
+/// The line that asks an origin for its number of open connections.
+pub const COUNT_REQUEST: &str = "how many connections";
 
-/// How long an origin may take to say how many connections it has. It takes less than a millisecond; what comes later is of no
-/// use to the second that asked.
+/// How long an origin may take to report its number of connections. It usually takes less than a millisecond; a later response
+/// is useless for the second that asked.
 const COUNTS_WITHIN: Duration = Duration::from_millis(200);
 
-/// Asks an origin how many connections it has open.
+/// Asks an origin for its number of open connections.
 #[derive(Debug, Clone)]
 pub struct OpenCounter {
     origin: Arc<dyn RoleProcess>,
-    /// Responses that are still to come, to all clones.
+    /// Responses still expected, for all clones.
     pending: Arc<Mutex<u32>>,
 }
 
@@ -37,7 +37,7 @@ impl OpenCounter {
 impl Connections for OpenCounter {
     fn request(&mut self) {
         let mut pending = self.pending();
-        if self.origin.send(HOW_MANY).is_ok() {
+        if self.origin.send(COUNT_REQUEST).is_ok() {
             *pending += 1;
         }
     }
@@ -45,7 +45,7 @@ impl Connections for OpenCounter {
     fn receive(&mut self) -> Option<u64> {
         let mut pending = self.pending();
         let deadline = Instant::now() + COUNTS_WITHIN;
-        // Responses that came too late for an earlier second come first.
+        // Late responses to earlier requests come first.
         while *pending > 0 {
             let line = self.origin.receive(deadline.saturating_duration_since(Instant::now())).ok()?;
             if let Ok(OriginReport::Open { connections_open }) = serde_json::from_str(&line) {
@@ -65,7 +65,7 @@ mod tests {
     use super::super::tests::shell;
     use super::*;
 
-    /// Asks an origin that is a few lines of shell, as often as there are answers wanted.
+    /// Asks an origin that is a few lines of shell `times` times.
     fn counted(script: &str, times: usize) -> Vec<Option<u64>> {
         let (_scratch, origin) = shell(script);
         let mut counter = OpenCounter::new(&origin.process);
@@ -81,12 +81,12 @@ mod tests {
         let willing = r#"i=0; while read line; do i=$((i+1)); echo "{\"connections_open\":$i}"; done"#;
         assert_eq!(counted(willing, 3), [Some(1), Some(2), Some(3)]);
         assert_eq!(counted("exit 0", 1), [None]);
-        assert_eq!(counted("read line; exec sleep 300", 1), [None], "it is not waited for longer than is of use");
+        assert_eq!(counted("read line; exec sleep 300", 1), [None], "a late response is given up");
     }
 
     #[test]
     fn a_late_response_is_not_taken_for_the_next_one() {
-        // Both are answered when the second is asked.
+        // Both requests are answered after the second one.
         let late = r#"read line; read line; for i in 1 2; do echo "{\"connections_open\":$i}"; done; read line"#;
         assert_eq!(counted(late, 2), [None, Some(2)]);
     }

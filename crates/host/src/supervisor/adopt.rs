@@ -1,4 +1,5 @@
-//! Orphans: who gets them, and how weir ends those of a supervisor that somebody killed.
+//! Orphans: which process adopts them, and how weir ends the orphans of a killed supervisor. The supervisor and
+//! [`super::Supervised`] call it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::tree::{QUIET_LOOKS, descendants};
+use super::tree::{QUIET_SCANS, descendants};
 
 /// Makes this process the parent of every orphan among its descendants that has no nearer subreaper.
 pub fn become_subreaper() -> std::io::Result<()> {
@@ -17,11 +18,11 @@ pub fn become_subreaper() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Kills the descendants of this process that are not weir itself (roles and supervisors are), until none is left, and
-/// reaps them. `main` is the lost supervisor's product: the kernel has killed it, and it may wait to be reaped.
+/// Kills and reaps the descendants of this process that are not weir itself (roles and supervisors are), until none is left.
+/// `main` is the main process of the lost supervisor: the kernel has killed it, and it may still have to be reaped.
 ///
-/// Called when a supervisor was lost: what it kept has become this process's own. A product in another trial is not
-/// among them, because trials run one at a time.
+/// Called when a supervisor was lost, because its descendants then become children of this process. Trials run one at a time,
+/// so no product of another trial is among them.
 pub fn end_orphans(main: u32) {
     let own = exe_of(std::process::id());
     let mut dead: BTreeSet<i32> = BTreeSet::from([main as i32]);
@@ -36,15 +37,15 @@ pub fn end_orphans(main: u32) {
             }
         }
         quiet = if dead.is_empty() { quiet + 1 } else { 0 };
-        if quiet == QUIET_LOOKS {
+        if quiet == QUIET_SCANS {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Reaps a child that has ended; whether there is something left to reap, now or when it becomes a child of ours: a
-/// child of the product's may be dead before the product is, which takes a while when it holds much memory.
+/// Reaps a child if it has ended. Returns whether it still has to be reaped, now or once it becomes our child. A child of the
+/// product may be dead before the product, which takes a while to die when it holds much memory.
 fn not_yet_reaped(pid: i32) -> bool {
     let Some(child) = Pid::from_raw(pid) else {
         return false;
@@ -56,7 +57,7 @@ fn not_yet_reaped(pid: i32) -> bool {
     }
 }
 
-/// `None` for a process that is just going.
+/// `None` for a process that is ending.
 fn exe_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).ok()
 }

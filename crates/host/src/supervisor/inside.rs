@@ -1,13 +1,15 @@
-//! The supervisor's own side: what runs in `weir supervise`.
+//! The supervisor process itself: what `weir supervise` runs.
 //!
-//! Single-threaded, asleep in `poll` unless something happens: it must not cost the product a cycle. Single-threaded
-//! also because `PR_SET_PDEATHSIG` follows the *thread* that forked.
+//! It is single-threaded and sleeps in `poll`, so that it costs the product no CPU time. It also has to be single-threaded
+//! because `PR_SET_PDEATHSIG` follows the *thread* that forked.
 //!
-//! What a SIGKILL does, by whom it hits. weir: its end of standard input closes, and the supervisor kills the tree and goes.
-//! The supervisor: the kernel kills the product itself, and weir what the product had started (see `adopt`). Both at
-//! once: the kernel kills the product itself, and what that had started stays, as it would without a supervisor. A product
-//! whose binary is setuid or has file capabilities loses the kernel's part, because `exec` of such a binary forgets
-//! `PR_SET_PDEATHSIG`.
+//! What happens after a SIGKILL of:
+//!
+//! - weir: its end of standard input closes; the supervisor kills the tree and ends.
+//! - the supervisor: the kernel kills the product, and weir kills what the product had started (see `adopt`).
+//! - both at once: the kernel kills the product. What the product had started stays, as it would without a supervisor.
+//!
+//! A setuid binary, or one with file capabilities, is not killed by the kernel, because its `exec` clears `PR_SET_PDEATHSIG`.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
@@ -21,7 +23,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::Report;
 use super::adopt::become_subreaper;
-use super::tree::{QUIET_LOOKS, descendants};
+use super::tree::{QUIET_SCANS, descendants};
 use crate::host::{Ended, ProcessSpec};
 use crate::placement::affinity_mask;
 
@@ -49,8 +51,8 @@ pub fn supervise() -> std::io::Result<i32> {
     Ok(0)
 }
 
-/// Signals by which products are told something. What ignores one when weir starts (`nohup` does) would be inherited, and
-/// a shell cannot even undo it.
+/// Signals that products react to. They are reset, because a signal that weir was started to ignore (by `nohup`) would stay
+/// ignored in the product, and a shell cannot undo that.
 const SIGNALS: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
@@ -87,7 +89,7 @@ fn start(spec: &ProcessSpec) -> std::io::Result<Child> {
             if pin && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask) != 0 {
                 return Err(std::io::Error::last_os_error());
             }
-            // -1 may be a priority, too: only of one further back than weir's own is it none.
+            // -1 can be a valid priority, but not when weir's own niceness is 0 or more and `nice` is above 0.
             if nice > 0 && libc::nice(nice) == -1 {
                 return Err(std::io::Error::last_os_error());
             }
@@ -105,7 +107,7 @@ fn start(spec: &ProcessSpec) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for the process to end, for an order to stop, or for weir to go.
+/// Waits until the process ends, weir asks for a stop, or weir itself ends.
 fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
     let mut tree = Tree { main: Pid::from_child(&child), end: None };
     let stdin = std::io::stdin();
@@ -142,7 +144,7 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
                     tree.signal_main(Signal::TERM);
                 }
                 Some(Control::Signal(signal)) => tree.signal_main(signal),
-                // weir is gone, or wants it gone now. The closed pipe stays readable: it is not looked at again.
+                // weir has ended, or wants an immediate end. The closed pipe stays readable, so it is not polled again.
                 None => {
                     listening = false;
                     forced = true;
@@ -154,10 +156,10 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
     }
 }
 
-/// The process and whatever it started, all of which are, or become, children of the supervisor.
+/// The process and its descendants, all of which are, or become, children of the supervisor.
 struct Tree {
     main: Pid,
-    /// The main process's end, kept whoever reaped it.
+    /// The main process's exit status, once it was reaped.
     end: Option<ExitStatus>,
 }
 
@@ -174,22 +176,22 @@ impl Tree {
         }
     }
 
-    /// Not after it was reaped: its pid may be another's by then.
+    /// Sends nothing after the process was reaped, because its pid may belong to another process by then.
     fn signal_main(&self, signal: Signal) {
         if self.end.is_none() {
             let _ = rustix::process::kill_process(self.main, signal);
         }
     }
 
-    /// Kills every descendant, again and again until none is left: a process may fork while we look. Bounded, because
-    /// a process in an uninterruptible wait does not die of anything. Returns how many there were.
+    /// Kills every descendant, repeatedly until none is left, because a process may fork during the scan. The number of attempts
+    /// is bounded, because a process in an uninterruptible wait cannot be killed. Returns how many there were.
     fn kill_all(&mut self) -> u32 {
         let me = std::process::id();
         let (mut killed, mut quiet) = (0, 0);
         for _ in 0..1_000 {
             let left = descendants(me);
             quiet = if left.is_empty() { quiet + 1 } else { 0 };
-            if quiet == QUIET_LOOKS {
+            if quiet == QUIET_SCANS {
                 break;
             }
             killed = killed.max(left.len() as u32);
@@ -204,16 +206,16 @@ impl Tree {
     }
 }
 
-/// What weir asks of a supervisor.
+/// A request from weir to the supervisor.
 enum Control {
-    /// To end the process, within so long.
+    /// End the process within this time.
     Stop(Duration),
-    /// To send it a signal.
+    /// Send the process a signal.
     Signal(Signal),
 }
 
-/// A line with milliseconds or with the word `signal` and its number; `None` at end of file. Read byte by byte: nothing of
-/// the pipe may get stuck in a buffer that `poll` does not see.
+/// Reads a line with milliseconds, or with the word `signal` and its number; `None` at end of file. It reads byte by byte, so
+/// that nothing stays in a buffer that `poll` does not see.
 fn read_control() -> Option<Control> {
     let mut text = String::new();
     let mut byte = [0u8; 1];
@@ -260,7 +262,7 @@ fn drain(fd: &OwnedFd) {
 
 fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
-        // Nobody listening means weir is gone; the pipe on standard input says the same.
+        // A failed write means that weir has ended, which the closed standard input also shows.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = std::io::stdout().flush();
     }

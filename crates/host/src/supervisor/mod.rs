@@ -1,4 +1,4 @@
-//! A product's process, under a supervisor that cannot leave anything behind.
+//! A product's process below a supervisor that leaves nothing behind. The local host and the builder of products call it.
 //!
 //! Products fork: killing a master leaves its workers. So each product runs below a small process of weir's own, the
 //! supervisor (`weir supervise`, hidden), which is the *subreaper* of everything the product starts: orphans become its
@@ -33,10 +33,10 @@ use crate::tail::last_lines;
 pub use inside::supervise;
 pub use tree::descendants;
 
-/// How long a supervisor may take to say that it has started the program, on a machine that is very busy.
+/// How long a supervisor may take to report that it has started the program, on a very busy machine.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a supervisor may take to kill everything and go.
+/// How long a supervisor may take to kill everything and end.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the supervisor reports, one line of JSON each.
@@ -136,9 +136,9 @@ impl Process for Supervised {
         if self.ended.is_none() {
             match self.reports.recv_timeout(within) {
                 Ok(Report::Ended(ended)) => self.ended = Some(ended),
-                // The supervisor is gone without a word: somebody killed it, and the kernel then killed the product.
+                // The supervisor ended without a report, so it was killed, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
-                    // Its pipe closes a moment before it is gone, and only then are its children ours.
+                    // Its pipe closes a moment before it ends, and only then do its children become ours.
                     let _ = self.supervisor.kill();
                     let _ = self.supervisor.wait();
                     adopt::end_orphans(self.pid);
@@ -150,7 +150,7 @@ impl Process for Supervised {
         self.ended
     }
 
-    /// By way of the supervisor, which alone knows that the pid still means this process.
+    /// Through the supervisor, because only it knows that the pid still belongs to this process.
     fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
         let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
         writeln!(control, "signal {}", number(signal))
@@ -159,7 +159,7 @@ impl Process for Supervised {
     fn stop(mut self: Box<Self>, grace: Duration) -> Ended {
         if self.ended().is_none() {
             if let Some(control) = self.control.as_mut() {
-                // A supervisor that is gone cannot be told; wait() below finds out.
+                // If the supervisor has ended, wait() below finds out.
                 let _ = writeln!(control, "{}", grace.as_millis());
             }
             self.wait(grace + Duration::from_secs(5));
@@ -182,7 +182,7 @@ fn number(signal: Signal) -> i32 {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        // Closing the pipe tells the supervisor to kill what is left; it then ends by itself, within a second or so.
+        // Closing the pipe makes the supervisor kill what is left and end, within about a second.
         self.control = None;
         let deadline = Instant::now() + GOES_WITHIN;
         while matches!(self.supervisor.try_wait(), Ok(None)) {
@@ -196,7 +196,7 @@ impl Drop for Supervised {
             std::thread::sleep(Duration::from_millis(1));
         }
         if self.pid != 0 {
-            // Nobody may have asked since the supervisor was lost: its orphans are found here.
+            // If the supervisor was lost since the last call, its orphans are found here.
             self.wait(Duration::from_secs(1));
         }
     }
@@ -207,16 +207,16 @@ fn append_to(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 fn listen(stdout: Option<std::process::ChildStdout>) -> Receiver<Report> {
-    let (sender, words) = channel();
+    let (sender, reports) = channel();
     if let Some(stdout) = stdout {
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let Ok(word) = serde_json::from_str(&line) else { continue };
-                if sender.send(word).is_err() {
+                let Ok(report) = serde_json::from_str(&line) else { continue };
+                if sender.send(report).is_err() {
                     return;
                 }
             }
         });
     }
-    words
+    reports
 }

@@ -1,10 +1,10 @@
-//! Which processes descend from which.
+//! The descendants of a process, by the parent links in /proc. Supervisors and hosts call it.
 
 use std::collections::HashMap;
 
-/// So many looks that find nobody mean that nobody is left. One is not enough: /proc is not read at one moment, and a
-/// process whose parent ends just then can be missed.
-pub const QUIET_LOOKS: u32 = 2;
+/// After this many scans in a row without a process, none is left. One scan is not enough: reading /proc takes time, and a
+/// process whose parent ends meanwhile can be missed.
+pub const QUIET_SCANS: u32 = 2;
 
 /// All living descendants of `root` (not itself), by parent links at this moment. Zombies are left out.
 pub fn descendants(root: u32) -> Vec<u32> {

@@ -4,9 +4,9 @@
 //! What it downloads stays in its own cache; what it makes goes to weir's folder, and of what it needs while it makes it
 //! nothing stays. No scripts of packages are run by npm; cargo, go and Maven run what their packages bring for building.
 
+mod command;
 mod newest;
 mod run;
-mod way;
 
 use std::fmt;
 use std::fs;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use weir_model::product::{Install, Need, Product, Source};
 
-use super::place::{self, Place};
-use super::{InstallError, Latest, Watch, Workshop, project, tools};
+use super::place::{self, InstallFolder};
+use super::{InstallContext, InstallError, Latest, Notify, project, tools};
 use crate::home::Home;
 
 /// Something to build.
@@ -26,7 +26,7 @@ pub struct BuildStep {
     /// Its way to be installed.
     install: Install,
     /// Where it goes; `None` for the newest version, whose folder is named by what it turns out to be.
-    place: Option<Place>,
+    place: Option<InstallFolder>,
 }
 
 /// One command of a build.
@@ -115,28 +115,28 @@ impl fmt::Display for BuildStep {
 /// Builds it, unless it is there already; what was built when that was the newest. The caller holds the lock.
 pub(super) fn install(
     step: &BuildStep,
-    shop: Workshop<'_>,
-    watch: &mut Watch<'_>,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<Option<Latest>, InstallError> {
     let pattern = super::find::pattern(&step.install).unwrap_or_default();
     if step.place.as_ref().is_some_and(|place| place.binary(pattern).is_ok()) {
         return Ok(None);
     }
     // A step before this one may have brought them; it may also have brought old ones.
-    if let Some(lack) = tools::lacking(&step.needs()).first() {
+    if let Some(lack) = tools::missing_tools(&step.needs()).first() {
         return Err(InstallError::Tool { product: step.product.name.clone(), lack: lack.to_string() });
     }
     let mut latest = None;
-    place::make(&shop.home.product(&step.product.name), |work, out| {
-        let way = way::of(step, work, out)?;
-        run::run(&way.job, work, shop, watch)?;
-        if let Some(from) = &way.keep_from {
-            keep(from, out, pattern, &way.job)?;
+    place::make(&context.home.product(&step.product.name), |work, out| {
+        let build = command::of(step, work, out)?;
+        run::run(&build.job, work, context, notify)?;
+        if let Some(from) = &build.keep_from {
+            keep(from, out, pattern, &build.job)?;
         }
-        place::binary_in(out, pattern).map_err(|why| wrong(&way.job, why))?;
+        place::binary_in(out, pattern).map_err(|why| wrong(&build.job, why))?;
         match &step.place {
             Some(place) => Ok(place.clone()),
-            None => Ok(latest.insert(newest::of(step, out)?).place(&step.product.name, shop.home)),
+            None => Ok(latest.insert(newest::of(step, out)?).place(&step.product.name, context.home)),
         }
     })?;
     Ok(latest)
@@ -154,7 +154,7 @@ fn keep(from: &Path, out: &Path, pattern: &str, job: &Job) -> Result<(), Install
 
 fn wrong(job: &Job, why: String) -> InstallError {
     InstallError::Failed {
-        command: super::child::shown(&job.command),
+        command: super::child::command_line(&job.command),
         outcome: format!("went well, and yet did not make the program: {why}"),
         tail: String::new(),
     }

@@ -10,18 +10,18 @@ use super::super::{InstallError, Latest, child, find, place};
 use super::BuildStep;
 
 pub(super) fn of(step: &BuildStep, out: &Path) -> Result<Latest, InstallError> {
-    let (way, package) = package_of(&step.install).unwrap_or_default();
+    let (source, package) = package_of(&step.install).unwrap_or_default();
     let version = match &step.install {
         Install::Crate { .. } => from_cargo(out, package),
         _ => from_go(out, find::pattern(&step.install).unwrap_or_default()),
     };
     let version = version.ok_or_else(|| InstallError::Failed {
-        command: format!("{way} {package}"),
+        command: format!("{source} {package}"),
         outcome: "was built, and its version cannot be read".to_owned(),
         tail: String::new(),
     })?;
-    let folder = format!("{way}-latest-{}", place::plain(&version));
-    Ok(Latest { way: way.to_owned(), package: package.to_owned(), version, folder })
+    let folder = format!("{source}-latest-{}", place::plain(&version));
+    Ok(Latest { source: source.to_owned(), package: package.to_owned(), version, folder })
 }
 
 /// cargo notes what it installed below a root: `"sozu 2.3.3 (registry+…)" = ["sozu"]`.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::super::{InstallError, Progress, Watch, Workshop, child, lookup};
+use super::super::{InstallContext, InstallError, Notify, Progress, child, lookup};
 use super::Job;
 use weir_host::supervisor::Supervised;
 use weir_host::tail::last_lines;
@@ -15,7 +15,7 @@ use weir_host::{Ended, Process, ProcessSpec};
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// Between two looks at what it says and whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// Lines of a failed build that go into the error.
@@ -24,10 +24,15 @@ const TAIL_LINES: usize = 15;
 const FULL: u64 = 1 << 20;
 
 /// Runs it to its end. `work` is a folder that is removed afterwards, where its output goes.
-pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<'_>) -> Result<(), InstallError> {
+pub(super) fn run(
+    job: &Job,
+    work: &Path,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<(), InstallError> {
     let output = work.join("output");
-    let shown = child::shown(&job.command);
-    watch(Progress::Doing(&shown));
+    let shown = child::command_line(&job.command);
+    notify(Progress::Action(&shown));
     let failed = |outcome: String| {
         let tail = last_lines(&output, TAIL_LINES).lines().map(|line| format!("    {line}\n")).collect::<String>();
         InstallError::Failed { command: shown.clone(), outcome, tail: tail.trim_end().to_owned() }
@@ -43,12 +48,12 @@ pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<
     };
     let mut lines =
         Lines::of(File::create(&output).and_then(|_| File::open(&output)).map_err(InstallError::io(&output))?);
-    let mut process = Box::new(Supervised::start(shop.weir, &spec).map_err(|error| failed(error.to_string()))?);
+    let mut process = Box::new(Supervised::start(context.weir, &spec).map_err(|error| failed(error.to_string()))?);
     let deadline = Instant::now() + LIMIT;
     loop {
-        let ended = process.wait(LOOK);
-        if !lines.pass(watch) {
-            watch(Progress::Still);
+        let ended = process.wait(POLL_INTERVAL);
+        if !lines.pass(notify) {
+            notify(Progress::Tick);
         }
         if let Some(ended) = ended {
             return judge(&ended, work).map_err(|outcome| match outcome {
@@ -58,7 +63,7 @@ pub(super) fn run(job: &Job, work: &Path, shop: Workshop<'_>, watch: &mut Watch<
                 }
             });
         }
-        if shop.stop.wanted() {
+        if context.stop.is_requested() {
             process.stop(GRACE);
             return Err(InstallError::Interrupted);
         }
@@ -127,7 +132,7 @@ impl Lines {
     }
 
     /// Passes on the lines that were completed since; whether there were any.
-    fn pass(&mut self, watch: &mut Watch<'_>) -> bool {
+    fn pass(&mut self, notify: &mut Notify<'_>) -> bool {
         let mut more = Vec::new();
         // What cannot be read now is read next time, or by whoever asks for the last lines.
         let _ = self.file.read_to_end(&mut more);
@@ -137,7 +142,7 @@ impl Lines {
         let whole = std::mem::replace(&mut self.begun, rest);
         let mut any = false;
         for line in String::from_utf8_lossy(&whole).lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            watch(Progress::Line(line));
+            notify(Progress::Line(line));
             any = true;
         }
         any

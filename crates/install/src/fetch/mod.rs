@@ -17,7 +17,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use ureq::http::Uri;
 
-use super::{InstallError, Progress, Watch};
+use super::{InstallError, Notify, Progress};
 use weir_host::stop::Stop;
 
 pub(super) use follow::{Route, allowed};
@@ -25,7 +25,7 @@ pub(super) use follow::{Route, allowed};
 /// Most that one download may have. The largest release known today has 190 MB.
 const MOST_BYTES: u64 = 2 << 30;
 /// Between two looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PIECE: usize = 1 << 16;
 
 /// How a download came out.
@@ -49,7 +49,7 @@ pub(super) fn fetch(
     route: Route,
     remedy: &str,
     stop: &Stop,
-    watch: &mut Watch<'_>,
+    notify: &mut Notify<'_>,
 ) -> Result<Fetched, InstallError> {
     let fails = |why: String| InstallError::Download { url: url.to_owned(), why, remedy: remedy.to_owned() };
     let uri = allowed(url).map_err(fails)?;
@@ -58,10 +58,10 @@ pub(super) fn fetch(
     let mut hasher = Sha256::new();
     let (mut done, mut of) = (0u64, None);
     loop {
-        if stop.wanted() {
+        if stop.is_requested() {
             return Err(InstallError::Interrupted);
         }
-        match pieces.recv_timeout(LOOK) {
+        match pieces.recv_timeout(POLL_INTERVAL) {
             Ok(Piece::Begins(length)) => of = length,
             Ok(Piece::Bytes(bytes)) => {
                 done = done.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -70,14 +70,14 @@ pub(super) fn fetch(
                 }
                 hasher.update(&bytes);
                 file.write_all(&bytes).map_err(InstallError::io(into))?;
-                watch(Progress::Bytes { done, of });
+                notify(Progress::Bytes { done, of });
             }
             Ok(Piece::Ends) => break,
             Ok(Piece::Fails(why)) => {
                 let came = if done > 0 { format!(" (after {done} bytes)") } else { String::new() };
                 return Err(fails(format!("{why}{came}")));
             }
-            Err(RecvTimeoutError::Timeout) => watch(Progress::Still),
+            Err(RecvTimeoutError::Timeout) => notify(Progress::Tick),
             Err(RecvTimeoutError::Disconnected) => return Err(fails("the download broke off".to_owned())),
         }
     }

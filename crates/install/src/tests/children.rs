@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::child::{ANSWER_BYTES, Manners, NoAnswer, ask, work};
+use crate::child::{ANSWER_BYTES, NoAnswer, OnStop, ask, run};
 use crate::{InstallError, Progress};
 use weir_host::stop::Stop;
 
@@ -49,13 +49,13 @@ fn what_is_too_slow_dies_with_all_it_started() {
 fn a_failure_shows_the_command_and_its_last_lines() {
     let mut lines = Vec::new();
     let script = "for i in $(seq 39); do echo line $i; done; printf '10 %%\\r20 %%\\rline 40\\n'; exit 7";
-    let mut watch = |progress: Progress<'_>| {
+    let mut notify = |progress: Progress<'_>| {
         if let Progress::Line(line) = progress {
             lines.push(line.to_owned());
         }
     };
     let limit = Duration::from_secs(30);
-    let error = work(&sh(script), limit, Manners::Killed, &Stop::new(), &mut watch).unwrap_err();
+    let error = run(&sh(script), limit, OnStop::Kill, &Stop::new(), &mut notify).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("/bin/sh -c 'for i"), "{text}");
     assert!(text.contains("exit status 7") && text.contains("    line 40"), "{text}");
@@ -67,7 +67,7 @@ fn a_failure_shows_the_command_and_its_last_lines() {
 fn what_cannot_be_started_says_so() {
     let limit = Duration::from_secs(30);
     let command = ["/nonexistent/x".to_owned()];
-    let error = work(&command, limit, Manners::Killed, &Stop::new(), &mut |_| ()).unwrap_err();
+    let error = run(&command, limit, OnStop::Kill, &Stop::new(), &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("No such file"), "{error}");
 }
 
@@ -77,13 +77,13 @@ fn who_wants_to_stop_is_heard_at_once_and_nothing_goes_on() {
     let pid_file = dir.path().join("pid");
     let script = format!("echo $$ > '{}'; echo up; sleep 600 & wait", pid_file.display());
     let stop = Stop::new();
-    let mut watch = |progress: Progress<'_>| {
+    let mut notify = |progress: Progress<'_>| {
         if progress == Progress::Line("up") {
             stop.set();
         }
     };
     let began = Instant::now();
-    let ended = work(&sh(&script), Duration::from_secs(600), Manners::Killed, &stop, &mut watch);
+    let ended = run(&sh(&script), Duration::from_secs(600), OnStop::Kill, &stop, &mut notify);
     assert!(matches!(ended, Err(InstallError::Interrupted)), "{ended:?}");
     assert!(began.elapsed() < Duration::from_secs(300));
     let pid: i32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
@@ -104,7 +104,7 @@ fn what_must_not_be_cut_off_is_waited_for() {
     let stop = Stop::new();
     stop.set();
     let script = format!("sleep 0.3; echo whole > '{}'", done.display());
-    let ended = work(&sh(&script), Duration::from_secs(60), Manners::WaitedFor, &stop, &mut |_| ());
+    let ended = run(&sh(&script), Duration::from_secs(60), OnStop::Wait, &stop, &mut |_| ());
     assert!(matches!(ended, Err(InstallError::Interrupted)), "{ended:?}");
     assert_eq!(std::fs::read_to_string(&done).unwrap(), "whole\n");
 }

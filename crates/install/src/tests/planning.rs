@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 
 use super::*;
 use crate::home::Home;
-use crate::{InstallError, Step, Workshop, carry_out, plan};
+use crate::{InstallContext, InstallError, Step, plan, run_step};
 use weir_host::stop::Stop;
 
 fn wheel(name: &str) -> Install {
@@ -61,7 +61,7 @@ fn packages_are_joined_and_a_package_found_wanting_is_passed_over() {
 fn no_way_at_all_is_an_error_with_every_way() {
     let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }]);
     let error = plan(&[&missing], &Home::at("/nonexistent")).unwrap_err();
-    assert!(matches!(error, InstallError::NoWay { .. }));
+    assert!(matches!(error, InstallError::NoSource { .. }));
     let text = error.to_string();
     assert!(text.contains("thing is not installed") && text.contains("weir-no-such-program"), "{text}");
 }
@@ -73,7 +73,7 @@ fn a_home_that_cannot_be_made_stops_a_step() {
     fs::write(&file, "").unwrap();
     let home = Home::at(file.join("home"));
     let steps = plan(&[&product(vec![wheel("thing-bin")])], &home).unwrap();
-    let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
-    let error = carry_out(steps.last().unwrap(), shop, &mut |_| ()).unwrap_err();
+    let context = InstallContext { home: &home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+    let error = run_step(steps.last().unwrap(), context, &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("WEIR_HOME"), "{error}");
 }

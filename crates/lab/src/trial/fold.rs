@@ -4,7 +4,7 @@
 
 use weir_model::record::{Finding, Point};
 
-/// One finding of every check that found something at a point, in the order in which they come up. The gravest is told; among
+/// One finding of every check that found something at a point, in the order in which they come up. The gravest is reported; among
 /// equals that of the last point, whose numbers are the trial's.
 pub fn fold(points: &[Point]) -> Vec<Finding> {
     let mut checks: Vec<&str> = Vec::new();
@@ -22,13 +22,15 @@ fn of_check(points: &[Point], check: &str) -> Option<Finding> {
         .iter()
         .filter_map(|point| Some((point.point, point.findings.iter().find(|finding| finding.check == check)?)))
         .collect();
-    let (told, gravest) = seen.iter().max_by_key(|(point, finding)| (finding.severity, *point))?;
-    let others: Vec<u32> = seen.iter().map(|(point, _)| *point).filter(|point| point != told).collect();
+    let (reported, gravest) = seen.iter().max_by_key(|(point, finding)| (finding.severity, *point))?;
+    let others: Vec<u32> = seen.iter().map(|(point, _)| *point).filter(|point| point != reported).collect();
     let message = match others.len() {
         _ if of == 1 => gravest.message.clone(),
-        0 => format!("point {told} of {of}: {}", gravest.message),
-        n if n + 1 == of => format!("{} (point {told}; something of the kind in all {of} points)", gravest.message),
-        _ => format!("point {told} of {of}: {} (something of the kind in {} too)", gravest.message, numbers(&others)),
+        0 => format!("point {reported} of {of}: {}", gravest.message),
+        n if n + 1 == of => format!("{} (point {reported}; something of the kind in all {of} points)", gravest.message),
+        _ => {
+            format!("point {reported} of {of}: {} (something of the kind in {} too)", gravest.message, numbers(&others))
+        }
     };
     Some(Finding { message, ..(*gravest).clone() })
 }
@@ -63,15 +65,15 @@ mod tests {
         Point { point, offered_rate: None, connections: 1, load, origin: None, usage: Vec::new(), findings }
     }
 
-    fn told(points: &[Point]) -> Vec<(Severity, String)> {
+    fn reported(points: &[Point]) -> Vec<(Severity, String)> {
         fold(points).into_iter().map(|finding| (finding.severity, finding.message)).collect()
     }
 
     #[test]
     fn a_trial_of_one_point_says_what_that_says() {
-        assert_eq!(told(&[point(1, &[("steal", Severity::Warning)])]), [(Severity::Warning, "steal at 1".into())]);
-        assert_eq!(told(&[point(1, &[])]), []);
-        assert_eq!(told(&[]), []);
+        assert_eq!(reported(&[point(1, &[("steal", Severity::Warning)])]), [(Severity::Warning, "steal at 1".into())]);
+        assert_eq!(reported(&[point(1, &[])]), []);
+        assert_eq!(reported(&[]), []);
     }
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
             (Note, "tls at 4 (point 4; something of the kind in all 4 points)".to_owned()),
             (Warning, "point 2 of 4: steal at 2".to_owned()),
         ];
-        assert_eq!(told(&points), expected);
-        assert_eq!(told(&points[..3])[0].1, "point 1 of 3: errors at 1 (something of the kind in point 3 too)");
+        assert_eq!(reported(&points), expected);
+        assert_eq!(reported(&points[..3])[0].1, "point 1 of 3: errors at 1 (something of the kind in point 3 too)");
     }
 }

@@ -7,7 +7,7 @@ use weir_host::files::{FileError, pretty};
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
-use super::Step;
+use super::TrialEvent;
 use super::work::Work;
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
@@ -22,13 +22,13 @@ pub struct Measured {
 }
 
 /// Follows a load to its end.
-pub fn measure(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Measured, Failure> {
+pub fn measure(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
-        match work.hear()? {
+        match work.receive()? {
             Some(ClientReport::Done(result)) => break *result,
             Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
-            Some(word) => window = follow(&mut work, &word, tell)?.or(window),
+            Some(report) => window = follow(&mut work, &report, notify)?.or(window),
             None => {}
         }
     };
@@ -39,22 +39,22 @@ pub fn measure(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Mea
     Ok(Measured { load, window })
 }
 
-/// What there is to do and to tell at a word of a client whose load is measured; the window when it is over.
+/// What there is to do and to notify at a report of a client whose load is measured; the window when it is over.
 pub fn follow(
     work: &mut Work<'_>,
-    word: &ClientReport,
-    tell: &mut dyn FnMut(Step<'_>),
+    report: &ClientReport,
+    notify: &mut dyn FnMut(TrialEvent<'_>),
 ) -> Result<Option<Window>, Failure> {
-    match word {
+    match report {
         ClientReport::Warmup(row) => {
-            tell(Step::Stage("warming up"));
-            tell(Step::Second(row));
+            notify(TrialEvent::Stage("warming up"));
+            notify(TrialEvent::Second(row));
         }
         ClientReport::WindowStart { .. } => {
-            tell(Step::Stage("measuring"));
+            notify(TrialEvent::Stage("measuring"));
             work.begin_window()?;
         }
-        ClientReport::Second(row) => tell(Step::Second(row)),
+        ClientReport::Second(row) => notify(TrialEvent::Second(row)),
         ClientReport::WindowEnd => return work.end_window().map(Some),
         _ => {}
     }

@@ -40,11 +40,11 @@ use weir_product::running::Running;
 use weir_product::verify;
 
 pub use points::Part;
-use series::{Scene, TrialOutput};
+use series::{RunningTrial, TrialOutput};
 
 /// What all trials of a run share.
 #[derive(Debug)]
-pub struct Bench {
+pub struct TrialContext {
     /// What starting products needs. Client and origin run on its host, too.
     pub launcher: Launcher,
     /// CPUs of the roles.
@@ -59,9 +59,9 @@ pub struct Bench {
     pub seed: u64,
 }
 
-/// One trial's order.
+/// One trial's trial.
 #[derive(Debug)]
-pub struct Order<'a> {
+pub struct TrialSpec<'a> {
     /// Number, block, case.
     pub planned: &'a Planned,
     /// The workload of the case.
@@ -87,7 +87,7 @@ pub enum Abort {
 
 /// What a trial tells while it runs.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum TrialEvent<'a> {
     /// A stage begins: `starting`, `verifying`, `connecting`, `warming up`, `measuring`, `settling`.
     Stage(&'static str),
     /// A part of the trial begins: a point of a series, a trial of a search.
@@ -100,17 +100,17 @@ pub enum Step<'a> {
 ///
 /// # Errors
 /// [`Abort`] only; a failed trial is a measurement with an error in it.
-pub fn carry_out(
-    bench: &Bench,
-    order: &Order<'_>,
+pub fn run(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
     stop: &Stop,
-    tell: &mut dyn FnMut(Step<'_>),
+    notify: &mut dyn FnMut(TrialEvent<'_>),
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
-    let mut measurement = blank(bench, order);
+    let mut measurement = blank(context, trial);
     let mut output = TrialOutput::default();
-    match attempt(bench, order, stop, tell, &mut output) {
-        Ok(findings) => conclude(&mut measurement, order.load, output, findings),
+    match attempt(context, trial, stop, notify, &mut output) {
+        Ok(findings) => conclude(&mut measurement, trial.load, output, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         // What was measured before it failed stands.
         Err(Failure::Trial(error)) => {
@@ -140,29 +140,29 @@ fn conclude(m: &mut Measurement, load: &Load, output: TrialOutput, findings: Vec
 }
 
 /// A measurement that says only that the trial was not tried, and why.
-pub fn not_tried(bench: &Bench, order: &Order<'_>, error: TrialError) -> Measurement {
-    failed(blank(bench, order), error)
+pub fn not_tried(context: &TrialContext, trial: &TrialSpec<'_>, error: TrialError) -> Measurement {
+    failed(blank(context, trial), error)
 }
 
 fn failed(measurement: Measurement, error: TrialError) -> Measurement {
     Measurement { verdict: weir_model::record::Verdict::Error, error: Some(error), ..measurement }
 }
 
-fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
-    let installed = bench.launcher.installed.get(&order.planned.case.product);
+fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
+    let installed = context.launcher.installed.get(&trial.planned.case.product);
     Measurement {
         schema: MEASUREMENT_SCHEMA,
-        trial: order.planned.trial,
-        block: order.planned.block,
-        case: order.planned.case.clone(),
-        protocol: order.workload.protocol,
+        trial: trial.planned.trial,
+        block: trial.planned.block,
+        case: trial.planned.case.clone(),
+        protocol: trial.workload.protocol,
         started: jiff::Timestamp::now().to_string(),
         took_s: 0.0,
         verdict: weir_model::record::Verdict::Valid,
         error: None,
         product_version: installed.map(|i| i.version.clone()),
         product_sha256: installed.map(|i| i.sha256.clone()),
-        cores: bench.placement.proxy.len() as u32,
+        cores: context.placement.proxy.len() as u32,
         load: None,
         origin: None,
         usage: Vec::new(),
@@ -175,19 +175,19 @@ fn blank(bench: &Bench, order: &Order<'_>) -> Measurement {
 
 /// Everything from the start to the end of product and origin. Returns what was found beside the points.
 fn attempt(
-    bench: &Bench,
-    order: &Order<'_>,
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
     stop: &Stop,
-    tell: &mut dyn FnMut(Step<'_>),
+    notify: &mut dyn FnMut(TrialEvent<'_>),
     output: &mut TrialOutput,
 ) -> Result<Vec<Finding>, Failure> {
-    let product = bench.products.get(&order.planned.case.product).ok_or_else(|| {
-        Failure::at("start", format!("no product {}", order.planned.case.product), "", "run `weir products list`")
+    let product = context.products.get(&trial.planned.case.product).ok_or_else(|| {
+        Failure::at("start", format!("no product {}", trial.planned.case.product), "", "run `weir products list`")
     })?;
-    let mut scene = set(bench, order, product, stop, tell)?;
-    series::carry_out(&mut scene, stop, tell, output)?;
-    let Scene { origin, running, .. } = scene;
-    let steady = order.load.steady.unwrap_or_default();
+    let mut running_trial = set_up(context, trial, product, stop, notify)?;
+    series::measure_points(&mut running_trial, stop, notify, output)?;
+    let RunningTrial { origin, running, .. } = running_trial;
+    let steady = trial.load.steady.unwrap_or_default();
     let mut findings: Vec<Finding> = audit::never_steady(output.warmup.as_ref(), steady).into_iter().collect();
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
@@ -195,34 +195,34 @@ fn attempt(
 }
 
 /// Starts origin and product, and verifies them.
-fn set<'a>(
-    bench: &'a Bench,
-    order: &'a Order<'a>,
+fn set_up<'a>(
+    context: &'a TrialContext,
+    trial: &'a TrialSpec<'a>,
     product: &'a Product,
     stop: &Stop,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<Scene<'a>, Failure> {
-    let [origin_addr, proxy_addr] = ports::free_on(bench.launcher.host.as_ref())
+    notify: &mut dyn FnMut(TrialEvent<'_>),
+) -> Result<RunningTrial<'a>, Failure> {
+    let [origin_addr, proxy_addr] = ports::free_on(context.launcher.host.as_ref())
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
-    tell(Step::Stage("starting"));
+    notify(TrialEvent::Stage("starting"));
     let at_origin = match &product.kind {
-        ProductKind::Direct => order.workload.protocol,
-        ProductKind::Proxy(_) => order.workload.protocol.upstream(),
+        ProductKind::Direct => trial.workload.protocol,
+        ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
     };
-    let origin = serving::start(bench, order, origin_addr, at_origin, stop)?;
-    let mut running = start_product(bench, order, product, origin.addr, proxy_addr, stop)?;
+    let origin = serving::start(context, trial, origin_addr, at_origin, stop)?;
+    let mut running = start_product(context, trial, product, origin.addr, proxy_addr, stop)?;
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
-    tell(Step::Stage("verifying"));
-    let expect = verified(bench, order, product, &origin.http, target, &mut running)?;
-    Ok(Scene { bench, order, product, origin, running, target, expect })
+    notify(TrialEvent::Stage("verifying"));
+    let expect = verified(context, trial, product, &origin.http, target, &mut running)?;
+    Ok(RunningTrial { context, trial, product, origin, running, target, expect })
 }
 
 /// Starts the product of a case between client and origin; `None` for `direct`.
 fn start_product(
-    bench: &Bench,
-    order: &Order<'_>,
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
     product: &Product,
     origin: SocketAddr,
     listen: SocketAddr,
@@ -232,22 +232,22 @@ fn start_product(
         return Ok(None);
     };
     let spec = LaunchSpec {
-        profile: &order.planned.case.profile,
-        folder: order.folder.join("product"),
+        profile: &trial.planned.case.profile,
+        folder: trial.folder.join("product"),
         listen,
         origin,
-        cpus: &bench.placement.proxy,
-        connections: order.load.connections,
-        protocol: order.workload.protocol,
-        streams: order.load.streams_of(order.workload.protocol),
-        target: &order.workload.request.path,
+        cpus: &context.placement.proxy,
+        connections: trial.load.connections,
+        protocol: trial.workload.protocol,
+        streams: trial.load.streams_of(trial.workload.protocol),
+        target: &trial.workload.request.path,
     };
-    Ok(Some(launch(&bench.launcher, product, spec, stop)?))
+    Ok(Some(launch(&context.launcher, product, spec, stop)?))
 }
 
 /// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
 /// first requests of a product are its slowest. What takes longer would be a timeout in the load, too.
-fn patience(load: &Load) -> Duration {
+fn request_timeout(load: &Load) -> Duration {
     load.timeout.max(Duration::from_secs(5))
 }
 
@@ -259,20 +259,20 @@ fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) 
 }
 
 fn verified(
-    bench: &Bench,
-    order: &Order<'_>,
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
     product: &Product,
     to_origin: &Http,
     target: SocketAddr,
     running: &mut Option<Running>,
 ) -> Result<Expect, Failure> {
-    let (expect, reference) = verify::reference(order.workload, to_origin)
+    let (expect, reference) = verify::reference(trial.workload, to_origin)
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
     if let Some(running) = running {
         running.verify_listener()?;
-        let wire_protocol = bench.launcher.wire_protocol(order.workload.protocol)?;
-        let to_product = Http::with_protocol(target, patience(order.load), wire_protocol);
-        verify::product(order.workload, &to_product, &reference).map_err(|e| {
+        let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
+        let to_product = Http::with_protocol(target, request_timeout(trial.load), wire_protocol);
+        verify::product(trial.workload, &to_product, &reference).map_err(|e| {
             Failure::at(
                 "verify",
                 e,

@@ -11,7 +11,7 @@ use weir_audit::RateIntent;
 
 /// One point to measure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PointOrder {
+pub struct PointSpec {
     /// 1-based.
     pub point: u32,
     /// Points in all.
@@ -22,7 +22,7 @@ pub struct PointOrder {
     pub connections: u32,
 }
 
-impl PointOrder {
+impl PointSpec {
     /// Where its files go: the last point's are the trial's own.
     pub fn folder(&self, trial: &Path) -> PathBuf {
         if self.point == self.of { trial.to_owned() } else { trial.join(format!("point-{}", self.point)) }
@@ -68,10 +68,10 @@ pub enum Part {
     },
 }
 
-/// All points of a load, in order; one of a load that is no series.
-pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointOrder> {
+/// All points of a load, in spec; one of a load that is no series.
+pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointSpec> {
     let of = load.series.points();
-    let one = |point, rate, connections| PointOrder { point, of, rate, connections };
+    let one = |point, rate, connections| PointSpec { point, of, rate, connections };
     match &load.series {
         Series::Once => vec![one(1, rate, load.connections)],
         Series::Rounds(rounds) => (1..=*rounds).map(|point| one(point, rate, load.connections)).collect(),
@@ -83,15 +83,15 @@ pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointOrder> {
 }
 
 /// How a point is named; `None` where there is but one.
-pub fn part(load: &Load, order: &PointOrder) -> Option<Part> {
-    let (point, of) = (order.point, order.of);
+pub fn part(load: &Load, spec: &PointSpec) -> Option<Part> {
+    let (point, of) = (spec.point, spec.of);
     match &load.series {
         Series::Once => None,
         Series::Rounds(_) => Some(Part::Round { round: point, of }),
         Series::Shares(shares) => {
             shares.get(point.saturating_sub(1) as usize).map(|&share| Part::Share { share, point, of })
         }
-        Series::Connections(_) => Some(Part::Connections { connections: order.connections, point, of }),
+        Series::Connections(_) => Some(Part::Connections { connections: spec.connections, point, of }),
     }
 }
 

@@ -13,10 +13,10 @@ use weir_model::suite::Load;
 use weir_model::text::human_rate;
 use weir_vitals::Window;
 
-use super::Step;
+use super::TrialEvent;
 use super::measure::{Measured, follow};
 use super::points::Part;
-use super::series::quiet;
+use super::series::quiet_counters;
 use super::work::Work;
 use weir_host::role::{ClientReport, SearchSpec};
 use weir_product::failure::Failure;
@@ -28,7 +28,7 @@ const TRIALS: f64 = 10.0;
 const BETWEEN_S: f64 = 0.5;
 
 /// What the client is to search for, and in what time.
-pub fn order(load: &Load, objective: &[Condition]) -> SearchSpec {
+pub fn search_spec(load: &Load, objective: &[Condition]) -> SearchSpec {
     let budget_s = TRIALS * (load.warmup.as_secs_f64() + load.duration.as_secs_f64() + BETWEEN_S);
     SearchSpec { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
 }
@@ -40,7 +40,7 @@ pub fn longest(search: &SearchSpec, one: Duration) -> Duration {
 
 /// What came out.
 #[derive(Debug)]
-pub struct Sought {
+pub struct SearchOutput {
     /// What was done and found. Its confirming trial is taken out where it confirms the rate.
     pub result: SearchResult,
     /// The confirming trial; why there is none.
@@ -56,49 +56,49 @@ struct Confirming {
 }
 
 /// Follows a search to its end.
-pub fn seek(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Sought, Failure> {
+pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<SearchOutput, Failure> {
     let mut last = None;
     let mut now: Option<Confirming> = None;
     let result = loop {
-        let Some(word) = work.hear()? else { continue };
-        match word {
+        let Some(report) = work.receive()? else { continue };
+        match report {
             ClientReport::Trial { number, kind, rate } => {
-                last = closed(&work, now.take())?.or(last);
-                tell(Step::Part(Part::Probe { number, kind, rate }));
+                last = completed(&work, now.take())?.or(last);
+                notify(TrialEvent::Part(Part::Probe { number, kind, rate }));
                 if kind == ProbeKind::Confirm {
-                    now = Some(Confirming { before: quiet(work.origin)?, ..Confirming::default() });
+                    now = Some(Confirming { before: quiet_counters(work.origin)?, ..Confirming::default() });
                 }
                 work.go_on()?;
             }
             ClientReport::Found(result) => break *result,
             ClientReport::Failed(why) => return Err(work.failed(why)),
-            word => match &mut now {
-                Some(now) => now.window = follow(&mut work, &word, tell)?.or(now.window.take()),
-                None => told(&word, tell),
+            report => match &mut now {
+                Some(now) => now.window = follow(&mut work, &report, notify)?.or(now.window.take()),
+                None => forward_row(&report, notify),
             },
         }
     };
-    last = closed(&work, now)?.or(last);
+    last = completed(&work, now)?.or(last);
     work.end()?;
-    Ok(sought(result, last))
+    Ok(output(result, last))
 }
 
 /// Nothing is measured of a trial that only narrows the search.
-fn told(word: &ClientReport, tell: &mut dyn FnMut(Step<'_>)) {
-    if let ClientReport::Warmup(row) | ClientReport::Second(row) = word {
-        tell(Step::Second(row));
+fn forward_row(report: &ClientReport, notify: &mut dyn FnMut(TrialEvent<'_>)) {
+    if let ClientReport::Warmup(row) | ClientReport::Second(row) = report {
+        notify(TrialEvent::Second(row));
     }
 }
 
 /// Completes a trial of full length that is over with its difference of the counters.
-fn closed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
+fn completed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
     let Some(confirming) = confirming else { return Ok(None) };
-    let after = quiet(work.origin)?;
+    let after = quiet_counters(work.origin)?;
     let counters = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
     Ok(Some(Confirming { counters, ..confirming }))
 }
 
-fn sought(mut result: SearchResult, last: Option<Confirming>) -> Sought {
+fn output(mut result: SearchResult, last: Option<Confirming>) -> SearchOutput {
     let right = result.confirmed
         && result.confirmation.as_ref().is_some_and(|load| result.rate.is_some() && load.offered_rate == result.rate);
     let window = last.and_then(|last| Some((last.window?, last.counters)));
@@ -106,7 +106,7 @@ fn sought(mut result: SearchResult, last: Option<Confirming>) -> Sought {
         (Some(load), Some((window, counters))) => Ok((Measured { load: *load, window }, counters)),
         _ => Err(unmet(&result)),
     };
-    Sought { result, confirmed }
+    SearchOutput { result, confirmed }
 }
 
 /// Why there is no rate.
@@ -203,15 +203,15 @@ mod tests {
 
     #[test]
     fn a_confirmed_rate_is_the_trials_load() {
-        let sought = sought(result(SearchEnd::Found, Some(9_000.0), true), seen_last());
-        let (measured, counters) = sought.confirmed.expect("confirmed");
+        let output = output(result(SearchEnd::Found, Some(9_000.0), true), seen_last());
+        let (measured, counters) = output.confirmed.expect("confirmed");
         assert_eq!((measured.load.offered_rate, counters), (Some(9_000.0), None));
-        assert!(sought.result.confirmation.is_none(), "it is the trial's load, and not kept twice");
+        assert!(output.result.confirmation.is_none(), "it is the trial's load, and not kept twice");
     }
 
     #[test]
     fn what_was_not_confirmed_is_an_error_that_says_what_was_seen() {
-        let of = |result: SearchResult| sought(result, seen_last()).confirmed.expect_err("no rate");
+        let of = |result: SearchResult| output(result, seen_last()).confirmed.expect_err("no rate");
         let error = of(result(SearchEnd::NothingMet, None, false));
         assert_eq!(error.stage, "objective");
         assert_eq!(
@@ -228,6 +228,6 @@ mod tests {
         assert!(error.remedy.contains("ten times"), "{}", error.remedy);
         // Confirmed, and another rate found since: its load was never measured at full length.
         assert_eq!(of(result(SearchEnd::Budget, Some(8_000.0), true)).stage, "objective");
-        assert!(sought(result(SearchEnd::Found, Some(9_000.0), true), None).confirmed.is_err(), "nobody looked on");
+        assert!(output(result(SearchEnd::Found, Some(9_000.0), true), None).confirmed.is_err(), "nobody looked on");
     }
 }

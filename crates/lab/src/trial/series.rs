@@ -14,11 +14,11 @@ use weir_model::record::{Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
 use super::measure::{Measured, longest, measure, write_files};
-use super::points::{PointOrder, part, points, rate_intent};
-use super::serving::Serving;
+use super::points::{PointSpec, part, points, rate_intent};
+use super::serving::RunningOrigin;
 use super::spec::load_spec;
 use super::work::Work;
-use super::{Bench, Order, Step, connections, search, warm};
+use super::{TrialContext, TrialEvent, TrialSpec, connections, search, warm};
 use weir_audit::{self as audit, Evidence};
 use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
@@ -37,15 +37,15 @@ const QUIET_FOR: Duration = Duration::from_millis(100);
 
 /// Everything runs and was verified.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct RunningTrial<'a> {
     /// What all trials share.
-    pub bench: &'a Bench,
-    /// The trial's order.
-    pub order: &'a Order<'a>,
+    pub context: &'a TrialContext,
+    /// The trial's trial.
+    pub trial: &'a TrialSpec<'a>,
     /// The product of the case.
     pub product: &'a Product,
     /// The origin.
-    pub origin: Serving,
+    pub origin: RunningOrigin,
     /// The product's process; `None` for `direct`.
     pub running: Option<Running>,
     /// Where the client goes.
@@ -57,7 +57,7 @@ pub struct Scene<'a> {
 /// What was measured so far: what there is of it is kept when something fails.
 #[derive(Debug, Default)]
 pub struct TrialOutput {
-    /// The points, in order.
+    /// The points, in trial.
     pub points: Vec<Point>,
     /// How the product was warmed up.
     pub warmup: Option<Warmup>,
@@ -66,119 +66,125 @@ pub struct TrialOutput {
 }
 
 /// Measures every point.
-pub fn carry_out(
-    scene: &mut Scene<'_>,
+pub fn measure_points(
+    running_trial: &mut RunningTrial<'_>,
     stop: &Stop,
-    tell: &mut dyn FnMut(Step<'_>),
+    notify: &mut dyn FnMut(TrialEvent<'_>),
     output: &mut TrialOutput,
 ) -> Result<(), Failure> {
-    if let Some(most) = scene.order.load.steady {
-        output.warmup = Some(scene.warm_up(most, stop, tell)?);
+    if let Some(most) = running_trial.trial.load.steady {
+        output.warmup = Some(running_trial.warm_up(most, stop, notify)?);
     }
-    for point in points(scene.order.load, scene.order.rate) {
-        if let Some(part) = part(scene.order.load, &point) {
-            tell(Step::Part(part));
+    for point in points(running_trial.trial.load, running_trial.trial.rate) {
+        if let Some(part) = part(running_trial.trial.load, &point) {
+            notify(TrialEvent::Part(part));
         }
-        let (mut measured, counters) = match &scene.order.load.kind {
-            LoadKind::Search { objective } => scene.seek(&point, objective, stop, tell, output)?,
-            _ => scene.one(&point, stop, tell)?,
+        let (mut measured, counters) = match &running_trial.trial.load.kind {
+            LoadKind::Search { objective } => running_trial.search(&point, objective, stop, notify, output)?,
+            _ => running_trial.measure_load(&point, stop, notify)?,
         };
         connections::add(&mut measured.window.series, &measured.load);
-        let folder = point.folder(scene.order.folder);
+        let folder = point.folder(running_trial.trial.folder);
         write_files(&folder, &measured.window)?;
-        let point = scene.audited(&point, measured, counters, output.search.as_ref());
+        let point = running_trial.audited(&point, measured, counters, output.search.as_ref());
         output.points.push(point);
     }
     Ok(())
 }
 
-impl Scene<'_> {
+impl RunningTrial<'_> {
     /// Warms the product up with the load as it is without its series: at its rate, over all its connections.
-    fn warm_up(&mut self, most: Duration, stop: &Stop, tell: &mut dyn FnMut(Step<'_>)) -> Result<Warmup, Failure> {
-        let Order { load, rate, folder, .. } = *self.order;
-        let folder = made(folder.join(warm::FOLDER))?;
-        let plain = PointOrder { point: 1, of: 1, rate, connections: load.connections };
-        let spec = warm::order(load_spec(self.bench, self.order, &plain, self.target, &self.expect)?, most);
+    fn warm_up(
+        &mut self,
+        most: Duration,
+        stop: &Stop,
+        notify: &mut dyn FnMut(TrialEvent<'_>),
+    ) -> Result<Warmup, Failure> {
+        let TrialSpec { load, rate, folder, .. } = *self.trial;
+        let folder = make_folder(folder.join(warm::FOLDER))?;
+        let plain = PointSpec { point: 1, of: 1, rate, connections: load.connections };
+        let spec = warm::warmup_spec(load_spec(self.context, self.trial, &plain, self.target, &self.expect)?, most);
         let longest = longest(&spec);
-        tell(Step::Stage("warming up until steady"));
-        let order = ClientSpec::from(spec);
-        let work = Work::start(self.bench, &order, &folder, longest, &mut self.origin, &mut self.running, stop)?;
-        let warmup = warm::up(work, tell)?;
+        notify(TrialEvent::Stage("warming up until steady"));
+        let client = ClientSpec::from(spec);
+        let work = Work::start(self.context, &client, &folder, longest, &mut self.origin, &mut self.running, stop)?;
+        let warmup = warm::warm_up(work, notify)?;
         // What is left of it must not be in the counters of what is measured.
-        quiet(&self.origin)?;
+        quiet_counters(&self.origin)?;
         Ok(warmup)
     }
 
     /// Measures a load.
-    fn one(
+    fn measure_load(
         &mut self,
-        point: &PointOrder,
+        point: &PointSpec,
         stop: &Stop,
-        tell: &mut dyn FnMut(Step<'_>),
+        notify: &mut dyn FnMut(TrialEvent<'_>),
     ) -> Result<(Measured, Option<OriginCounters>), Failure> {
-        let folder = made(point.folder(self.order.folder))?;
-        let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
+        let folder = make_folder(point.folder(self.trial.folder))?;
+        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let before = self.origin.counters()?;
         let most = longest(&spec);
-        tell(Step::Stage("connecting"));
-        let order = ClientSpec::from(spec);
-        let work = Work::start(self.bench, &order, &folder, most, &mut self.origin, &mut self.running, stop)?;
-        let measured = measure(work, tell)?;
-        tell(Step::Stage("settling"));
-        let after = if point.point == point.of { settled(&self.origin)? } else { quiet(&self.origin)? };
+        notify(TrialEvent::Stage("connecting"));
+        let client = ClientSpec::from(spec);
+        let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
+        let measured = measure(work, notify)?;
+        notify(TrialEvent::Stage("settling"));
+        let after =
+            if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
         Ok((measured, before.zip(after).map(|(before, after)| after.since(&before))))
     }
 
     /// Searches for a rate, and measures the trial that confirms it.
-    fn seek(
+    fn search(
         &mut self,
-        point: &PointOrder,
+        point: &PointSpec,
         objective: &[Condition],
         stop: &Stop,
-        tell: &mut dyn FnMut(Step<'_>),
+        notify: &mut dyn FnMut(TrialEvent<'_>),
         output: &mut TrialOutput,
     ) -> Result<(Measured, Option<OriginCounters>), Failure> {
-        let folder = self.order.folder;
-        let spec = load_spec(self.bench, self.order, point, self.target, &self.expect)?;
-        let search = search::order(self.order.load, objective);
+        let folder = self.trial.folder;
+        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
+        let search = search::search_spec(self.trial.load, objective);
         let most = search::longest(&search, longest(&spec));
-        let order = ClientSpec { spec, search: Some(search) };
-        tell(Step::Stage("searching"));
-        let work = Work::start(self.bench, &order, folder, most, &mut self.origin, &mut self.running, stop)?;
-        let sought = search::seek(work, tell)?;
-        output.search = Some(sought.result);
-        sought.confirmed.map_err(Failure::Trial)
+        let client = ClientSpec { spec, search: Some(search) };
+        notify(TrialEvent::Stage("searching"));
+        let work = Work::start(self.context, &client, folder, most, &mut self.origin, &mut self.running, stop)?;
+        let found = search::run_search(work, notify)?;
+        output.search = Some(found.result);
+        found.confirmed.map_err(Failure::Trial)
     }
 
     fn audited(
         &self,
-        point: &PointOrder,
+        point: &PointSpec,
         measured: Measured,
         counters: Option<OriginCounters>,
         search: Option<&SearchResult>,
     ) -> Point {
         let Measured { load, window } = measured;
-        let load_order = self.order.load;
+        let trial_load = self.trial.load;
         let findings = audit::audit(&Evidence {
             load: &load,
             origin: counters.as_ref(),
             usage: &window.usage,
             series: &window.series,
-            placement: &self.bench.placement,
+            placement: &self.context.placement,
             connections: point.connections,
-            requests: match load_order.kind {
+            requests: match trial_load.kind {
                 LoadKind::Count { requests } => Some(requests),
                 _ => None,
             },
-            rate_intent: rate_intent(load_order),
-            coming_to_level: comes_to_level(load_order, point),
+            rate_intent: rate_intent(trial_load),
+            warming_round: is_warming_round(trial_load, point),
             search,
             proxied: self.running.is_some(),
             caches: self.product.caches,
-            by_product: self.order.workload.by_product,
-            protocol: self.order.workload.protocol,
-            tls: self.bench.launcher.tls.asked(),
-            levelled: is_levelled(&self.order.planned.case.profile),
+            by_product: self.trial.workload.by_product,
+            protocol: self.trial.workload.protocol,
+            tls: self.context.launcher.tls.settings(),
+            levelled: is_levelled(&self.trial.planned.case.profile),
         });
         Point {
             point: point.point,
@@ -193,18 +199,18 @@ impl Scene<'_> {
 }
 
 /// Whether a point is an earlier round of a product that was not warmed up.
-fn comes_to_level(load: &Load, point: &PointOrder) -> bool {
+fn is_warming_round(load: &Load, point: &PointSpec) -> bool {
     matches!(load.series, Series::Rounds(_)) && load.steady.is_none() && point.point < point.of
 }
 
 /// Makes a folder of the trial's.
-fn made(folder: PathBuf) -> Result<PathBuf, Failure> {
+fn make_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(&folder).map_err(FileError::at(&folder))?;
     Ok(folder)
 }
 
 /// The counters when everything that reached the origin is answered, or after a second.
-pub fn settled(origin: &Serving) -> Result<Option<OriginCounters>, Failure> {
+pub fn settled_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     loop {
         let counters = origin.counters()?;
@@ -218,13 +224,13 @@ pub fn settled(origin: &Serving) -> Result<Option<OriginCounters>, Failure> {
 
 /// The counters when, besides, nothing more comes: a product may still hold requests that the client has given up, and the
 /// next point's counters must not have them.
-pub fn quiet(origin: &Serving) -> Result<Option<OriginCounters>, Failure> {
+pub fn quiet_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + QUIET_WITHIN;
-    let mut last = settled(origin)?;
+    let mut last = settled_counters(origin)?;
     loop {
         let Some(before) = last else { return Ok(None) };
         std::thread::sleep(QUIET_FOR);
-        last = settled(origin)?;
+        last = settled_counters(origin)?;
         let still = last.as_ref().is_some_and(|now| now.requests == before.requests);
         if still || Instant::now() >= deadline {
             return Ok(last);

@@ -12,7 +12,7 @@ use weir_model::record::Finding;
 use weir_model::suite::{Protocol, Workload};
 use weir_vitals::{Connections, Watched};
 
-use super::{Bench, Order, patience};
+use super::{TrialContext, TrialSpec, request_timeout};
 use weir_host::Host;
 use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
 use weir_host::stop::Stop;
@@ -27,8 +27,8 @@ const FILES: &str = "files";
 
 /// An origin that serves.
 #[derive(Debug)]
-pub struct Serving {
-    kind: Kind,
+pub struct RunningOrigin {
+    kind: OriginKind,
     /// Where.
     pub addr: SocketAddr,
     /// The lab's own way to it.
@@ -36,7 +36,7 @@ pub struct Serving {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum OriginKind {
     /// weir's own.
     Own(OriginProcess),
     /// A product.
@@ -46,26 +46,27 @@ enum Kind {
 /// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP that
 /// is HTTP/1.1 and HTTP/2, whichever it is asked in. A product that is the origin speaks HTTP/1.1.
 pub fn start(
-    bench: &Bench,
-    order: &Order<'_>,
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
     listen: SocketAddr,
     protocol: Protocol,
     stop: &Stop,
-) -> Result<Serving, Failure> {
-    let own = own(bench, order, listen, protocol)?;
-    let Some(name) = &bench.origin else {
-        let http = Http::with_protocol(own.addr, patience(order.load), bench.launcher.wire_protocol(protocol)?);
-        return Ok(Serving { addr: own.addr, kind: Kind::Own(own), http });
+) -> Result<RunningOrigin, Failure> {
+    let own = own(context, trial, listen, protocol)?;
+    let Some(name) = &context.origin else {
+        let http =
+            Http::with_protocol(own.addr, request_timeout(trial.load), context.launcher.wire_protocol(protocol)?);
+        return Ok(RunningOrigin { addr: own.addr, kind: OriginKind::Own(own), http });
     };
-    let product = bench
+    let product = context
         .products
         .get(name)
         .ok_or_else(|| Failure::at("origin", format!("no product {name}"), "", "run `weir products list`"))?;
-    let folder = order.folder.join("origin");
-    write_answer(
-        bench.launcher.host.as_ref(),
-        order.workload,
-        &Http::new(own.addr, patience(order.load)),
+    let folder = trial.folder.join("origin");
+    write_response(
+        context.launcher.host.as_ref(),
+        trial.workload,
+        &Http::new(own.addr, request_timeout(trial.load)),
         &folder.join(FILES),
     )?;
     // It has served its purpose, and its port is the product's.
@@ -75,38 +76,43 @@ pub fn start(
         folder,
         listen,
         origin: listen,
-        cpus: &bench.placement.origin,
-        connections: order.load.connections,
-        protocol: order.workload.protocol.upstream(),
+        cpus: &context.placement.origin,
+        connections: trial.load.connections,
+        protocol: trial.workload.protocol.upstream(),
         streams: 1,
-        target: &order.workload.request.path,
+        target: &trial.workload.request.path,
     };
-    let mut running = launch(&bench.launcher, product, spec, stop)?;
+    let mut running = launch(&context.launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
         running.wait_ready(program.front().process.ready_within, stop)?;
     }
     running.verify_listener()?;
-    let http = Http::new(listen, patience(order.load));
-    let kind = Kind::Product { running: Box::new(running), product: Box::new(product.clone()) };
-    Ok(Serving { kind, addr: listen, http })
+    let http = Http::new(listen, request_timeout(trial.load));
+    let kind = OriginKind::Product { running: Box::new(running), product: Box::new(product.clone()) };
+    Ok(RunningOrigin { kind, addr: listen, http })
 }
 
-fn own(bench: &Bench, order: &Order<'_>, listen: SocketAddr, protocol: Protocol) -> Result<OriginProcess, Failure> {
-    let log = order.folder.join("origin.log");
-    let tls = protocol.is_tls().then(|| certified(bench, &order.folder.join("origin"))).transpose()?;
-    let spec = OriginSpec { listen, cpus: &bench.placement.origin, driver: bench.driver, tls, output: &log };
-    OriginProcess::start(&bench.launcher.host, &spec)
+fn own(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    listen: SocketAddr,
+    protocol: Protocol,
+) -> Result<OriginProcess, Failure> {
+    let log = trial.folder.join("origin.log");
+    let tls = protocol.is_tls().then(|| certified(context, &trial.folder.join("origin"))).transpose()?;
+    let spec = OriginSpec { listen, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
+    OriginProcess::start(&context.launcher.host, &spec)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
-fn certified(bench: &Bench, folder: &Path) -> Result<OriginTls, Failure> {
-    bench.launcher.tls.write(bench.launcher.host.as_ref(), folder)?;
-    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), tls: bench.launcher.tls.asked() })
+fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure> {
+    context.launcher.tls.write(context.launcher.host.as_ref(), folder)?;
+    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), tls: context.launcher.tls.settings() })
 }
 
 /// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.
-fn write_answer(host: &dyn Host, workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
+fn write_response(host: &dyn Host, workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| {
         Failure::at(
             "origin",
@@ -135,28 +141,28 @@ fn file_of(path: &str) -> Option<PathBuf> {
     (plain && named).then(|| PathBuf::from(relative))
 }
 
-impl Serving {
+impl RunningOrigin {
     /// Its process tree, for vitals.
     pub fn watched(&self) -> Vec<Watched> {
         use weir_model::record::Role::Origin;
         match &self.kind {
-            Kind::Own(own) => vec![Watched::process(Origin, own.pid())],
-            Kind::Product { running, .. } => running.watched(Origin),
+            OriginKind::Own(own) => vec![Watched::process(Origin, own.pid())],
+            OriginKind::Product { running, .. } => running.watched(Origin),
         }
     }
 
     /// Who knows how many connections it has open; `None` of a product.
     pub fn counter(&self) -> Option<Box<dyn Connections>> {
         match &self.kind {
-            Kind::Own(own) => Some(Box::new(own.counter())),
-            Kind::Product { .. } => None,
+            OriginKind::Own(own) => Some(Box::new(own.counter())),
+            OriginKind::Product { .. } => None,
         }
     }
 
     /// Fails when it has ended.
     pub fn still_runs(&mut self) -> Result<(), Failure> {
         match &mut self.kind {
-            Kind::Own(own) => match own.alive() {
+            OriginKind::Own(own) => match own.alive() {
                 true => Ok(()),
                 false => Err(Failure::at(
                     "load",
@@ -165,13 +171,13 @@ impl Serving {
                     "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
                 )),
             },
-            Kind::Product { running, .. } => running.still_runs("load"),
+            OriginKind::Product { running, .. } => running.still_runs("load"),
         }
     }
 
     /// Its accounts as they are now; `None` of one that keeps none.
     pub fn counters(&self) -> Result<Option<OriginCounters>, Failure> {
-        let Kind::Own(own) = &self.kind else {
+        let OriginKind::Own(own) = &self.kind else {
             return Ok(None);
         };
         self.http.counters().map(Some).map_err(|e| {
@@ -187,11 +193,11 @@ impl Serving {
     /// Ends it; a finding when it did not end as asked.
     pub fn stop(self) -> Option<Finding> {
         match self.kind {
-            Kind::Own(own) => {
+            OriginKind::Own(own) => {
                 drop(own);
                 None
             }
-            Kind::Product { running, product } => running.stop(&product),
+            OriginKind::Product { running, product } => running.stop(&product),
         }
     }
 }

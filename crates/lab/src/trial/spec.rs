@@ -5,44 +5,44 @@ use std::net::SocketAddr;
 use weir_model::load::{LoadProtocol, LoadSpec, Shape, Target};
 use weir_model::suite::{Expect, LoadKind};
 
-use super::points::PointOrder;
-use super::{Bench, Order};
+use super::points::PointSpec;
+use super::{TrialContext, TrialSpec};
 use weir_product::failure::Failure;
 
-/// The order for one point.
+/// The trial for one point.
 pub fn load_spec(
-    bench: &Bench,
-    order: &Order<'_>,
-    point: &PointOrder,
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    point: &PointSpec,
     target: SocketAddr,
     expect: &Expect,
 ) -> Result<LoadSpec, Failure> {
-    let protocol = order.workload.protocol;
-    let authority = bench.launcher.wire_protocol(protocol)?.authority(target);
-    let shape = match (&order.load.kind, point.rate) {
+    let protocol = trial.workload.protocol;
+    let authority = context.launcher.wire_protocol(protocol)?.authority(target);
+    let shape = match (&trial.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },
         // A search is told its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => Shape::Closed,
     };
-    let warmup = match order.load.kind {
+    let warmup = match trial.load.kind {
         LoadKind::Count { .. } => std::time::Duration::ZERO,
-        _ => order.load.warmup,
+        _ => trial.load.warmup,
     };
     Ok(LoadSpec {
         shape,
-        protocol: LoadProtocol::of(protocol, order.load.streams),
-        tls: protocol.is_tls().then(|| bench.launcher.tls.order()),
+        protocol: LoadProtocol::of(protocol, trial.load.streams),
+        tls: protocol.is_tls().then(|| context.launcher.tls.client_spec()),
         connections: point.connections,
-        threads: (bench.placement.client.len() as u32).min(point.connections),
-        cpus: bench.placement.client.clone(),
+        threads: (context.placement.client.len() as u32).min(point.connections),
+        cpus: context.placement.client.clone(),
         warmup_s: warmup.as_secs_f64(),
-        duration_s: order.load.duration.as_secs_f64(),
-        timeout_s: order.load.timeout.as_secs_f64(),
-        leave_queue: order.load.leaves_queue(),
-        seed: seed(bench.seed, order.planned.block, point.point),
-        driver: bench.driver,
-        ..LoadSpec::new(Target::tcp(target, authority), order.workload.request.clone(), expect.clone())
+        duration_s: trial.load.duration.as_secs_f64(),
+        timeout_s: trial.load.timeout.as_secs_f64(),
+        leave_queue: trial.load.leaves_queue(),
+        seed: seed(context.seed, trial.planned.block, point.point),
+        driver: context.driver,
+        ..LoadSpec::new(Target::tcp(target, authority), trial.workload.request.clone(), expect.clone())
     })
 }
 

@@ -9,7 +9,7 @@ use weir_model::load::{LoadSecond, LoadSpec, Shape};
 use weir_model::record::Warmup;
 use weir_stats::steady_part;
 
-use super::Step;
+use super::TrialEvent;
 use super::work::Work;
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
@@ -18,7 +18,7 @@ use weir_product::failure::Failure;
 pub const FOLDER: &str = "warm-up";
 
 /// Rows after which it is asked again whether the level is kept: a batch of the method.
-const ASK_EVERY: usize = 5;
+const CHECK_EVERY: usize = 5;
 
 /// Rows that must have kept the level, the method's least number.
 const LEAST_ROWS: usize = 10;
@@ -57,7 +57,7 @@ impl Level {
             return false;
         }
         self.rates.push(row.right as f64 / row.length_s);
-        if !self.rates.len().is_multiple_of(ASK_EVERY) {
+        if !self.rates.len().is_multiple_of(CHECK_EVERY) {
             return false;
         }
         let kept = self.kept();
@@ -74,7 +74,7 @@ impl Level {
 }
 
 /// The order of the warming load: the measured one, as long as it may take; where that ends or changes by itself, a closed one.
-pub fn order(spec: LoadSpec, most: Duration) -> LoadSpec {
+pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
     let shape = match spec.shape {
         Shape::Open { .. } => spec.shape,
         _ => Shape::Closed,
@@ -83,13 +83,13 @@ pub fn order(spec: LoadSpec, most: Duration) -> LoadSpec {
 }
 
 /// Follows the warming load until the level is reached, or its time is over. What was seen last then decides.
-pub fn up(mut work: Work<'_>, tell: &mut dyn FnMut(Step<'_>)) -> Result<Warmup, Failure> {
+pub fn warm_up(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<Warmup, Failure> {
     let mut level = Level::default();
     let mut reached = false;
     let result = loop {
-        match work.hear()? {
+        match work.receive()? {
             Some(ClientReport::Second(row)) => {
-                tell(Step::Second(&row));
+                notify(TrialEvent::Second(&row));
                 if !reached && level.take(&row) {
                     reached = true;
                     work.ask_to_end()?;
@@ -174,7 +174,7 @@ mod tests {
         let request = Request { method: "GET".into(), path: "/".into(), headers: Vec::new(), body: Vec::new() };
         let target = Target::tcp(std::net::SocketAddr::from(([127, 0, 0, 1], 9)), "a");
         let spec = LoadSpec { warmup_s: 1.0, ..LoadSpec::new(target, request, Expect::default()) };
-        let of = |shape: Shape| order(LoadSpec { shape, ..spec.clone() }, Duration::from_secs(30));
+        let of = |shape: Shape| warmup_spec(LoadSpec { shape, ..spec.clone() }, Duration::from_secs(30));
         let open = Shape::Open { rate: 5.0, arrivals: Arrivals::Poisson };
         assert_eq!(of(open.clone()).shape, open);
         assert_eq!(of(Shape::Count { requests: 9 }).shape, Shape::Closed);

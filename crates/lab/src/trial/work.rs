@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use weir_model::record::Role;
 use weir_vitals::{Watched, Window};
 
-use super::Bench;
-use super::serving::Serving;
+use super::TrialContext;
+use super::serving::RunningOrigin;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
 use weir_host::{Host, Sampler};
@@ -18,7 +18,7 @@ use weir_product::failure::Failure;
 use weir_product::running::Running;
 
 /// How often everybody is looked after while the client says nothing.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A client at work.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Work<'a> {
     most: Duration,
     deadline: Instant,
     /// The origin, whose counters may be read meanwhile.
-    pub origin: &'a mut Serving,
+    pub origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
     stop: &'a Stop,
 }
@@ -38,17 +38,17 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// Starts a client in `folder`, which may take `most`.
     pub fn start(
-        bench: &Bench,
-        order: &ClientSpec,
+        context: &TrialContext,
+        spec: &ClientSpec,
         folder: &Path,
         most: Duration,
-        origin: &'a mut Serving,
+        origin: &'a mut RunningOrigin,
         running: &'a mut Option<Running>,
         stop: &'a Stop,
     ) -> Result<Work<'a>, Failure> {
         let output = folder.join("client.log");
-        let host = &bench.launcher.host;
-        let client = ClientProcess::start(host, order, folder, &output)
+        let host = &context.launcher.host;
+        let client = ClientProcess::start(host, spec, folder, &output)
             .map_err(|e| load_failed(host.as_ref(), e.to_string(), &output))?;
         let mut watched = vec![Watched::process(Role::Client, client.pid())];
         watched.extend(origin.watched());
@@ -66,15 +66,15 @@ impl<'a> Work<'a> {
     }
 
     /// The next thing that the client says; `None` when it is just working.
-    pub fn hear(&mut self) -> Result<Option<ClientReport>, Failure> {
-        if self.stop.wanted() {
+    pub fn receive(&mut self) -> Result<Option<ClientReport>, Failure> {
+        if self.stop.is_requested() {
             return Err(Failure::Stopped);
         }
         if Instant::now() > self.deadline {
             return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
         }
         self.all_alive()?;
-        self.client.receive(LOOK).map_err(|e| self.failed(e.to_string()))
+        self.client.receive(POLL_INTERVAL).map_err(|e| self.failed(e.to_string()))
     }
 
     /// Lets vitals begin a window.
@@ -100,7 +100,7 @@ impl<'a> Work<'a> {
         self.client.go_on().map_err(|e| self.failed(e.to_string()))
     }
 
-    /// The client has said its last word. One that died in the last moment is seen here: what it answered until then is
+    /// The client has said its last report. One that died in the last moment is seen here: what it answered until then is
     /// not what it carries.
     pub fn end(self) -> Result<(), Failure> {
         self.watch.stop();
@@ -121,7 +121,7 @@ fn load_failed(host: &dyn Host, message: String, output: &Path) -> Failure {
     Failure::at("load", message, host.last_lines(output, 8), "see client.log in the trial's folder")
 }
 
-fn all_alive(origin: &mut Serving, running: &mut Option<Running>) -> Result<(), Failure> {
+fn all_alive(origin: &mut RunningOrigin, running: &mut Option<Running>) -> Result<(), Failure> {
     origin.still_runs()?;
     running.as_mut().map_or(Ok(()), |running| running.still_runs("load"))
 }

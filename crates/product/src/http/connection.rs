@@ -17,7 +17,7 @@ const PIECE: usize = 64 * 1024;
 /// The connection.
 pub struct Connection {
     socket: TcpStream,
-    tls: Option<Sealed>,
+    tls: Option<TlsState>,
     /// What is to be sent as it goes over the wire, and how much of it was.
     out: Vec<u8>,
     sent: usize,
@@ -27,7 +27,7 @@ pub struct Connection {
     ended: Option<String>,
 }
 
-struct Sealed {
+struct TlsState {
     session: Session,
     scratch: Scratch,
 }
@@ -58,7 +58,7 @@ impl Connection {
     fn shake_hands(&mut self, config: &ClientConfig, name: &ServerName, deadline: Instant) -> Result<(), String> {
         let mut session = Session::client(config, name).map_err(|e| format!("TLS: {e}"))?;
         session.start(&mut self.out).map_err(|e| format!("TLS: {e}"))?;
-        self.tls = Some(Sealed { session, scratch: Scratch::new() });
+        self.tls = Some(TlsState { session, scratch: Scratch::new() });
         while self.negotiated().is_none() {
             if let Some(why) = &self.ended {
                 return Err(format!("TLS: the connection ended during the handshake: {why}"));
@@ -155,7 +155,7 @@ impl Connection {
     }
 
     fn open(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let Some(Sealed { session, scratch }) = &mut self.tls else {
+        let Some(TlsState { session, scratch }) = &mut self.tls else {
             self.plain.extend_from_slice(bytes);
             return Ok(());
         };

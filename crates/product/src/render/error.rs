@@ -5,49 +5,49 @@ use std::path::PathBuf;
 
 /// Which text of a product was being rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SourceText {
     /// A template file of the product's folder.
     Template(String),
     /// A value of `product.toml`, by its dotted key.
     Key(String),
 }
 
-impl Place {
+impl SourceText {
     /// Lines mean something only in a file of its own.
     pub(super) fn has_lines(&self) -> bool {
-        matches!(self, Place::Template(_))
+        matches!(self, SourceText::Template(_))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Template(file) => f.write_str(file),
-            Place::Key(key) => write!(f, "product.toml: {key}"),
+            SourceText::Template(file) => f.write_str(file),
+            SourceText::Key(key) => write!(f, "product.toml: {key}"),
         }
     }
 }
 
 /// Where something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct Position {
     /// Which product.
     pub product: String,
     /// Which profile; empty for what all profiles share.
     pub profile: String,
     /// Which text.
-    pub place: Place,
+    pub source_text: SourceText,
     /// 1-based line in it, for template files.
     pub line: Option<usize>,
 }
 
-impl fmt::Display for Whereabouts {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.product)?;
         if !self.profile.is_empty() {
             write!(f, ", profile {}", self.profile)?;
         }
-        write!(f, ", {}", self.place)?;
+        write!(f, ", {}", self.source_text)?;
         match self.line {
             Some(line) => write!(f, ":{line}"),
             None => Ok(()),
@@ -102,7 +102,7 @@ pub enum RenderError {
     #[error("{at}: unknown variable `{variable}`\n  would be right: {}", list(.known))]
     UnknownVariable {
         /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
-        at: Box<Whereabouts>,
+        at: Box<Position>,
         /// The name.
         variable: String,
         /// The names there are.
@@ -112,7 +112,7 @@ pub enum RenderError {
     #[error("{at}: {message}")]
     Template {
         /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
-        at: Box<Whereabouts>,
+        at: Box<Position>,
         /// What the template engine said.
         message: String,
     },

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_install::{self as install, Found, InstallError, Installed, Step, Workshop};
+use weir_install::{self as install, Found, InstallContext, InstallError, Installed, Step};
 use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
@@ -71,7 +71,7 @@ fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> 
     remark!("weir will take the newest version instead of the pinned one:");
     carry_out(&steps, home, yes)?;
     let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
-    for (product, found) in proxies.iter().zip(install::glance_all(&proxies, home)) {
+    for (product, found) in proxies.iter().zip(install::quick_find_all(&proxies, home)) {
         usable(product, found.map_err(failure)?)?;
     }
     Ok(())
@@ -209,10 +209,10 @@ impl Context {
 
 /// Does the steps.
 fn work(steps: &[Step], home: &Home, context: &Context) -> Result<(), InstallError> {
-    let shop = Workshop { home, weir: &context.weir, stop: &context.stop };
+    let shop = InstallContext { home, weir: &context.weir, stop: &context.stop };
     for step in steps {
         let mut shown = InstallProgress::new();
-        install::carry_out(step, shop, &mut |progress| shown.update(progress))?;
+        install::run_step(step, shop, &mut |progress| shown.update(progress))?;
     }
     Ok(())
 }

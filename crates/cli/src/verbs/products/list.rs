@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_install::home::Home;
-use weir_install::{self as install, Found, Seen};
+use weir_install::{self as install, Found, FoundProgram};
 use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn of(product: &Product, found: Found<Seen>) -> Row {
+    pub fn of(product: &Product, found: Found<FoundProgram>) -> Row {
         let (seen, missing) = match found {
             Found::Yes(seen) => (Some(seen), Vec::new()),
             Found::No { tried } => (None, tried),
@@ -84,7 +84,7 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
 /// Asks several binaries at once for their versions. An error of one product stays with that product.
 fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
     let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
-    let mut found = install::glance_all(&proxies, home).into_iter();
+    let mut found = install::quick_find_all(&proxies, home).into_iter();
     let row = |product: &&Product| {
         let found = match product.kind {
             ProductKind::Direct => None,

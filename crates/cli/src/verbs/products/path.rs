@@ -10,7 +10,7 @@ pub const HELP: &str = "Examples:\n  weir products path haproxy\n  $(weir produc
 
 pub fn main(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
     let product = super::with_program(catalogue, name, "weir products path")?;
-    match install::glance(product, home).map_err(Failure::missing)? {
+    match install::quick_find(product, home).map_err(Failure::missing)? {
         Found::Yes(seen) => output!("{}", seen.binary.display()),
         Found::No { tried } => {
             let mend = match super::release_elsewhere(product) {

@@ -38,13 +38,13 @@ impl InstallProgress {
 
     pub fn update(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Doing(line) => {
+            Progress::Action(line) => {
                 self.now = line.to_owned();
                 self.line(&format!("    {line}"));
             }
             Progress::Line(line) => line.trim().clone_into(&mut self.now),
             Progress::Bytes { done, of } => self.now = bytes(done, of),
-            Progress::Still => {}
+            Progress::Tick => {}
         }
         if self.live {
             self.bar.set_message(plain(&self.now));

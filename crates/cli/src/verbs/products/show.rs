@@ -32,7 +32,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
     let found = match product.kind {
         ProductKind::Direct => Found::No { tried: Vec::new() },
-        ProductKind::Proxy(_) => install::glance(product, home).map_err(Failure::missing)?,
+        ProductKind::Proxy(_) => install::quick_find(product, home).map_err(Failure::missing)?,
     };
     let details = ProductDetails {
         row: Row::of(product, found),

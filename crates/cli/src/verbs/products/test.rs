@@ -89,7 +89,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     let mut record = Record::begin(absent, &args.only);
     let mut progress = progress::TestProgress::new(args.quiet, cases.len());
     for (product, profile) in &cases {
-        if stop.wanted() {
+        if stop.is_requested() {
             break;
         }
         let own = folder.join(format!("{}-{profile}", product.name));
@@ -100,7 +100,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
         record.add(product, launcher.installed.get(&product.name), tested);
     }
     drop(progress);
-    record.stopped = stop.wanted();
+    record.stopped = stop.is_requested();
     show(&record, json)?;
     if let Some(path) = &args.write {
         write(path, &page::page(&record))?;

@@ -60,7 +60,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     if !was {
         remark!("nothing to undo: {name} already is what its file says");
     }
-    let row = Row::of(product, install::glance(product, home).map_err(Failure::missing)?);
+    let row = Row::of(product, install::quick_find(product, home).map_err(Failure::missing)?);
     if json {
         crate::verbs::print_json(&Current {
             name: row.name,

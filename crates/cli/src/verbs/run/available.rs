@@ -51,7 +51,7 @@ pub fn install(
         resolved.skipped.retain(|one| one.product != name);
         resolved.skipped.push(absent(name, format!("could not be installed: {why}")));
     }
-    skipped::something_is_left(&resolved.suite, &resolved.skipped).map_err(Failure::input)?;
+    skipped::check_not_empty(&resolved.suite, &resolved.skipped).map_err(Failure::input)?;
     Ok((resolved, here))
 }
 

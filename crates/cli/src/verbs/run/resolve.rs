@@ -81,10 +81,10 @@ impl ResolvedSuite {
             }
         }
         let products = products_of(&suite, catalogue)?;
-        skipped.extend(skipped::unspoken(&suite, &products));
-        skipped::something_is_left(&suite, &skipped).map_err(Failure::input)?;
+        skipped.extend(skipped::unsupported(&suite, &products));
+        skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
         let (suite, mut notes) = suite.on_cores(request.cores);
-        skipped::something_is_left(&suite, &skipped).map_err(Failure::input)?;
+        skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
         let (suite, note) = budget::fit(request, suite, &skipped, &products)?;
         notes.extend(note);
         notes.extend(direct_note(request, &suite, catalogue));

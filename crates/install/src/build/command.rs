@@ -7,7 +7,7 @@ use weir_model::product::{Install, Source};
 use super::{BuildStep, InstallError, Job, project};
 
 /// How a product is built.
-pub(super) struct Way {
+pub(super) struct BuildCommand {
     pub(super) job: Job,
     /// The folder of which only the program is kept; `None` when all of what was made is in its place already.
     pub(super) keep_from: Option<PathBuf>,
@@ -20,7 +20,7 @@ const NOT_FOR_CARGO: &[&str] =
 const NOT_FOR_GO: &[&str] = &["GOOS", "GOARCH"];
 
 /// Writes what is to be built into the folder `work`, and says how it is built. What has its place already goes to `out`.
-pub(super) fn of(step: &BuildStep, work: &Path, out: &Path) -> Result<Way, InstallError> {
+pub(super) fn of(step: &BuildStep, work: &Path, out: &Path) -> Result<BuildCommand, InstallError> {
     let project = |name: &str, to: &Path| project::write(&step.product, name, to);
     let source = work.join("project");
     let job = |command: Vec<String>, dir: &Path| Job { command, dir: dir.to_owned(), set: Vec::new(), unset: &[] };
@@ -29,39 +29,42 @@ pub(super) fn of(step: &BuildStep, work: &Path, out: &Path) -> Result<Way, Insta
             let version = step.place.is_some().then_some(version.as_str());
             let set = cargo_set(work.join("target"));
             let job = job(cargo_install(package, version, features, out), work);
-            Ok(Way { job: Job { set, unset: NOT_FOR_CARGO, ..job }, keep_from: None })
+            Ok(BuildCommand { job: Job { set, unset: NOT_FOR_CARGO, ..job }, keep_from: None })
         }
         Install::Crate { source: Source::Project(name), features, .. } => {
             project(name, &source)?;
             let mut command = words(&["cargo", "build", "--release", "--locked"]);
             command.extend(with_features(features));
             let set = cargo_set(source.join("target"));
-            Ok(Way { job: Job { set, unset: NOT_FOR_CARGO, ..job(command, &source) }, keep_from: Some(source) })
+            Ok(BuildCommand {
+                job: Job { set, unset: NOT_FOR_CARGO, ..job(command, &source) },
+                keep_from: Some(source),
+            })
         }
         Install::Go { source: Source::Package { package, version }, binary, .. } => {
             let version = if step.place.is_some() { version.as_str() } else { "latest" };
             let command = words(&["go", "install", "-v", "-trimpath", &format!("{package}@{version}")]);
             let bin = out.join(Path::new(binary).parent().unwrap_or(Path::new("bin")));
             let set = vec![("GOBIN", bin.display().to_string()), ("GOWORK", "off".to_owned())];
-            Ok(Way { job: Job { set, unset: NOT_FOR_GO, ..job(command, work) }, keep_from: None })
+            Ok(BuildCommand { job: Job { set, unset: NOT_FOR_GO, ..job(command, work) }, keep_from: None })
         }
         Install::Go { source: Source::Project(name), binary, .. } => {
             project(name, &source)?;
             let to = out.join(binary).display().to_string();
             let command = words(&["go", "build", "-v", "-trimpath", "-o", &to, "."]);
             let set = vec![("GOWORK", "off".to_owned())];
-            Ok(Way { job: Job { set, unset: NOT_FOR_GO, ..job(command, &source) }, keep_from: None })
+            Ok(BuildCommand { job: Job { set, unset: NOT_FOR_GO, ..job(command, &source) }, keep_from: None })
         }
         Install::Maven { project: name, .. } => {
             project(name, &source)?;
             let command = words(&["mvn", "-B", "-Dstyle.color=never", "package"]);
-            Ok(Way { job: job(command, &source), keep_from: Some(source) })
+            Ok(BuildCommand { job: job(command, &source), keep_from: Some(source) })
         }
         Install::Npm { project: name, .. } => {
             // It runs from where its packages are.
             project(name, out)?;
             let command = ["npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
-            Ok(Way { job: job(words(&command), out), keep_from: None })
+            Ok(BuildCommand { job: job(words(&command), out), keep_from: None })
         }
         other => Err(InstallError::Definition {
             product: step.product.name.clone(),
