@@ -422,7 +422,8 @@ mod tests {
 
     #[test]
     fn a_report_is_found_between_other_lines() {
-        let report = receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("a report");
+        let report =
+            receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("a report");
         let listening = SocketAddr::from(([127, 0, 0, 1], 9));
         assert_eq!(report, OriginReport::Listens { listening, driver: "epoll".into() });
     }

@@ -1,4 +1,4 @@
-//! Suites and measurements for tests: small, plain, and spoilt by each test as it needs.
+//! Small suites and measurements for the tests of this crate. Each test changes what it needs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
     }
 }
 
-/// A client's account of one second at `rate`, without errors.
+/// A client's result of one second at `rate`, without errors.
 pub fn load_result(rate: f64) -> LoadResult {
     let n = rate as u64;
     let counts = Counts { due: n, sent: n, right: n, right_in_window: n, connections: 64, ..Counts::default() };

@@ -1,10 +1,10 @@
 //! Plans, trials, blocks and the journal: everything between a parsed suite and the files of a finished run.
 //!
-//! [`run::Run`] carries a suite out: it plans the trials ([`plan`]), runs each ([`trial`]), has its measurement audited
-//! (`weir-audit`) and writes it down for good ([`journal`]). Client, origin and product are processes that `weir-host` and
-//! `weir-product` start. `weir run` calls this crate.
+//! [`run::Run`] runs a suite: it plans the trials ([`plan`]), runs each ([`trial`]), audits its measurement (`weir-audit`) and
+//! records it ([`journal`]). `weir-host` and `weir-product` start the processes of client, origin and product. `weir run` calls
+//! this crate.
 //!
-//! This crate does not know how a product is installed, how a process is kept, or how a table looks.
+//! This crate does not know how a product is installed, how a process is supervised, or how a table looks.
 
 #[cfg(test)]
 mod fixture;

@@ -1,4 +1,4 @@
-//! Which trials a run has, and in which order.
+//! The trials of a run and their order. [`crate::run`] and `weir run --dry-run` call it.
 //!
 //! A *phase* is one load of the suite; later phases may need what earlier ones found (an open load's rate). Within a
 //! phase, block follows block, and each block has one trial of every case in random order, so that the machine's
@@ -30,7 +30,7 @@ impl Planned {
     }
 }
 
-/// All trials of a run, in order, without those that are left out.
+/// All trials of a run in order, without the skipped ones.
 pub fn plan(suite: &Suite, seed: u64, skipped: &[Skipped]) -> Vec<Planned> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut trials = Vec::new();

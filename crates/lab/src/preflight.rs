@@ -1,6 +1,5 @@
-//! What must hold before anything is started: descriptors, a folder with room and a name that products can bear.
-//!
-//! A run that must fail should fail at once, with what would be right.
+//! Checks before anything is started: file descriptors, free disk space, and a folder name that products can use. `weir run`
+//! calls them, so that a run that cannot succeed fails at once and says what would be right.
 
 use std::path::{Path, PathBuf};
 
@@ -58,9 +57,9 @@ pub fn folder(folder: &Path) -> Result<(), InputError> {
         wanted: "a path of letters, digits, spaces and the like, because products' configurations name it".into(),
     };
     let path = canonical(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
-    // Names of trials are made of letters, digits and `-`: what is right for the run is right for them.
+    // Names of trials consist of letters, digits and `-`, so the run's folder decides for them, too.
     quotable(&path).map(|_| ()).map_err(|error| match error {
-        // Quoted, because what is wrong may be a line break.
+        // Quoted, because the wrong character may be a line break.
         RenderError::Folder { why, .. } => fail(format!("the path {path:?} {why}")),
         other => fail(other.to_string()),
     })
@@ -71,7 +70,7 @@ fn canonical(folder: &Path) -> std::io::Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
     for there in absolute.ancestors() {
         if let (Ok(real), Ok(rest)) = (there.canonicalize(), absolute.strip_prefix(there)) {
-            // Joined with nothing, a path would get a slash at its end.
+            // Joined with an empty path, a path would get a slash at its end.
             return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
         }
     }
@@ -81,7 +80,7 @@ fn canonical(folder: &Path) -> std::io::Result<PathBuf> {
 /// Checks that the folder's disk has room.
 ///
 /// # Errors
-/// When there is less than 64 MiB, or the folder cannot be looked at.
+/// When there is less than 64 MiB, or the folder cannot be read.
 pub fn disk(folder: &Path) -> Result<(), InputError> {
     let fail = |found: String| InputError {
         source: "--out".into(),

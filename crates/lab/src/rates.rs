@@ -1,6 +1,6 @@
-//! The rates of open loads that are a share of what was found before.
+//! The rates of open loads that are a share of a measured capacity. [`crate::run`] calls it.
 //!
-//! A pure function of the measurements of an earlier load; the run writes what it chose down (`rates-<load>.json`), so that a
+//! A pure function of the measurements of an earlier load. The run records the chosen rates (`rates-<load>.json`), so that a
 //! resumed run offers the same.
 
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use weir_model::record::{Measurement, Verdict};
 use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite, table_rate};
 
-/// A rate that was chosen, and from what.
+/// A chosen rate and the capacity that it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChosenRate {
     /// The open load.
     pub load: String,
     /// The workload.
     pub workload: String,
-    /// Only for this entry; `None`: offered alike to all.
+    /// The entry that it is for; `None` when all entries get it.
     pub entry: Option<Entry>,
     /// Requests a second.
     pub rate: f64,
@@ -25,8 +25,8 @@ pub struct ChosenRate {
     pub capacity: f64,
 }
 
-/// Every rate of `load`, from the measurements so far. Empty for closed loads and fixed rates. A workload that no
-/// entry carried rightly has none.
+/// Every rate of `load`, from the measurements so far. Empty for closed loads and fixed rates. A workload without a valid
+/// measurement has none.
 pub fn choose(
     suite: &Suite,
     load: &Load,
@@ -58,7 +58,7 @@ pub fn choose(
                 chosen.extend(direct.map(|(entry, capacity)| made(None, entry, *capacity)));
             }
             RateBase::Slowest => {
-                // The baseline sets no rate, unless it is all there is.
+                // The baseline sets the rate only when there is no product.
                 let products = capacities.iter().filter(|(entry, _)| !is_direct(&entry.product));
                 let slowest = products.min_by(|a, b| a.1.total_cmp(&b.1)).or(capacities.first());
                 chosen.extend(slowest.map(|(entry, capacity)| made(None, entry, *capacity)));
@@ -81,7 +81,7 @@ pub fn rate_for(chosen: &[ChosenRate], load: &Load, workload: &str, entry: &Entr
     }
 }
 
-/// Median rate over the blocks that yielded a number that may be ranked.
+/// Median rate over the blocks whose results may be ranked.
 fn capacity(measured: &[Measurement], entry: &Entry, workload: &str, load: &str) -> Option<f64> {
     let rates: Vec<f64> = measured
         .iter()
@@ -98,7 +98,7 @@ fn capacity(measured: &[Measurement], entry: &Entry, workload: &str, load: &str)
     weir_stats::median(&rates)
 }
 
-/// Rounded down to three significant digits: a rate that people can read and type, and never 0 of something.
+/// Rounded down to three significant digits, so that people can read and type the rate. A positive rate never becomes 0.
 fn three_digits(rate: f64) -> f64 {
     if rate <= 0.0 {
         return 0.0;
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(rate_for(&[], &fixed, "w9", &entry("p9")), Some(7.0));
     }
 
-    /// Never more than asked, at most 1 % less, and never 0 of something.
+    /// Never more than the rate, at most 1 % less, and never 0.
     #[test]
     fn rounding_loses_less_than_a_hundredth() {
         for step in 0..4_000 {

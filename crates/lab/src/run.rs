@@ -1,7 +1,7 @@
-//! A suite carried out, from an empty folder or from where an earlier attempt was cut off.
+//! Running a suite, from an empty folder or from where an earlier attempt stopped. `weir run` calls it.
 //!
-//! The run knows the order of trials and when to stop; [`crate::trial`] knows what a trial is, [`crate::journal`] how
-//! it is kept. It tells an [`Observer`] what happens and does not know how that is shown.
+//! The run knows the order of the trials and when to stop. [`crate::trial`] runs one, [`crate::journal`] records it. The run
+//! notifies an [`Observer`] of its progress and does not know how that is shown.
 
 mod length;
 mod resumed;
@@ -30,20 +30,20 @@ use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
 
-/// Everything a new run needs. All of it was checked before.
+/// Everything that a run needs, already checked.
 #[derive(Debug)]
 pub struct Setup {
-    /// The suite as resolved: scaled and filtered.
+    /// The suite after scaling and filtering.
     pub suite: Suite,
-    /// What was scaled, in words.
+    /// Descriptions of what was scaled.
     pub scaled: Vec<String>,
-    /// What is left out of it, and why.
+    /// The skipped cases, with reasons.
     pub skipped: Vec<Skipped>,
-    /// The run's certificate, and how TLS is spoken.
+    /// The run's certificate and TLS settings.
     pub tls: RunTls,
     /// The products of the suite.
     pub products: BTreeMap<String, Product>,
-    /// What is installed of them.
+    /// Their installed programs, by product name.
     pub installed: BTreeMap<String, Installed>,
     /// CPUs of the roles.
     pub placement: Placement,
@@ -53,18 +53,18 @@ pub struct Setup {
     pub weir: PathBuf,
     /// weir's version, for the record.
     pub weir_version: String,
-    /// What the machine's examination found.
+    /// Findings of `weir doctor`.
     pub doctor: Vec<Finding>,
 }
 
-/// What happens in a run.
+/// Progress of a run.
 #[derive(Debug)]
 pub enum RunEvent<'a> {
     /// The run begins.
     Begin {
         /// Trials in all.
         trials: usize,
-        /// Of them finished before.
+        /// Trials finished before.
         finished: usize,
         /// Its folder.
         folder: &'a Path,
@@ -73,9 +73,9 @@ pub enum RunEvent<'a> {
     Rate(&'a ChosenRate),
     /// A trial begins.
     Trial {
-        /// Which.
+        /// The trial.
         planned: &'a Planned,
-        /// Time that the rest of the run will take, this trial included.
+        /// Estimated time for the rest of the run, this trial included.
         left: Duration,
     },
     /// A stage of the trial begins.
@@ -84,11 +84,11 @@ pub enum RunEvent<'a> {
     Part(Part),
     /// A second of load.
     Second(&'a LoadSecond),
-    /// A trial is over and written down.
+    /// A trial is over and recorded.
     Finished(&'a Measurement),
 }
 
-/// Is told what happens.
+/// Receives the progress of a run.
 pub trait Observer {
     /// Called on the run's thread; must not take long.
     fn notify(&mut self, event: RunEvent<'_>);
@@ -105,11 +105,11 @@ pub struct Outcome {
     pub planned: usize,
     /// Trials that ended in an error row.
     pub errors: usize,
-    /// Somebody asked to stop.
+    /// A stop was requested.
     pub stopped: bool,
 }
 
-/// A run that can be carried out.
+/// A run that is ready to execute.
 #[derive(Debug)]
 pub struct Run {
     journal: Journal,
@@ -124,7 +124,7 @@ impl Run {
     /// A new run in a new folder.
     ///
     /// # Errors
-    /// When the folder cannot be made or holds something already.
+    /// When the folder cannot be made or is not empty.
     pub fn create(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
         let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
@@ -144,12 +144,12 @@ impl Run {
         Ok(Run { journal, context: context(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
     }
 
-    /// The run in a folder, as far as it came. `setup` has its suite (parsed from its `run.toml`); CPUs and driver are
-    /// those that the run began with, whatever `setup` says.
+    /// An unfinished run in its folder. `setup` has its suite (parsed from its `run.toml`). CPUs and driver are those that the
+    /// run began with, whatever `setup` says.
     ///
     /// # Errors
-    /// When the folder is no run, is in use, cannot be read, or when the run would go on under other conditions than
-    /// it began ([`JournalError::Changed`]).
+    /// When the folder is not a run, is in use or cannot be read, or when the conditions have changed since the run began
+    /// ([`JournalError::Changed`]).
     pub fn resume(dir: &Path, mut setup: Setup) -> Result<Run, JournalError> {
         let journal = Journal::open(dir)?;
         let measured: Vec<Measurement> = journal.finished()?.into_values().collect();
@@ -173,7 +173,7 @@ impl Run {
         self.plan.len()
     }
 
-    /// Every trial is finished.
+    /// Whether every trial is finished.
     pub fn complete(&self) -> bool {
         self.plan.iter().all(|planned| self.has(planned))
     }
@@ -220,7 +220,7 @@ impl Run {
         })
     }
 
-    /// weir's own work must not land on the product's CPUs. Not fatal: `doctor` says when CPUs are missing.
+    /// Keeps weir's own work off the product's CPUs. A failure is ignored: `doctor` reports missing CPUs.
     fn keep_off_the_proxy(&self) {
         let mut cpus = self.context.placement.client.clone();
         cpus.extend(&self.context.placement.origin);
@@ -266,7 +266,7 @@ impl Run {
         Ok(measurement)
     }
 
-    /// Before the first trial of an open load: its rates, chosen once and written down.
+    /// Before the first trial of an open load: chooses its rates and records them.
     fn choose_rates(&mut self, load: &Load, observer: &mut dyn Observer) -> Result<(), JournalError> {
         let needed = matches!(&load.kind, LoadKind::Open { rate: RateSpec::Share { .. }, .. });
         if !needed || self.chosen.iter().any(|c| c.load == load.name) {
@@ -286,7 +286,7 @@ impl Run {
     }
 }
 
-/// Where the rates chosen for an open load are written down.
+/// Name of the file with the rates chosen for an open load.
 fn rates_file(load: &Load) -> String {
     format!("rates-{}.json", load.name)
 }
@@ -334,7 +334,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
     }
 }
 
-/// Empty when the binary cannot be read: it is running, so that is the machine's doing, and no reason not to measure.
+/// SHA-256 of a file; empty when it cannot be read, which is no reason not to measure.
 fn sha256_of(path: &Path) -> String {
     use sha2::Digest;
     let Ok(bytes) = std::fs::read(path) else {

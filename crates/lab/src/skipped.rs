@@ -1,7 +1,7 @@
-//! What a run leaves out before anything is started: products of workloads whose protocol they do not speak.
+//! The cases that a run skips: products that do not support the protocol of a workload. `weir run` calls it before a run.
 //!
-//! Not an error: a suite may ask more than every product can, and the others are still worth comparing. But it is said,
-//! in the plan, on the terminal and in the report.
+//! Skipping is no error: the remaining products are still worth comparing. The plan, the terminal and the report list the
+//! skipped cases.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite, Workload};
 
-/// Every entry and workload of the suite that do not go together.
+/// Every pair of entry and workload that the entry does not support.
 pub fn unsupported(suite: &Suite, products: &BTreeMap<String, Product>) -> Vec<Skipped> {
     let mut skipped = Vec::new();
     for workload in &suite.workloads {
@@ -43,10 +43,10 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     }
 }
 
-/// Checks that something is left to be measured.
+/// Checks that at least one case is left to be measured.
 ///
 /// # Errors
-/// When every case is left out, with why.
+/// When every case is skipped; the error says why.
 pub fn check_not_empty(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputError> {
     let covered = |entry: &Entry, workload: &Workload| {
         skipped.iter().any(|one| one.covers(&entry.product, &entry.profile, &workload.name))
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_nobody_an_origin_that_is_a_product_speaks_what_it_speaks() {
+    fn direct_cases_depend_on_the_protocols_of_the_origin() {
         let suite = Suite { origin: Some("nginx".into()), ..suite() };
         let skipped = unsupported(&suite, &products());
         assert_eq!(

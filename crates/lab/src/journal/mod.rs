@@ -1,4 +1,4 @@
-//! The run folder: what has been measured stays, whatever happens next.
+//! The run folder: a finished trial stays, whatever happens next. [`crate::run`] calls it.
 //!
 //! A trial is finished when its `measurement.json` exists; that file appears by rename, complete and on the disk.
 //! `measurements.csv` gets its row after that; should weir die between the two, the row is added when the run is
@@ -27,28 +27,28 @@ pub use row::Row;
 pub struct Journal {
     dir: PathBuf,
     csv: File,
-    /// Held for as long as the run is carried out.
+    /// Held for as long as the run executes.
     _lock: File,
 }
 
 /// Why the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// What the system said.
+    /// A file or folder cannot be read or written.
     #[error(transparent)]
     Io(#[from] FileError),
-    /// There is something already.
+    /// The folder is not empty.
     #[error(
         "{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there"
     )]
     Exists(String),
-    /// Not a run folder.
+    /// The folder is not a run folder.
     #[error("{0} is not a run folder: there is no run.toml in it")]
     NotARun(String),
-    /// In use.
+    /// Another weir holds the lock.
     #[error("another weir is carrying out the run in {0}")]
     Busy(String),
-    /// A run that would go on under other conditions than it began.
+    /// The conditions have changed since the run began.
     #[error("{folder}: this run cannot go on: {why}", folder = .folder.display())]
     Changed {
         /// Its folder.
@@ -75,7 +75,7 @@ impl Journal {
     /// Makes a new run folder with its fixed files, or leaves nothing behind.
     ///
     /// # Errors
-    /// When the folder holds something already, or the system refuses.
+    /// When the folder is not empty or cannot be written.
     pub fn create(dir: &Path, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
         let made = !dir.exists();
         if !made && std::fs::read_dir(dir).map_err(|e| io(dir, e))?.next().is_some() {
@@ -249,7 +249,7 @@ impl Journal {
 fn locked(dir: &Path) -> Result<File, JournalError> {
     let path = dir.join(LOCK);
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(|e| io(&path, e))?;
-    // A child of the weir that held it has it, too, between fork and exec: a short patience.
+    // Between fork and exec, a child of the weir that held the lock still has it: retry for a short time.
     let deadline = Instant::now() + Duration::from_millis(500);
     loop {
         match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {

@@ -1,5 +1,5 @@
-//! One trial as one flat row of `measurements.csv`: what people load into a spreadsheet. The whole truth is in the
-//! trial's `measurement.json`; `docs/records.md` describes both.
+//! One trial as one flat row of `measurements.csv`, for spreadsheets. The journal writes it. The whole record is in the trial's
+//! `measurement.json`; `docs/records.md` describes both.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::load::TlsResult;
 use weir_model::record::{Measurement, Role};
 
-/// Columns in file order. Empty cells are what a failed trial, or the kernel, did not give.
+/// Columns in file order. A cell is empty where a failed trial or the kernel gave no value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Version of the columns.
@@ -120,7 +120,7 @@ impl From<&Measurement> for Row {
     }
 }
 
-/// A row is one line, so that a torn one can be told from a whole one, and `wc -l`, `grep` and `tail` notify the truth.
+/// A row is one line, so that a torn row is recognised, and `wc -l`, `grep` and `tail` work on rows.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

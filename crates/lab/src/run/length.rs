@@ -1,4 +1,5 @@
-//! How long a run takes: what its loads say, and what its trials took beside them.
+//! Estimates how long a run takes, from the lengths of its loads and the times of its finished trials. [`crate::run`] and
+//! `weir run --dry-run` call it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,14 +10,14 @@ use weir_model::suite::{Load, Suite};
 
 use crate::plan::Planned;
 
-/// What a trial takes beside its load and its product's start: origin and client start, counters are read.
+/// Time of a trial beside its load and its product's start: origin and client start, counters are read.
 const STARTED: Duration = Duration::from_millis(500);
 
-/// Start-up, verification and settling beside warm-up and window: a first guess until trials were timed.
+/// Time of a trial beside warm-up and window, until trials were timed: start-up, verification and settling.
 const OVERHEAD: Duration = Duration::from_millis(900);
 
-/// Start-up, verification and settling of a trial with this product, before one was timed. Programs are ready in about a
-/// fifteenth of the time that their product's file gives them at most, as was seen of twenty of them.
+/// Estimated start-up, verification and settling of a trial with this product, before one was timed. Twenty products were ready
+/// in about a fifteenth of the time that their file allows.
 pub fn overhead(product: &Product) -> Duration {
     match &product.kind {
         ProductKind::Direct => STARTED,
@@ -24,8 +25,8 @@ pub fn overhead(product: &Product) -> Duration {
     }
 }
 
-/// The trials of `plan` from one on. One takes what trials of its load took in this run; of a load that none has carried yet,
-/// it is what the load itself says, and what trials of the others took beyond that.
+/// Estimated time of the trials of `plan` from `from_trial` on. A trial takes the median time of the trials of its load in this
+/// run. For a load without a finished trial, it takes the load's own length plus the median overhead of the other loads.
 pub fn left(suite: &Suite, plan: &[Planned], measured: &[Measurement], from_trial: u32) -> Duration {
     let length = |load: &str| suite.load(load).map_or(Duration::ZERO, Load::reckoned);
     let mut took: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

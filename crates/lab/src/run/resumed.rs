@@ -1,7 +1,7 @@
-//! Whether a run can go on as what it began: one run, one suite, one machine, the same programs.
+//! Checks that a run can be resumed: the same suite, the same machine and the same programs. [`super::Run::resume`] calls it.
 //!
-//! A run whose second half was measured under other conditions than its first would compare what cannot be compared,
-//! and nobody would see it in the tables. So what changed is refused, and said.
+//! If the second half of a run was measured under other conditions than the first, the tables would compare what cannot be
+//! compared. So a change is refused, and the error says what changed.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Checks everything, and makes `setup` use what the run was begun with where the user has no say.
+/// Checks everything, and sets in `setup` the CPUs, the driver and the skipped cases that the run began with.
 pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> Result<Vec<Planned>, JournalError> {
     let dir = journal.dir();
     let environment: Environment = journal

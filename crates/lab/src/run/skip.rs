@@ -1,20 +1,21 @@
-//! When a trial is not worth trying: what it needs was never found, or its like failed again and again.
+//! Decides when a trial is not tried: its rate is not known, or similar trials failed repeatedly. [`super::Run`] calls it before
+//! each trial.
 //!
-//! A pure function of the measurements so far. A trial that is not tried gets an error row that says why.
+//! A pure function of the measurements so far. A trial that is not tried gets an error row with the reason.
 
 use weir_model::record::{Measurement, TrialError};
 use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec};
 
-/// Trials that may fail in a row before their load began, until weir stops trying. Two: one may be chance.
+/// How many trials may fail in a row before their load began, until weir stops trying. One failure may be chance.
 const FAILURES_IN_A_ROW: usize = 2;
 
-/// Stages at which an entry fails whatever it is asked: it does not come up.
+/// Stages at which an entry fails for every workload, because it does not start.
 const OF_THE_ENTRY: [&str; 4] = ["render", "check", "start", "ready"];
 
-/// Stages at which it may fail because of what it is asked.
+/// Stages at which an entry may fail because of the workload.
 const OF_THE_WORKLOAD: [&str; 5] = ["render", "check", "start", "ready", "verify"];
 
-/// Stages of rows that stand for trials that were not tried; they say nothing of their own.
+/// Stages of error rows for trials that were not tried. They do not count as failures.
 const NOT_TRIED: [&str; 2] = ["not-tried", "rate"];
 
 /// The error row's reason, or `None` when the trial should be tried.
@@ -59,7 +60,7 @@ fn no_rate(load: &Load, rate: Option<f64>) -> Option<TrialError> {
     })
 }
 
-/// The last error, when the last trials that were tried all failed at one of these stages.
+/// The last error, if the last [`FAILURES_IN_A_ROW`] tried trials all failed at one of these stages.
 fn failing<'a>(
     measured: &'a [Measurement],
     mine: impl Fn(&Measurement) -> bool,

@@ -1,19 +1,19 @@
-//! The connections of client and proxy in the rows of a window. The origin's are in its rows already: it was asked when each
-//! ended.
+//! Adds the open connections of client and proxy to the rows of a window. The origin's are in its rows already. The series of
+//! a trial calls it.
 //!
-//! A pure function of the rows and the client's account. The client counts its own at the end of each of its seconds, which
-//! begin with the window as those of the rows do, some milliseconds apart at most; so each row takes the number of the
-//! client's second that ended nearest to its own end. The proxy's are those that client and origin have open with it, which
-//! nobody has to ask it for. Both ends of a connection do not see it come and go at one moment: while connections are being
-//! made or closed the sum may be wrong by as many.
+//! A pure function of the rows and the client's result. The client counts its connections at the end of each of its seconds.
+//! Its seconds and the seconds of the rows begin with the window, at most some milliseconds apart. So each row takes the count
+//! of the client's second that ended nearest to its own end. The proxy's connections are those of the client plus those of the
+//! origin. While connections are being opened or closed, this sum may be wrong by their number, because both ends of a
+//! connection do not see the change at the same moment.
 
 use weir_model::load::{LoadResult, LoadSecond};
 use weir_model::record::{ResourceSecond, Role};
 
-/// A second of the client that ended further away than this from a row's end is another one.
+/// A client's second that ended further away than this from a row's end belongs to another row.
 const NEAR_MS: f64 = 500.0;
 
-/// Puts down the connections of the client, and of the proxy where the origin's are known.
+/// Adds the connections of the client, and those of the proxy where the origin's are known.
 pub fn add(rows: &mut [ResourceSecond], load: &LoadResult) {
     let ends = ends(load);
     let of_client = |row: &ResourceSecond| nearest(&ends, row.time_ms as f64);
@@ -85,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn what_one_end_does_not_know_nobody_does() {
+    fn the_proxys_are_unknown_when_either_end_is_unknown() {
         let rows = |origin| vec![row("client", 1_000, None), row("origin", 1_000, origin), row("proxy", 1_000, None)];
         assert_eq!(seen(rows(None), &load(&[Some(64)], 1.0)), [Some(64), None, None]);
         assert_eq!(seen(rows(Some(8)), &load(&[None], 1.0)), [None, Some(8), None]);
-        // An origin of another moment is none.
+        // An origin row of another moment does not count.
         let apart = vec![row("origin", 1_000, Some(8)), row("proxy", 2_000, None)];
         assert_eq!(seen(apart, &load(&[Some(64), Some(64)], 1.0)), [Some(8), None]);
     }

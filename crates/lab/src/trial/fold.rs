@@ -1,11 +1,12 @@
-//! The findings of all points of a series as those of the trial: one a check, the gravest, and of which points.
+//! Merges the findings of all points of a series into those of the trial: for each check the most severe one, with its points.
+//! The end of a trial calls it.
 //!
-//! Pure. Does not know what the checks see.
+//! A pure function. It does not know what the checks look at.
 
 use weir_model::record::{Finding, Point};
 
-/// One finding of every check that found something at a point, in the order in which they come up. The gravest is reported; among
-/// equals that of the last point, whose numbers are the trial's.
+/// One finding of every check that found something at a point, in order of appearance. The most severe one is reported. Among
+/// equals, it is that of the last point, whose numbers are the trial's.
 pub fn fold(points: &[Point]) -> Vec<Finding> {
     let mut checks: Vec<&str> = Vec::new();
     for finding in points.iter().flat_map(|point| &point.findings) {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_one_point_says_what_that_says() {
+    fn a_trial_of_one_point_has_the_findings_of_the_point() {
         assert_eq!(reported(&[point(1, &[("steal", Severity::Warning)])]), [(Severity::Warning, "steal at 1".into())]);
         assert_eq!(reported(&[point(1, &[])]), []);
         assert_eq!(reported(&[]), []);

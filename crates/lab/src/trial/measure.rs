@@ -1,4 +1,5 @@
-//! One measured load: the client works, vitals look on, and what came out is written down.
+//! One measured load: the client runs it, vitals sample the processes, and the samples are written to files. The series and the
+//! search of a trial call it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use super::work::Work;
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
 
-/// What came out.
+/// The result of a measured load.
 #[derive(Debug)]
 pub struct Measured {
-    /// The client's account.
+    /// The client's result.
     pub load: LoadResult,
-    /// What the kernel said of the roles and the host during the window.
+    /// The kernel's numbers of the roles and the host during the window.
     pub window: Window,
 }
 
@@ -39,7 +40,7 @@ pub fn measure(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Re
     Ok(Measured { load, window })
 }
 
-/// What there is to do and to notify at a report of a client whose load is measured; the window when it is over.
+/// Handles a report of a client whose load is measured. Returns the window when it is over.
 pub fn follow(
     work: &mut Work<'_>,
     report: &ClientReport,
@@ -61,13 +62,13 @@ pub fn follow(
     Ok(None)
 }
 
-/// Longer than this the client cannot take, whatever the product does: connecting and draining are bounded by the
-/// timeout each, warm-up and window by their lengths.
+/// The longest time a client can take, whatever the product does: connecting and draining are each bounded by the timeout,
+/// warm-up and window by their lengths.
 pub fn longest(spec: &LoadSpec) -> Duration {
     Duration::from_secs_f64(spec.warmup_s + spec.duration_s + 3.0 * spec.timeout_s + 30.0)
 }
 
-/// Writes what vitals saw, and what looking on cost.
+/// Writes the samples of vitals and the CPU time that sampling took.
 pub fn write_files(folder: &Path, window: &Window) -> Result<(), FileError> {
     let path = folder.join("resources.csv");
     let io = FileError::at(&path);

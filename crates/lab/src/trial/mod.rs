@@ -1,7 +1,8 @@
-//! The life of one trial: place, start, ready, verify, measure each point, settle, audit, stop.
+//! The life of one trial: choose ports, start, wait until ready, verify, measure each point, settle, audit, stop.
+//! [`crate::run`] calls it.
 //!
-//! Whatever goes wrong becomes an `error` row with stage, message, evidence and remedy; only a wish to stop and a
-//! disk that takes no more end the run. Everything started here is ended here, on every path (drop does it).
+//! Whatever goes wrong becomes an `error` row with stage, message, evidence and remedy. Only a requested stop and a file that
+//! cannot be written (a full disk) end the run. Everything started here is ended here on every path, by drop.
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
@@ -45,7 +46,7 @@ use series::{RunningTrial, TrialOutput};
 /// What all trials of a run share.
 #[derive(Debug)]
 pub struct TrialContext {
-    /// What starting products needs. Client and origin run on its host, too.
+    /// Starts products. Client and origin run on its host, too.
     pub launcher: Launcher,
     /// CPUs of the roles.
     pub placement: Placement,
@@ -59,7 +60,7 @@ pub struct TrialContext {
     pub seed: u64,
 }
 
-/// One trial's trial.
+/// A trial to run.
 #[derive(Debug)]
 pub struct TrialSpec<'a> {
     /// Number, block, case.
@@ -74,18 +75,18 @@ pub struct TrialSpec<'a> {
     pub folder: &'a Path,
 }
 
-/// Why there is no measurement at all, not even an error row.
+/// Why a trial has no measurement, not even an error row.
 #[derive(Debug, thiserror::Error)]
 pub enum Abort {
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request")]
     Stopped,
-    /// The disk.
+    /// A file could not be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// What a trial tells while it runs.
+/// Progress of a running trial.
 #[derive(Debug)]
 pub enum TrialEvent<'a> {
     /// A stage begins: `starting`, `verifying`, `connecting`, `warming up`, `measuring`, `settling`.
@@ -112,7 +113,7 @@ pub fn run(
     match attempt(context, trial, stop, notify, &mut output) {
         Ok(findings) => conclude(&mut measurement, trial.load, output, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
-        // What was measured before it failed stands.
+        // What was measured before the failure is kept.
         Err(Failure::Trial(error)) => {
             let TrialOutput { points, warmup, search } = output;
             measurement = failed(Measurement { points, warmup, search, ..measurement }, error);
@@ -123,7 +124,7 @@ pub fn run(
     Ok(measurement)
 }
 
-/// Fills in what the points came to; `findings` are those of the trial as a whole.
+/// Fills in the results of the points; `findings` are those of the trial as a whole.
 fn conclude(m: &mut Measurement, load: &Load, output: TrialOutput, findings: Vec<Finding>) {
     let TrialOutput { mut points, warmup, search } = output;
     (m.warmup, m.search) = (warmup, search);
@@ -139,7 +140,7 @@ fn conclude(m: &mut Measurement, load: &Load, output: TrialOutput, findings: Vec
     m.points = points;
 }
 
-/// A measurement that says only that the trial was not tried, and why.
+/// The error row of a trial that was not tried.
 pub fn not_tried(context: &TrialContext, trial: &TrialSpec<'_>, error: TrialError) -> Measurement {
     failed(blank(context, trial), error)
 }
@@ -173,7 +174,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
     }
 }
 
-/// Everything from the start to the end of product and origin. Returns what was found beside the points.
+/// Everything from the start to the end of product and origin. Returns the findings that do not belong to a point.
 fn attempt(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
@@ -245,8 +246,8 @@ fn start_product(
     Ok(Some(launch(&context.launcher, product, spec, stop)?))
 }
 
-/// How long one request of the lab's own may take: as long as one of the load, and never less than 5 s, because the
-/// first requests of a product are its slowest. What takes longer would be a timeout in the load, too.
+/// How long one of weir's own requests may take: as long as a request of the load, but at least 5 s, because the first
+/// requests of a product are its slowest. What takes longer would be a timeout in the load, too.
 fn request_timeout(load: &Load) -> Duration {
     load.timeout.max(Duration::from_secs(5))
 }

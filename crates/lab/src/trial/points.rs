@@ -1,6 +1,6 @@
-//! The points of a load: what is measured one after another without a restart of the product.
+//! The points of a load: what is measured one after another without a restart of the product. The series of a trial calls it.
 //!
-//! A pure function of the load and its rate. Does not know how a point is measured.
+//! A pure function of the load and its rate. It does not know how a point is measured.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ impl PointSpec {
     }
 }
 
-/// A part of a trial, for people.
+/// A part of a trial, for progress messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Part {
     /// The same load again.
@@ -50,7 +50,7 @@ pub enum Part {
     },
     /// The load over so many connections.
     Connections {
-        /// So many.
+        /// How many connections.
         connections: u32,
         /// 1-based.
         point: u32,
@@ -68,7 +68,7 @@ pub enum Part {
     },
 }
 
-/// All points of a load, in spec; one of a load that is no series.
+/// All points of a load in order; a single one when the load is not a series.
 pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointSpec> {
     let of = load.series.points();
     let one = |point, rate, connections| PointSpec { point, of, rate, connections };
@@ -82,7 +82,7 @@ pub fn points(load: &Load, rate: Option<f64>) -> Vec<PointSpec> {
     }
 }
 
-/// How a point is named; `None` where there is but one.
+/// How a point is named; `None` when it is the only one.
 pub fn part(load: &Load, spec: &PointSpec) -> Option<Part> {
     let (point, of) = (spec.point, spec.of);
     match &load.series {
@@ -95,7 +95,7 @@ pub fn part(load: &Load, spec: &PointSpec) -> Option<Part> {
     }
 }
 
-/// What the load's rate is meant to be. A curve over shares of a rate goes up to where it is not carried any more.
+/// What the load's rate is meant to be. A curve over shares of a rate goes beyond what the product can carry.
 pub fn rate_intent(load: &Load) -> RateIntent {
     match (&load.kind, &load.series) {
         (LoadKind::Open { .. }, Series::Shares(_)) => RateIntent::Either,

@@ -1,7 +1,7 @@
-//! The highest open rate that meets an objective, found by the client's process: many loads, of which the trials of full
-//! length are measured as any load is, with vitals and the origin's counters around them.
+//! A search for the highest open rate that meets an objective. The client's process searches with many loads. Its trials of full
+//! length are measured as any load is, with vitals and the origin's counters. The series of a trial calls it.
 //!
-//! Does not know how a search goes about it; the client does.
+//! This module does not know how the search chooses its rates; the client does.
 
 use std::time::Duration;
 
@@ -24,30 +24,30 @@ use weir_product::failure::Failure;
 /// Trials of full length that a search has time for. Most of its trials are shorter.
 const TRIALS: f64 = 10.0;
 
-/// What a trial takes beside warm-up and window, about, seconds: connections are made and drained.
+/// About how many seconds a trial takes beside warm-up and window: connections are opened and drained.
 const BETWEEN_S: f64 = 0.5;
 
-/// What the client is to search for, and in what time.
+/// The search for the client, with its time budget.
 pub fn search_spec(load: &Load, objective: &[Condition]) -> SearchSpec {
     let budget_s = TRIALS * (load.warmup.as_secs_f64() + load.duration.as_secs_f64() + BETWEEN_S);
     SearchSpec { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
 }
 
-/// Longer than this the client cannot take: the last trial may end after the time is over, by less than two of full length.
+/// The longest time the client can take: the last trial may end after the budget, by less than two trials of full length.
 pub fn longest(search: &SearchSpec, one: Duration) -> Duration {
     Duration::from_secs_f64(search.options.budget_s).saturating_add(one.saturating_mul(2))
 }
 
-/// What came out.
+/// The result of a search.
 #[derive(Debug)]
 pub struct SearchOutput {
-    /// What was done and found. Its confirming trial is taken out where it confirms the rate.
+    /// What was done and found, without its confirming trial if that confirms the rate.
     pub result: SearchResult,
-    /// The confirming trial; why there is none.
+    /// The confirming trial, or why there is none.
     pub confirmed: Result<(Measured, Option<OriginCounters>), TrialError>,
 }
 
-/// A trial of full length, as seen from here.
+/// What was measured around a trial of full length.
 #[derive(Debug, Default)]
 struct Confirming {
     before: Option<OriginCounters>,
@@ -83,14 +83,14 @@ pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) ->
     Ok(output(result, last))
 }
 
-/// Nothing is measured of a trial that only narrows the search.
+/// Forwards the seconds of a trial that only narrows the search; nothing of it is measured.
 fn forward_row(report: &ClientReport, notify: &mut dyn FnMut(TrialEvent<'_>)) {
     if let ClientReport::Warmup(row) | ClientReport::Second(row) = report {
         notify(TrialEvent::Second(row));
     }
 }
 
-/// Completes a trial of full length that is over with its difference of the counters.
+/// Completes a finished trial of full length with the difference of the origin's counters.
 fn completed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
     let Some(confirming) = confirming else { return Ok(None) };
     let after = quiet_counters(work.origin)?;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_confirmed_is_an_error_that_says_what_was_seen() {
+    fn an_unconfirmed_rate_is_an_error_with_the_probes_as_evidence() {
         let of = |result: SearchResult| output(result, seen_last()).confirmed.expect_err("no rate");
         let error = of(result(SearchEnd::NothingMet, None, false));
         assert_eq!(error.stage, "objective");

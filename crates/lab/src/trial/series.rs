@@ -1,6 +1,6 @@
-//! The points of a trial, measured one after another against the same product and the same origin.
+//! The points of a trial, measured one after another against the same product and the same origin. [`super::run`] calls it.
 //!
-//! Each has a client of its own, its own difference of the origin's counters, and its own audit.
+//! Each point has its own client, its own difference of the origin's counters, and its own audit.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,21 +26,21 @@ use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::running::Running;
 
-/// How long what reached the origin may take to be answered, once nobody waits for it any more.
+/// How long the origin may take to answer the last requests after the load has ended.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a product may go on with what an earlier point left to it, before the next one begins anyway.
+/// How long a product may keep sending requests of an earlier point before the next one begins anyway.
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
 
-/// No request reached the origin for so long: what was on its way has come.
+/// When no request reached the origin for this long, none is left on its way.
 const QUIET_FOR: Duration = Duration::from_millis(100);
 
-/// Everything runs and was verified.
+/// A trial whose processes run and were verified.
 #[derive(Debug)]
 pub struct RunningTrial<'a> {
     /// What all trials share.
     pub context: &'a TrialContext,
-    /// The trial's trial.
+    /// The trial to run.
     pub trial: &'a TrialSpec<'a>,
     /// The product of the case.
     pub product: &'a Product,
@@ -50,14 +50,14 @@ pub struct RunningTrial<'a> {
     pub running: Option<Running>,
     /// Where the client goes.
     pub target: SocketAddr,
-    /// What a right answer is.
+    /// What a right response is.
     pub expect: Expect,
 }
 
-/// What was measured so far: what there is of it is kept when something fails.
+/// What was measured so far. It is kept when the trial fails later.
 #[derive(Debug, Default)]
 pub struct TrialOutput {
-    /// The points, in trial.
+    /// The points, in order.
     pub points: Vec<Point>,
     /// How the product was warmed up.
     pub warmup: Option<Warmup>,
@@ -93,7 +93,7 @@ pub fn measure_points(
 }
 
 impl RunningTrial<'_> {
-    /// Warms the product up with the load as it is without its series: at its rate, over all its connections.
+    /// Warms the product up with the load without its series: at its rate, over all its connections.
     fn warm_up(
         &mut self,
         most: Duration,
@@ -109,7 +109,7 @@ impl RunningTrial<'_> {
         let client = ClientSpec::from(spec);
         let work = Work::start(self.context, &client, &folder, longest, &mut self.origin, &mut self.running, stop)?;
         let warmup = warm::warm_up(work, notify)?;
-        // What is left of it must not be in the counters of what is measured.
+        // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.origin)?;
         Ok(warmup)
     }
@@ -198,18 +198,18 @@ impl RunningTrial<'_> {
     }
 }
 
-/// Whether a point is an earlier round of a product that was not warmed up.
+/// Whether the point is not the last round of a product that was not warmed up.
 fn is_warming_round(load: &Load, point: &PointSpec) -> bool {
     matches!(load.series, Series::Rounds(_)) && load.steady.is_none() && point.point < point.of
 }
 
-/// Makes a folder of the trial's.
+/// Makes a folder of the trial.
 fn make_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(&folder).map_err(FileError::at(&folder))?;
     Ok(folder)
 }
 
-/// The counters when everything that reached the origin is answered, or after a second.
+/// The counters once everything that reached the origin is answered, or after a second.
 pub fn settled_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     loop {
@@ -222,8 +222,8 @@ pub fn settled_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>
     }
 }
 
-/// The counters when, besides, nothing more comes: a product may still hold requests that the client has given up, and the
-/// next point's counters must not have them.
+/// The counters once no more requests reach the origin, either. A product may still hold requests that the client has given up,
+/// and they must not be in the next point's counters.
 pub fn quiet_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
     let deadline = Instant::now() + QUIET_WITHIN;
     let mut last = settled_counters(origin)?;

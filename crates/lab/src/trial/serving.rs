@@ -1,7 +1,7 @@
-//! The origin's part of a trial: weir's own, or a product that serves the same bytes from files.
+//! The origin of a trial: weir's own, or a product that serves the same bytes from files. [`super::run`] starts it.
 //!
-//! Published benchmarks had a web server behind the proxy; with one of weir's products in that place they can be
-//! carried out as published. Such an origin has no counters, so that the audit can check less, and says so.
+//! Published benchmarks had a web server behind the proxy. With one of weir's products in that place, they can be repeated as
+//! published. Such an origin has no counters, so the audit can check less, and says so.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use weir_product::running::Running;
 /// The folder, beside the configuration, that a product serves as the origin.
 const FILES: &str = "files";
 
-/// An origin that serves.
+/// A running origin.
 #[derive(Debug)]
 pub struct RunningOrigin {
     kind: OriginKind,
     /// Where.
     pub addr: SocketAddr,
-    /// The lab's own way to it.
+    /// weir's own client of it.
     pub http: Http,
 }
 
@@ -43,8 +43,8 @@ enum OriginKind {
     Product { running: Box<Running>, product: Box<Product> },
 }
 
-/// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP that
-/// is HTTP/1.1 and HTTP/2, whichever it is asked in. A product that is the origin speaks HTTP/1.1.
+/// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP it speaks
+/// both HTTP/1.1 and HTTP/2. A product as the origin speaks HTTP/1.1.
 pub fn start(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
@@ -69,7 +69,7 @@ pub fn start(
         &Http::new(own.addr, request_timeout(trial.load)),
         &folder.join(FILES),
     )?;
-    // It has served its purpose, and its port is the product's.
+    // The product listens on the same port.
     drop(own);
     let spec = LaunchSpec {
         profile: ORIGIN_PROFILE,
@@ -111,7 +111,8 @@ fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), tls: context.launcher.tls.settings() })
 }
 
-/// Asks weir's own origin, and keeps the answer's body as the file that a web server answers the same request with.
+/// Sends the request to weir's own origin, and writes the response's body as the file with which a web server answers the same
+/// request.
 fn write_response(host: &dyn Host, workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| {
         Failure::at(
@@ -133,7 +134,7 @@ fn write_response(host: &dyn Host, workload: &Workload, own: &Http, files: &Path
     Ok(host.write(&files.join(path), &answer.body, false)?)
 }
 
-/// The file, relative, that a web server takes for a request path; `None` where it would take none, or another.
+/// The relative path of the file that a web server serves for a request path; `None` where it would serve none, or another.
 fn file_of(path: &str) -> Option<PathBuf> {
     let relative = path.strip_prefix('/')?;
     let plain = relative.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._/".contains(&b));
@@ -151,7 +152,7 @@ impl RunningOrigin {
         }
     }
 
-    /// Who knows how many connections it has open; `None` of a product.
+    /// Counts its open connections; `None` for a product.
     pub fn counter(&self) -> Option<Box<dyn Connections>> {
         match &self.kind {
             OriginKind::Own(own) => Some(Box::new(own.counter())),
@@ -175,7 +176,7 @@ impl RunningOrigin {
         }
     }
 
-    /// Its accounts as they are now; `None` of one that keeps none.
+    /// Its counters now; `None` for a product.
     pub fn counters(&self) -> Result<Option<OriginCounters>, Failure> {
         let OriginKind::Own(own) = &self.kind else {
             return Ok(None);
@@ -190,7 +191,7 @@ impl RunningOrigin {
         })
     }
 
-    /// Ends it; a finding when it did not end as asked.
+    /// Ends it. Returns a finding when it had to be killed.
     pub fn stop(self) -> Option<Finding> {
         match self.kind {
             OriginKind::Own(own) => {

@@ -1,4 +1,4 @@
-//! What the client is told to do, from the case and the point.
+//! The load for the client, from the case and the point. The series of a trial calls it.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use super::points::PointSpec;
 use super::{TrialContext, TrialSpec};
 use weir_product::failure::Failure;
 
-/// The trial for one point.
+/// The load of one point.
 pub fn load_spec(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
@@ -22,7 +22,7 @@ pub fn load_spec(
     let shape = match (&trial.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },
-        // A search is told its rates one after another.
+        // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => Shape::Closed,
     };
     let warmup = match trial.load.kind {
@@ -46,7 +46,7 @@ pub fn load_spec(
     })
 }
 
-/// The same arrivals for every product of a block, because what is compared is offered alike; others at every point.
+/// The seed of the arrivals: the same for every product of a block, so that all get the same load; another one at every point.
 fn seed(run: u64, block: u32, point: u32) -> u64 {
     run ^ u64::from(block) ^ (u64::from(point.saturating_sub(1)) << 32)
 }

@@ -1,7 +1,7 @@
-//! Warming a product up until what it carries each second keeps its level: a load that is not measured, by a client of its
-//! own, before the first point.
+//! Warming a product up until its rate is steady: a load that is not measured, with its own client, before the first point. The
+//! series of a trial calls it.
 //!
-//! When it ends is decided by [`Level`], which knows numbers and neither loads nor the clock.
+//! [`Level`] decides when it ends. It knows only numbers, neither loads nor the clock.
 
 use std::time::Duration;
 
@@ -17,33 +17,33 @@ use weir_product::failure::Failure;
 /// Name of the folder, in the trial's, with the warming client's files.
 pub const FOLDER: &str = "warm-up";
 
-/// Rows after which it is asked again whether the level is kept: a batch of the method.
+/// The level is checked again after this many rows: a batch of the method.
 const CHECK_EVERY: usize = 5;
 
-/// Rows that must have kept the level, the method's least number.
+/// How many rows must have kept the level: the method's minimum.
 const LEAST_ROWS: usize = 10;
 
-/// Drift that does not matter, as a share of the mean: products differ by more where a difference is worth a sentence.
+/// Drift that does not matter, as a share of the mean. Smaller differences between products are not worth reporting.
 const TOLERANCE: f64 = 0.02;
 
-/// A level counts as kept while a drift shows in less than one of five series without one: much is asked, because it is asked
-/// again and again, and to say no costs five seconds, where a yes too early costs the measurement.
+/// Confidence level of the test for drift. It is low, so that drift is assumed easily: the test is repeated, a wrong "drift"
+/// costs five seconds, and a wrong "steady" costs the measurement.
 const LEVEL: f64 = 0.8;
 
-/// The permutations are drawn alike every time: the same rows have the same answer.
+/// A fixed seed for the permutations, so that the same rows always give the same result.
 const SEED: u64 = 1;
 
-/// A row shorter than this, at the end of a load, says nothing of a second.
+/// Shorter rows, at the end of a load, are ignored.
 const LEAST_LENGTH_S: f64 = 0.5;
 
-/// Decides when a series of rates has come to its level: from the point on that MSER-5 finds (White 1997; White, Cobb and
-/// Spratt 2000) at least ten seconds have kept it, by the permutation test that [`steady_part`] describes, twice in a row
-/// and five seconds apart.
+/// Decides when a series of rates is steady: from the point that MSER-5 finds (White 1997; White, Cobb and Spratt 2000), at
+/// least ten seconds have kept their level by the permutation test of [`steady_part`], in two checks in a row, five seconds
+/// apart.
 ///
-/// By simulation, of series that rise from half of their level to all of it, with a time constant of 3 s and of 10 s and noise
-/// of 5 % of each second: it said yes after 26 s and 50 s in the mean, and in one of 40 at less than 97 % of the level.
-/// Of series that are level from the start, after 21 s. Noise of 10 % hides a rise with a time constant of 10 s in one of
-/// four: no test sees what is smaller than the noise of the seconds that it has.
+/// In a simulation, series rose from half of their level to all of it with a time constant of 3 s or 10 s and noise of 5 % of
+/// each second. They were steady after 26 s and 50 s in the mean, and one of 40 was below 97 % of the level then. Series that
+/// were level from the start were steady after 21 s. Noise of 10 % hides a rise with a time constant of 10 s in one of four
+/// series: no test sees what is smaller than the noise.
 #[derive(Debug, Default)]
 pub struct Level {
     rates: Vec<f64>,
@@ -51,7 +51,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// Takes a second. Says whether the level is reached.
+    /// Adds a second. Returns whether the level is reached.
     pub fn take(&mut self, row: &LoadSecond) -> bool {
         if row.length_s < LEAST_LENGTH_S {
             return false;
@@ -66,14 +66,14 @@ impl Level {
         reached
     }
 
-    /// Whether it is kept, asked once.
+    /// Whether one check finds the level kept.
     pub fn kept(&self) -> bool {
         steady_part(&self.rates, TOLERANCE, LEVEL, SEED)
             .is_some_and(|part| part.steady && self.rates.len() - part.start >= LEAST_ROWS)
     }
 }
 
-/// The order of the warming load: the measured one, as long as it may take; where that ends or changes by itself, a closed one.
+/// The load for the warm-up: the measured load for at most `most`. A load that is neither open nor closed becomes a closed one.
 pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
     let shape = match spec.shape {
         Shape::Open { .. } => spec.shape,
@@ -82,7 +82,7 @@ pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
     LoadSpec { shape, warmup_s: 0.0, duration_s: most.as_secs_f64(), ..spec }
 }
 
-/// Follows the warming load until the level is reached, or its time is over. What was seen last then decides.
+/// Follows the warm-up until the level is reached or its time is over. Then the last check decides.
 pub fn warm_up(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<Warmup, Failure> {
     let mut level = Level::default();
     let mut reached = false;
@@ -114,7 +114,7 @@ mod tests {
         LoadSecond { length_s: 1.0, right: right.round() as u64, ..LoadSecond::default() }
     }
 
-    /// After how many seconds a series of two minutes came to its level.
+    /// After how many seconds a series of two minutes was steady.
     fn settles(rate: impl Fn(f64) -> f64, noise: f64, seed: u64) -> Option<u32> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut level = Level::default();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_level_from_the_start_is_soon_believed() {
+    fn a_series_that_is_level_from_the_start_is_soon_steady() {
         let seconds: Vec<u32> = (0..20).filter_map(|seed| settles(|_| 50_000.0, 0.03, seed)).collect();
         assert_eq!(seconds.len(), 20);
         assert!(seconds.iter().all(|second| *second >= 15), "two answers, five seconds apart: {seconds:?}");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rises_is_waited_for() {
+    fn a_rising_series_is_not_steady_before_it_has_risen() {
         for (time_constant, noise) in [(3.0, 0.01), (3.0, 0.05), (10.0, 0.01), (10.0, 0.03)] {
             let rate = rising(time_constant);
             let seen: Vec<Option<f64>> = (0..20)
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_to_rest_is_never_believed() {
+    fn a_series_that_keeps_rising_is_never_steady() {
         assert_eq!(settles(|second| 100.0 * second, 0.01, 1), None);
         assert_eq!(settles(rising(60.0), 0.01, 1), None);
     }
 
     #[test]
-    fn a_few_seconds_say_nothing_and_ten_may() {
+    fn fewer_than_ten_seconds_are_never_steady() {
         let mut level = Level::default();
         for _ in 0..9 {
             assert!(!level.take(&row(500.0)));

@@ -1,6 +1,7 @@
-//! A client at work while everybody stays alive, and vitals that look on.
+//! A running client, with vitals that sample all processes and checks that the product and the origin still run. The series of a
+//! trial starts it.
 //!
-//! Does not know which windows there are, nor what becomes of what the client says.
+//! This module does not know which windows there are, nor how the client's reports are used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use weir_host::{Host, Sampler};
 use weir_product::failure::Failure;
 use weir_product::running::Running;
 
-/// How often everybody is looked after while the client says nothing.
+/// How often the other processes are checked while the client reports nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A client at work.
+/// A running client.
 #[derive(Debug)]
 pub struct Work<'a> {
     host: Arc<dyn Host>,
@@ -29,7 +30,7 @@ pub struct Work<'a> {
     output: PathBuf,
     most: Duration,
     deadline: Instant,
-    /// The origin, whose counters may be read meanwhile.
+    /// The origin, whose counters can be read meanwhile.
     pub origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
     stop: &'a Stop,
@@ -55,7 +56,7 @@ impl<'a> Work<'a> {
         if let Some(running) = running {
             watched.extend(running.watched(Role::Proxy));
         }
-        // Vitals may see first that a process has gone; which it was says more.
+        // Vitals may be the first to see that a process has ended; the error must name that process.
         let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();
         let watch = host.watch(watched, asked).or_else(|e| {
             all_alive(origin, running)?;
@@ -65,7 +66,7 @@ impl<'a> Work<'a> {
         Ok(Work { host, client, watch, output, most, deadline: Instant::now() + most, origin, running, stop })
     }
 
-    /// The next thing that the client says; `None` when it is just working.
+    /// Receives the client's next report; `None` when there is none for now.
     pub fn receive(&mut self) -> Result<Option<ClientReport>, Failure> {
         if self.stop.is_requested() {
             return Err(Failure::Stopped);
@@ -90,18 +91,18 @@ impl<'a> Work<'a> {
         self.watch.end_window().map_err(|e| self.failed(format!("vitals failed: {e}")))
     }
 
-    /// Tells the client to end early, and to keep what it has.
+    /// Asks the client to end early and to keep its results so far.
     pub fn ask_to_end(&mut self) -> Result<(), Failure> {
         self.client.ask_to_end().map_err(|e| self.failed(e.to_string()))
     }
 
-    /// Tells a client that waits to go on.
+    /// Lets a waiting client continue.
     pub fn go_on(&mut self) -> Result<(), Failure> {
         self.client.go_on().map_err(|e| self.failed(e.to_string()))
     }
 
-    /// The client has said its last report. One that died in the last moment is seen here: what it answered until then is
-    /// not what it carries.
+    /// Ends the measurement after the client's last report. Fails if the product or the origin died in the last moment, because
+    /// the result would be wrong.
     pub fn end(self) -> Result<(), Failure> {
         self.watch.stop();
         all_alive(self.origin, self.running)
@@ -111,7 +112,7 @@ impl<'a> Work<'a> {
         all_alive(self.origin, self.running)
     }
 
-    /// A trial that failed under load.
+    /// A failure under load.
     pub fn failed(&self, message: impl Into<String>) -> Failure {
         load_failed(self.host.as_ref(), message.into(), &self.output)
     }
