@@ -1,7 +1,8 @@
-//! What a request costs on each driver: one thread echoes, one asks, over loopback; CPU time by thread.
+//! Measures what a request costs on each driver: one thread echoes, another sends requests, over loopback. CPU time is
+//! counted per thread.
 //!
 //! `cargo run --release -p weir-net --example echo_bench -- [rounds] [seconds] [connections] [bytes]`
-//! Slices of the drivers take turns, so that a machine's moods hit both alike.
+//! The drivers run in alternating slices, so that a change in the machine's speed affects both alike.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, EpollDriver, Event, Handler, Io, UringDriver};
 
-/// What a thread did.
+/// What one thread has done.
 #[derive(Debug, Default, Clone, Copy)]
 struct Done {
     requests: u64,

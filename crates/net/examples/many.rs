@@ -1,8 +1,8 @@
-//! Far more connections than descriptors: two processes, several rings each, echo over loopback.
+//! Opens far more connections than there are descriptors: two processes with several rings each echo over loopback.
 //!
 //! `cargo run --release -p weir-net --example many -- [connections] [rings]`
-//! Says how long it takes to set up, what kernel and processes take in memory, and how long one echo on every
-//! connection takes.
+//! It prints how long the set-up takes, how much memory the kernel and the processes use, and how long one echo on
+//! every connection takes.
 
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use weir_net::{Conn, DescriptorKind, Driver, DriverKind, Event, Handler, Io, UringDriver, capacity, listen_socket};
 
-/// Connections of one ring that are being made at a time.
+/// Connections of one ring that are being established at a time.
 const AT_ONCE: usize = 256;
 
-/// Connections from one source address. The kernel gives out every second port first, and looks at all of those
-/// again for each further connection: with 28,232 ports the 14,117th connection takes a millisecond.
+/// Connections from one source address. The kernel tries every second port first, and checks all of those again for
+/// each further connection: with 28,232 ports, the 14,117th connection takes a millisecond.
 const A_SOURCE: usize = 10_000;
 
 struct Echo;
@@ -73,7 +73,7 @@ fn poll(driver: &mut UringDriver, handler: &mut impl Handler) {
     driver.poll(handler, Some(Instant::now() + Duration::from_millis(100))).expect("a poll");
 }
 
-/// Says its address, and serves until its input ends.
+/// Prints its address, and serves until its input ends.
 fn serve(rings: usize) {
     let mut addr: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let mut threads = Vec::new();
@@ -96,7 +96,7 @@ fn serve(rings: usize) {
         }));
     }
     println!("{addr}");
-    // Each line is a question.
+    // Each line asks for the numbers.
     for _ in std::io::stdin().lock().lines() {
         println!("{} {}", open.load(Ordering::Relaxed), resident());
     }
@@ -128,7 +128,7 @@ fn ask(to: SocketAddr, ring: usize, share: usize, step: &Barrier) {
         poll(&mut driver, &mut client);
     }
     step.wait();
-    // The main thread looks at the memory.
+    // The main thread reads the memory numbers.
     step.wait();
     for number in 0..share {
         driver.send(client.conns[number], b"ping");

@@ -1,6 +1,6 @@
-//! Where a connection goes, and what a driver listens on: TCP or a Unix stream socket.
+//! Addresses of connections and listeners: TCP or a Unix stream socket.
 //!
-//! It does not know drivers.
+//! Drivers, the load and the origin use these types. This module does not know drivers.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
@@ -9,12 +9,12 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a connection goes. Cheap to clone, and connecting to it allocates nothing.
+/// The address that a connection goes to. It is cheap to clone, and connecting to it allocates nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// Host and port.
     Tcp(SocketAddr),
-    /// The path of a Unix stream socket; at most 107 bytes, which connecting checks.
+    /// The path of a Unix stream socket: at most 107 bytes, which `connect` checks.
     Unix(Arc<Path>),
 }
 
@@ -24,7 +24,7 @@ impl Address {
         Address::Unix(path.as_ref().into())
     }
 
-    /// Host and port; `None` for a Unix socket.
+    /// Returns host and port, or `None` for a Unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Address::Tcp(addr) => Some(*addr),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_in_words() {
+    fn addresses_are_displayed() {
         let tcp = Address::from(SocketAddr::from(([127, 0, 0, 1], 80)));
         assert_eq!(tcp.to_string(), "127.0.0.1:80");
         assert_eq!(tcp.tcp(), Some(SocketAddr::from(([127, 0, 0, 1], 80))));

@@ -1,52 +1,53 @@
-//! How many connections this process may have, and how they are to be held.
+//! Finds out how many connections this process may have, and plans how to hold them.
 //!
-//! A process has a limit of descriptors, and often cannot raise it. A ring's table takes as many sockets again, and
-//! each ring has its own. So beyond the limit a load is divided among as many drivers as it takes, whose sockets
-//! have no descriptors.
+//! A process has a limit of descriptors, and often cannot raise it. The table of a ring holds as many sockets again,
+//! and each ring has its own table. So a load above the limit is divided among several drivers whose sockets have no
+//! descriptors.
 //!
-//! It does not know ports, memory, or what else limits a load.
+//! The load and the origin call it before they make drivers. This module does not know ports, memory, or other limits
+//! of a load.
 
 use crate::uring::{check, table_limit};
 use crate::{DriverKind, raise_descriptor_limit};
 
-/// Descriptors kept for all else that a process opens: rings, files, libraries, a few connections.
+/// Descriptors reserved for everything else that a process opens: rings, files, libraries, a few connections.
 const SPARE: u64 = 256;
 
-/// Of a table's places, one in so many is left free, since listeners that share a port do not share its
-/// connections evenly: with 18,750 on average the fullest of twenty has some 300 more.
+/// One in this many table entries is left free, because listeners that share a port do not share its connections
+/// evenly: with 18,750 on average, the fullest of twenty has some 300 more.
 const UNEVEN: u32 = 16;
 
 /// What holds the connections of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DescriptorKind {
-    /// Descriptors: each connection has one.
+    /// Each connection has a descriptor.
     #[default]
     Regular,
-    /// The ring's table: no connection has a descriptor, as long as the table has room.
+    /// The ring's table holds the connections: none has a descriptor, as long as the table has room.
     Direct,
 }
 
-/// What this process may have.
+/// The limits of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// Descriptors (`u64::MAX`: no limit).
     pub descriptors: u64,
-    /// Connections that one driver can hold in its ring's table; zero with epoll, and where the kernel cannot
-    /// (before Linux 6.13).
+    /// Connections that one driver can hold in its ring's table. Zero with epoll, and where the kernel does not
+    /// support it (before Linux 6.13).
     pub per_ring: u32,
 }
 
-/// How connections are to be held.
+/// How connections will be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketPlan {
-    /// Drivers, and so threads, at least.
+    /// The least number of drivers, and so of threads.
     pub drivers: usize,
-    /// What holds the connections, of each driver.
+    /// What holds the connections of each driver.
     pub descriptors: DescriptorKind,
 }
 
-/// Finds out what this process may have with drivers of this kind, and raises the soft limit of descriptors to the
-/// hard one, which bounds a ring's table, too. Tries a ring, so it takes a millisecond or so.
+/// Finds out the limits of this process with drivers of this kind. Raises the soft limit of descriptors to the hard
+/// one, which also limits a ring's table. It sets up a ring to try it, which takes about a millisecond.
 pub fn capacity(kind: DriverKind) -> Capacity {
     let (descriptors, _) = raise_descriptor_limit();
     let per_ring = if kind == DriverKind::Uring && check::check_table().is_ok() { table_limit() } else { 0 };
@@ -54,8 +55,8 @@ pub fn capacity(kind: DriverKind) -> Capacity {
 }
 
 impl Capacity {
-    /// How to hold `connections` at a time; `None` when there is no way, and then [`Capacity::max_connections`] says how
-    /// many there may be.
+    /// Plans how to hold `connections` at a time. `None` means that it is impossible; [`Capacity::max_connections`]
+    /// then says how many are possible.
     pub fn plan(&self, connections: usize) -> Option<SocketPlan> {
         if connections as u64 <= self.by_descriptors() {
             return Some(SocketPlan { drivers: 1, descriptors: DescriptorKind::Regular });
@@ -64,7 +65,7 @@ impl Capacity {
         (each > 0).then(|| SocketPlan { drivers: connections.div_ceil(each), descriptors: DescriptorKind::Direct })
     }
 
-    /// Connections that `drivers` drivers can have at a time.
+    /// The number of connections that `drivers` drivers can hold at a time.
     pub fn max_connections(&self, drivers: usize) -> u64 {
         self.by_descriptors().max(drivers as u64 * self.each_ring() as u64)
     }
@@ -86,7 +87,7 @@ mod tests {
     const HERE: Capacity = Capacity { descriptors: 20_000, per_ring: 20_000 };
 
     #[test]
-    fn descriptors_are_used_while_they_last() {
+    fn descriptors_are_used_first() {
         for connections in [0, 1, 64, 19_744] {
             assert_eq!(HERE.plan(connections), Some(SocketPlan { drivers: 1, descriptors: DescriptorKind::Regular }));
         }
@@ -94,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_thousand_take_eleven_rings() {
+    fn two_hundred_thousand_connections_need_eleven_rings() {
         assert_eq!(HERE.plan(200_000), Some(SocketPlan { drivers: 11, descriptors: DescriptorKind::Direct }));
         assert!(HERE.max_connections(11) >= 200_000);
     }
 
     #[test]
-    fn without_tables_there_are_as_many_as_descriptors() {
+    fn without_tables_descriptors_are_the_limit() {
         let epoll = Capacity { per_ring: 0, ..HERE };
         assert_eq!(epoll.plan(19_745), None);
         assert_eq!(epoll.max_connections(100), 19_744);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_says_what_it_can() {
+    fn capacity_of_this_machine() {
         let capacity = capacity(DriverKind::Uring);
         if capacity.per_ring == 0 {
             eprintln!("THE TABLE IS NOT TESTED: this kernel cannot hold sockets in it alone");

@@ -1,24 +1,24 @@
-//! What a thread or process asks of its host before it drives sockets: descriptors, a CPU, sharp timers.
+//! What a thread or process needs from its host before it drives sockets: descriptors, a CPU, exact timers.
 //!
-//! It does not know what for.
+//! The client, the origin and the drivers call it.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Raises the soft limit of open descriptors to the hard one and says both limits as they are afterwards
-/// (`u64::MAX`: none). Failing to raise is no error: the caller sees what there is.
+/// Raises the soft limit of open descriptors to the hard one. Returns both limits as they are afterwards (`u64::MAX`:
+/// none). A failure to raise it is not an error: the caller sees the limits.
 pub fn raise_descriptor_limit() -> (u64, u64) {
     let now = getrlimit(Resource::Nofile);
-    let wish = Rlimit { current: now.maximum, maximum: now.maximum };
-    // What is read below says whether it worked.
-    let _ = setrlimit(Resource::Nofile, wish);
+    let raised = Rlimit { current: now.maximum, maximum: now.maximum };
+    // The limits read below show whether it worked.
+    let _ = setrlimit(Resource::Nofile, raised);
     let then = getrlimit(Resource::Nofile);
     (then.current.unwrap_or(u64::MAX), then.maximum.unwrap_or(u64::MAX))
 }
 
-/// Pins the calling thread to one CPU, by its number from zero.
+/// Pins the calling thread to one CPU, given by its number from zero.
 ///
 /// # Errors
 /// When there is no such CPU or this process may not use it.
@@ -33,12 +33,12 @@ pub fn pin_to_cpu(cpu: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the calling thread's timer slack to 1 ns, so that a wait ends when it should and not up to 50 us
-/// later. Drivers call it on the thread that makes them.
+/// Sets the calling thread's timer slack to 1 ns, so that a wait ends on time and not up to 50 µs later. Drivers call
+/// it on the thread that makes them.
 ///
 /// # Errors
 /// When the kernel refuses (`prctl`, `PR_SET_TIMERSLACK`).
-pub(crate) fn sharpen_timers() -> io::Result<()> {
+pub(crate) fn set_timer_slack() -> io::Result<()> {
     rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
     Ok(())
 }

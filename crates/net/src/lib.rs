@@ -1,8 +1,8 @@
-//! The I/O driver: one thread, one ring, many sockets.
+//! The I/O drivers: one thread, one ring, many sockets. The client (`weir-load`) and the origin are built on them.
 //!
-//! A driver owns the sockets of one thread and turns what the kernel says into [`Event`]s for a [`Handler`].
-//! There are two behind one interface: [`UringDriver`] (multishot receive into a ring of provided buffers, sends
-//! batched into one submit) and [`EpollDriver`] for kernels that lack it. The same tests run on both.
+//! A driver owns the sockets of one thread, and turns what the kernel reports into [`Event`]s for a [`Handler`]. Two
+//! drivers have the same interface: [`UringDriver`] (multishot receive into a ring of provided buffers, sends batched
+//! into one submit), and [`EpollDriver`] for kernels that cannot run it. The same tests run on both.
 //!
 //! This crate does not know what the bytes mean, what a request is, or how many threads there are.
 
@@ -31,8 +31,8 @@ pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::{BufferFill, UringDriver};
 
-/// A connection of one driver: a slot, and which of the slot's lives it is. Slots are small dense numbers and
-/// are used again, so handlers keep their state in a `Vec` indexed by [`Conn::slot`].
+/// A connection of one driver: a slot and its generation. Slots are small dense numbers and are reused, so handlers
+/// keep their state in a `Vec` indexed by [`Conn::slot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Conn {
     slot: u32,
@@ -40,12 +40,12 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection's name from its parts. Drivers make these; tests may.
+    /// Makes the identifier from its parts. Drivers call it; tests may.
     pub fn new(slot: u32, generation: u32) -> Conn {
         Conn { slot, generation }
     }
 
-    /// Dense index, used again after the connection is gone.
+    /// The dense index. It is reused after the connection is gone.
     pub fn slot(self) -> usize {
         self.slot as usize
     }
@@ -59,41 +59,41 @@ impl Conn {
 /// What happened to a connection.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A listener accepted it.
+    /// A listener accepted the connection.
     Accepted,
-    /// A [`Io::connect`] succeeded.
+    /// An [`Io::connect`] succeeded.
     Connected,
-    /// Bytes came. Valid only during the call.
+    /// Bytes arrived. The slice is valid only during the call.
     Data(&'a [u8]),
-    /// Everything queued with [`Io::send`] has been handed to the kernel. Comes at most once after each time
-    /// that the queue ran empty; only connections that asked with [`Io::want_sent`] get it, once for asking.
+    /// The kernel has taken everything queued with [`Io::send`]. It is reported at most once each time that the queue
+    /// runs empty, and only after [`Io::want_sent`], once per call.
     Sent,
-    /// The peer will send no more. The connection can still send until the handler closes it. A reset after this
-    /// is told at once by epoll, by io_uring when something is sent.
+    /// The peer has finished sending. The connection can still send until the handler closes it. A reset after this is
+    /// reported at once by epoll, and by io_uring when something is sent.
     Eof,
     /// The connection failed or could not be made, and is gone; do not close it.
     Failed {
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
-        /// Bytes given to [`Io::send`] that were not handed to the kernel, or not known to be.
+        /// Bytes given to [`Io::send`] that the kernel has not taken, or may not have taken.
         unsent: usize,
     },
 }
 
-/// What a handler may do, from inside an event or between turns.
+/// The operations of a handler, from inside an event or between turns.
 ///
-/// Operations on a connection that is gone are ignored: a handler need not track what the kernel knows better.
+/// Operations on a connection that is gone are ignored, so a handler need not track what the kernel knows better.
 pub trait Io {
-    /// Begins a connection; what follows is [`Event::Connected`] or [`Event::Failed`]. `from` binds the source
-    /// address (for spreading over 127.0.0.0/8 when ports run short); a Unix socket has none, and ignores it.
+    /// Begins a connection. [`Event::Connected`] or [`Event::Failed`] follows. `from` binds the source address (for
+    /// spreading over 127.0.0.0/8 when ports run short); a Unix socket ignores it.
     ///
     /// # Errors
-    /// When no socket can be made (descriptors, memory), with what the kernel said, and when `to` is a path too
-    /// long for a Unix socket.
+    /// When no socket can be made (descriptors, memory), with the kernel's error, and when `to` is a path too long
+    /// for a Unix socket.
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn>;
 
-    /// Queues bytes, copied. They leave when the next turn begins, with those of all other connections; while
-    /// the connection is being made, when it is made.
+    /// Queues a copy of `bytes`. They are sent when the next turn begins, together with those of all other
+    /// connections. If the connection is not established yet, they are sent once it is.
     fn send(&mut self, conn: Conn, bytes: &[u8]) {
         self.send_with(conn, bytes, &[]);
     }
@@ -104,24 +104,24 @@ pub trait Io {
     /// Asks for [`Event::Sent`] the next time that the queue runs empty.
     fn want_sent(&mut self, conn: Conn);
 
-    /// Closes: what is queued is sent first, then FIN. No event follows.
+    /// Closes the connection: queued bytes are sent first, then FIN. No event follows.
     fn close(&mut self, conn: Conn);
 
-    /// Closes at once with RST (which Unix sockets do not have), dropping what is queued. No event follows. Also ends a connection that was closed
-    /// and cannot send what is queued because its peer does not read.
+    /// Closes the connection at once with RST (which Unix sockets do not have), and drops what is queued. No event
+    /// follows. This also ends a closed connection whose queue cannot be sent because its peer does not read.
     fn abort(&mut self, conn: Conn);
 
-    /// Bytes queued and not yet handed to the kernel.
+    /// Bytes queued that the kernel has not taken yet.
     fn unsent(&self, conn: Conn) -> usize;
 }
 
-/// What a program does with events.
+/// The program's side: it handles events.
 pub trait Handler {
-    /// Called for every event, in the order the kernel told them.
+    /// Called for every event, in the order in which the kernel reported them.
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>);
 }
 
-/// A driver: [`Io`], and the turn that waits for the kernel.
+/// A driver: [`Io`], and the turn that waits for events.
 pub trait Driver: Io {
     /// `io_uring` or `epoll`.
     fn name(&self) -> &'static str;
@@ -137,20 +137,19 @@ pub trait Driver: Io {
     /// Stops accepting and closes the listeners.
     fn stop_listening(&mut self);
 
-    /// Sends what is queued, then waits until something happens or `until` passes (`None`: waits for as long as
-    /// it takes), and hands every event to the handler. Returns after one batch. A wake-up by [`Driver::waker`]
-    /// or a signal also returns.
+    /// Sends what is queued, then waits until something happens or `until` passes (`None`: no time limit), and passes
+    /// every event to the handler. Returns after one batch. A wake-up by [`Driver::waker`] or a signal also ends the
+    /// wait.
     ///
     /// # Errors
-    /// When the kernel refuses the wait itself; errors of single connections are events. The driver is of no use then:
-    /// drop it.
+    /// When the wait itself fails; errors of single connections are events. The driver is then unusable: drop it.
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()>;
 
-    /// Wakes a waiting turn from another thread.
+    /// Returns a waker, which ends a wait from another thread.
     fn waker(&self) -> Waker;
 
-    /// Connections open, being made or being closed. Those closed or failed are counted to the end of a turn
-    /// after the kernel has let go of them, so a program that turns until this is zero has sent all.
+    /// Connections that are open, being established or being closed. Closed and failed ones count until the end of
+    /// the turn after the kernel has released them, so a program that polls until this is zero has sent everything.
     fn open(&self) -> usize;
 }
 

@@ -1,6 +1,6 @@
-//! Which driver this host can run, found out by trying, and why not where it is not the one asked for.
+//! Finds out by trying which driver this host can run, and explains why not where the requested one does not work.
 //!
-//! It does not run the driver.
+//! The client and the origin call it once, before they make drivers.
 
 use std::fmt;
 use std::io;
@@ -40,7 +40,7 @@ impl fmt::Display for DriverKind {
 /// Why io_uring cannot be used here, with what can be done about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The sysctl says no.
+    /// The sysctl forbids it.
     #[error(
         "io_uring is switched off by the sysctl kernel.io_uring_disabled = {value}{}; \
          set it to 0, or use the epoll driver",
@@ -50,7 +50,7 @@ pub enum ProbeError {
         /// The sysctl's value: 1 or 2.
         value: u8,
     },
-    /// Something other than the sysctl says no.
+    /// Something other than the sysctl forbids it.
     #[error(
         "io_uring_setup is not permitted (EPERM) though no sysctl forbids it: a seccomp filter, as containers \
          have by default, or a security module; allow io_uring there, or use the epoll driver"
@@ -84,16 +84,16 @@ pub enum ProbeError {
     Other {
         /// What was tried.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// Decides which driver to make. Really tries a ring, so it takes a millisecond or so; ask once, not for every
-/// thread.
+/// Decides which driver to make. It sets up a ring to try it, which takes about a millisecond: call it once, not for
+/// every thread.
 ///
 /// # Errors
-/// When io_uring is asked for and does not work here.
+/// When io_uring is requested and does not work here.
 pub fn probe(choice: DriverPreference) -> Result<DriverKind, ProbeError> {
     match choice {
         DriverPreference::Epoll => Ok(DriverKind::Epoll),
@@ -105,8 +105,8 @@ pub fn probe(choice: DriverPreference) -> Result<DriverKind, ProbeError> {
     }
 }
 
-/// Tries everything of io_uring that the driver relies on: set-up, a ring of provided buffers, multishot receive,
-/// and exact counts of sends that the socket takes only in part.
+/// Tries everything of io_uring that the driver relies on: set-up, a ring of provided buffers, multishot receive, and
+/// exact counts of partial sends.
 ///
 /// # Errors
 /// The first thing that does not work.
@@ -127,7 +127,7 @@ fn explain(step: check::Step, source: io::Error) -> ProbeError {
     }
 }
 
-/// The sysctl, zero where there is none.
+/// The value of the sysctl, or zero where there is none.
 fn disabled_by_sysctl() -> u8 {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
         .ok()
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn epoll_is_what_it_is_asked_for() {
+    fn epoll_is_used_when_requested() {
         assert_eq!(probe(DriverPreference::Epoll).unwrap(), DriverKind::Epoll);
     }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_is_explained_by_its_cause_and_a_remedy() {
+    fn each_failure_names_its_cause_and_a_remedy() {
         let said = |step, errno| explain(step, io::Error::from_raw_os_error(errno)).to_string();
         assert!(said(check::Step::SetUp, libc::ENOSYS).contains("no io_uring"));
         assert!(said(check::Step::Buffers, libc::EINVAL).contains("provided buffers"));

@@ -1,23 +1,23 @@
-//! What connections have yet to send: queues of own and borrowed bytes, kept in a pool so that a connection
-//! with nothing to send holds none.
+//! The bytes that connections still have to send: queues of owned and borrowed bytes in a pool, so that a connection
+//! with nothing to send holds no queue.
 //!
-//! It does not know sockets.
+//! Both drivers use it. It does not know sockets.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Bodies up to this many bytes are copied behind their head: one run of bytes is cheaper for the kernel to
-/// take than two.
+/// Bodies of up to this many bytes are copied behind their head: the kernel takes one run of bytes more cheaply than
+/// two.
 const COPY_UP_TO: usize = 4096;
 
 /// Bytes sent are dropped from the front of a queue once there are this many.
 const DROP_FROM: usize = 64 * 1024;
 
-/// A queue keeps at most this much room, in bytes, when it goes back to the pool: enough for heads and short
-/// messages, so that thousands of connections that once sent much do not hold memory for ever.
+/// The most capacity, in bytes, that a queue keeps when it returns to the pool: enough for heads and short messages.
+/// Otherwise thousands of connections that once sent much would hold memory for ever.
 const KEEP: usize = 8 * 1024;
 
-/// Slices handed to the kernel at once.
+/// The most slices given to the kernel at once.
 pub(crate) const MAX_SLICES: usize = 64;
 
 /// No queue.
@@ -26,22 +26,22 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Bytes to send, in order.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
-    /// Own bytes; those before `at` are sent.
+    /// Owned bytes; those before `at` are sent.
     bytes: Vec<u8>,
     at: usize,
-    /// Bodies between them, in order.
+    /// Bodies between the owned bytes, in order.
     bodies: VecDeque<Body>,
-    /// Bytes not yet sent, own and borrowed.
+    /// Bytes not yet sent, owned and borrowed.
     left: usize,
-    /// The queue behind this one ([`NONE`]: none), for drivers that may not touch what the kernel holds.
+    /// The queue behind this one ([`NONE`]: none), for drivers that must not touch bytes which the kernel is reading.
     pub(crate) next: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Body {
-    /// Comes after this many own bytes.
+    /// The body comes after this many owned bytes.
     after: usize,
-    /// What is left of it.
+    /// The unsent part.
     rest: &'static [u8],
 }
 
@@ -55,7 +55,7 @@ impl SendQueue {
         self.left
     }
 
-    /// Adds own bytes.
+    /// Adds owned bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.at > DROP_FROM && self.at * 2 > self.bytes.len() {
             self.drop_sent();
@@ -64,7 +64,7 @@ impl SendQueue {
         self.left += bytes.len();
     }
 
-    /// Adds a head, and a body that lives for ever.
+    /// Adds a head and a static body.
     pub(crate) fn push_with(&mut self, head: &[u8], body: &'static [u8]) {
         self.push(head);
         if !body.is_empty() {
@@ -72,7 +72,7 @@ impl SendQueue {
         }
     }
 
-    /// Adds bytes that live for ever.
+    /// Adds static bytes.
     fn push_body(&mut self, body: &'static [u8]) {
         if body.len() <= COPY_UP_TO {
             self.push(body);
@@ -95,7 +95,7 @@ impl SendQueue {
         self.bodies.is_empty().then(|| &self.bytes[self.at..])
     }
 
-    /// Fills `slices` with the unsent bytes, as many as fit, and says how many slices are filled.
+    /// Fills `slices` with the unsent bytes, as many as fit, and returns how many slices it filled.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut at = self.at;
@@ -120,7 +120,7 @@ impl SendQueue {
         filled
     }
 
-    /// Takes note that the first `count` unsent bytes are sent.
+    /// Records that the first `count` unsent bytes are sent.
     pub(crate) fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.left);
         self.left -= count;
@@ -154,7 +154,7 @@ impl SendQueue {
     }
 }
 
-/// All queues of a driver, used again and again.
+/// All queues of a driver, for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueuePool {
     all: Vec<SendQueue>,
@@ -170,7 +170,7 @@ impl SendQueuePool {
         })
     }
 
-    /// Gives a queue back. Nothing may refer to its bytes any more.
+    /// Returns a queue to the pool. Nothing may refer to its bytes any more.
     pub(crate) fn give(&mut self, index: u32) {
         self.all[index as usize].clear();
         self.free.push(index);

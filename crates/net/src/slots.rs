@@ -1,6 +1,6 @@
-//! The table of a driver's connections: small slots, used again, each with the number of its generation.
+//! The table of a driver's connections: small slots, reused, each with the number of its generation.
 //!
-//! It does not know which driver, and closes nothing before the driver itself goes.
+//! Both drivers use it. It closes sockets only when the driver is dropped.
 
 use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use crate::Conn;
 use crate::send_queue::NONE;
 
-/// What a driver keeps for a connection. Small: an idle connection costs this and nothing else here.
+/// The state that a driver keeps for a connection. It is small: an idle connection costs nothing else here.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     /// The socket, or -1.
@@ -17,12 +17,12 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
     /// The queue to send, or [`NONE`].
     pub(crate) queue: u32,
-    /// The error to tell when reading has ended, or zero.
+    /// The error to report when reading has ended, or zero.
     pub(crate) error: u16,
     flags: u16,
 }
 
-/// One thing that is so of a connection, or not.
+/// A flag of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Flag {
@@ -30,29 +30,29 @@ pub(crate) enum Flag {
     Used = 1 << 0,
     /// Not yet connected.
     Connecting = 1 << 1,
-    /// The handler has closed it: no event any more; it goes when its queue has been sent.
+    /// The handler has closed it: no more events follow. It ends when its queue has been sent.
     Closing = 1 << 2,
     /// The connection is gone; the slot waits to be freed.
     Dead = 1 << 3,
-    /// On the list of those to be sent.
+    /// On the list of connections to be sent.
     Dirty = 1 << 4,
-    /// [`crate::Event::Sent`] is asked for.
+    /// [`crate::Event::Sent`] is requested.
     WantSent = 1 << 5,
-    /// The socket takes no more for now.
+    /// The socket has no room for now.
     Blocked = 1 << 6,
-    /// The peer has sent its last.
+    /// The peer has finished sending.
     Eof = 1 << 7,
-    /// Told the kernel to report room for sending (epoll).
+    /// The kernel is asked to report room for sending (epoll).
     WatchOut = 1 << 8,
-    /// The kernel has a receive (io_uring).
+    /// The kernel has a receive operation (io_uring).
     Receiving = 1 << 10,
-    /// The kernel has a send that waits for room (io_uring).
+    /// The kernel has a send operation that waits for room (io_uring).
     Sending = 1 << 12,
     /// In the ring's table of sockets (io_uring).
     InTable = 1 << 11,
     /// Has sent at least once (io_uring).
     HasSent = 1 << 14,
-    /// A receive is to be given to the kernel (io_uring).
+    /// A receive operation has to be submitted (io_uring).
     WantReceive = 1 << 13,
 }
 
@@ -61,7 +61,7 @@ impl Slot {
         self.flags & what as u16 != 0
     }
 
-    /// Whether any of them is so.
+    /// Whether any of the flags is set.
     pub(crate) fn is_any(&self, what: &[Flag]) -> bool {
         what.iter().any(|&one| self.is(one))
     }
@@ -74,14 +74,14 @@ impl Slot {
         self.flags &= !(what as u16);
     }
 
-    /// Sets it and says whether it was so before.
+    /// Sets the flag, and returns whether it was set before.
     pub(crate) fn test_and_set(&mut self, what: Flag) -> bool {
         let was = self.is(what);
         self.set(what);
         was
     }
 
-    /// Whether handlers still know the connection.
+    /// Whether the connection is still known to the handler.
     pub(crate) fn is_open(&self) -> bool {
         self.flags & (Flag::Used as u16 | Flag::Closing as u16 | Flag::Dead as u16) == Flag::Used as u16
     }
@@ -124,22 +124,22 @@ impl Slots {
         &mut self.all[index as usize]
     }
 
-    /// The connection's name.
+    /// The connection in a slot.
     pub(crate) fn conn(&self, index: u32) -> Conn {
         Conn::new(index, self.all[index as usize].generation)
     }
 
-    /// The slot, if `conn` names a connection that handlers still know.
+    /// The slot of `conn`, if the handler still knows the connection.
     pub(crate) fn open_mut(&mut self, conn: Conn) -> Option<&mut Slot> {
         self.all.get_mut(conn.slot()).filter(|slot| slot.generation == conn.generation() && slot.is_open())
     }
 
-    /// The slot, if `conn` names a connection that handlers still know.
+    /// The slot of `conn`, if the handler still knows the connection.
     pub(crate) fn open(&self, conn: Conn) -> Option<&Slot> {
         self.all.get(conn.slot()).filter(|slot| slot.generation == conn.generation() && slot.is_open())
     }
 
-    /// The slot, if `conn` names a connection that is not gone: open, or closed and still sending.
+    /// The slot of `conn`, if the connection is not gone: it is open, or closed and still sending.
     pub(crate) fn living(&self, conn: Conn) -> Option<&Slot> {
         self.all
             .get(conn.slot())
@@ -151,19 +151,19 @@ impl Slots {
         self.all.len() - self.free.len()
     }
 
-    /// Asks for [`crate::Event::Sent`], if handlers still know the connection.
+    /// Requests [`crate::Event::Sent`], if the handler still knows the connection.
     pub(crate) fn want_sent(&mut self, conn: Conn) {
         if let Some(slot) = self.open_mut(conn) {
             slot.set(Flag::WantSent);
         }
     }
 
-    /// Closes every socket; the driver goes.
+    /// Closes every socket, because the driver is dropped.
     pub(crate) fn close_all(&mut self) {
         for slot in &mut self.all {
             let fd = mem::replace(&mut slot.fd, -1);
             if fd >= 0 {
-                // SAFETY: the slot owned the descriptor and forgot it just now.
+                // SAFETY: the slot owned the descriptor and has just given it up.
                 drop(unsafe { OwnedFd::from_raw_fd(fd) });
             }
         }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_former_life_opens_nothing() {
+    fn a_stale_connection_finds_no_slot() {
         let mut slots = Slots::default();
         let index = slots.take(3);
         let first = slots.conn(index);

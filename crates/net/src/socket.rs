@@ -1,6 +1,6 @@
-//! Sockets made the way this crate needs them: close-on-exec, no delay for TCP, and source addresses on request.
+//! Makes sockets as the drivers need them: close-on-exec, no delay for TCP, and source addresses on request.
 //!
-//! It does not know who waits for them, or how.
+//! The drivers call it, and the origin makes its listeners here. It does not know how a driver waits.
 
 use std::io;
 use std::mem::size_of;
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use crate::{Address, Listener};
 
-/// How long to wait before accepting is tried again after descriptors or memory ran out.
+/// How long to wait before accepting again after descriptors or memory ran out.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Whether accepting failed for want of descriptors or memory: the connection still waits, and will for a while.
+/// Whether accepting failed because descriptors or memory ran out: the connection still waits, and will for a while.
 pub(crate) fn is_out_of_resources(error: i32) -> bool {
-    // ENOSPC: epoll's limit of watches.
+    // ENOSPC: the limit of epoll watches.
     matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC)
 }
 
@@ -38,7 +38,7 @@ union Storage {
 
 impl RawAddr {
     /// # Errors
-    /// When the path of a Unix socket is longer than the kernel's form of it has room for, or holds a zero.
+    /// When the path of a Unix socket is too long for the kernel's form, or contains a zero byte.
     pub(crate) fn new(addr: &Address) -> io::Result<RawAddr> {
         match addr {
             Address::Tcp(addr) => Ok(RawAddr::tcp(addr)),
@@ -49,7 +49,7 @@ impl RawAddr {
     pub(crate) fn unix(path: &Path) -> io::Result<RawAddr> {
         let path = path.as_os_str().as_bytes();
         let mut unix = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
-        // One place is left for the zero at the end. An empty path would name no file.
+        // One byte is left for the terminating zero. An empty path would name no file.
         if path.is_empty() || path.len() >= unix.sun_path.len() || path.contains(&0) {
             return Err(io::Error::from(io::ErrorKind::InvalidFilename));
         }
@@ -102,7 +102,7 @@ pub(crate) fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
 
-/// The number of the last error of this thread.
+/// The number of this thread's last error.
 pub(crate) fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
@@ -139,8 +139,8 @@ fn bind(fd: RawFd, addr: &SocketAddr) -> io::Result<()> {
     check(unsafe { libc::bind(fd, raw.as_ptr(), raw.len()) }).map(drop)
 }
 
-/// Makes a socket to connect to `to` with: a TCP one with `TCP_NODELAY`, bound to `from` when given, or a Unix
-/// one, which knows neither.
+/// Makes a socket for a connection to `to`: a TCP socket with `TCP_NODELAY`, bound to `from` when given, or a Unix
+/// socket, which has neither.
 ///
 /// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
 /// source port can serve several destinations.
@@ -157,7 +157,7 @@ pub(crate) fn client_socket(to: &Address, from: Option<IpAddr>, nonblocking: boo
     Ok(fd)
 }
 
-/// Makes a listener as drivers need it: it does not block, and what it accepts does not delay.
+/// Prepares a listener for a driver: it is non-blocking, and accepted sockets inherit `TCP_NODELAY`.
 pub(crate) fn prepare_listener(listener: &Listener) -> io::Result<()> {
     match listener {
         Listener::Tcp(listener) => {
@@ -193,7 +193,7 @@ pub(crate) fn take_error(fd: RawFd) -> i32 {
 /// Makes a listening socket for [`crate::Driver::listen`]: non-blocking, `SO_REUSEADDR`, `TCP_NODELAY` (which
 /// accepted sockets inherit), and `SO_REUSEPORT` when several threads are to share the address.
 ///
-/// `backlog` is the wish for the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+/// `backlog` is the requested length of the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
 ///
 /// # Errors
 /// When the kernel refuses the socket, the address or an option.

@@ -1,6 +1,6 @@
-//! Listening on a Unix stream socket: a path that is free, or was left by a server that is dead.
+//! Listens on a Unix stream socket, at a path that is free or was left behind by a dead server.
 //!
-//! It does not know drivers.
+//! The origin calls it. It does not know drivers.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,10 @@ use crate::socket::{RawAddr, check, stream_socket};
 /// Why a Unix socket cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum UnixError {
-    /// Another server is there.
+    /// Another server listens there.
     #[error("a server listens on {} already; stop it, or take another path", .0.display())]
     Taken(PathBuf),
-    /// The path is something else.
+    /// The path is something other than a socket.
     #[error("{} exists and is no socket; remove it, or take another path", .0.display())]
     NoSocket(PathBuf),
     /// The kernel's form of an address has room for 107 bytes.
@@ -28,23 +28,23 @@ pub enum UnixError {
     Io {
         /// The socket's path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// A Unix stream socket that is listened on. Dropping it removes the socket's file, if it is still this one's;
-/// listeners taken from it stay open.
+/// A listening Unix stream socket. Dropping it removes the socket's file, unless another socket has replaced it.
+/// Listeners taken from it stay open.
 #[derive(Debug)]
 pub struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the file, by which it is known again.
+    /// Device and inode of the file, to recognise it.
     file: (u64, u64),
 }
 
 impl UnixSocket {
-    /// A listener for one driver. All share one queue, so that several drivers may each take one.
+    /// Returns a listener for one driver. All listeners share one queue, so several drivers may each have one.
     ///
     /// # Errors
     /// When no descriptor is left.
@@ -52,7 +52,7 @@ impl UnixSocket {
         self.listener.try_clone()
     }
 
-    /// Where it is.
+    /// The path of the socket's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -61,17 +61,17 @@ impl UnixSocket {
 impl Drop for UnixSocket {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|file| file == self.file) {
-            // Gone already: so it should be.
+            // It may be gone already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Listens on the Unix stream socket `path`. A file left by a server that is dead is replaced. `backlog` is the
-/// wish for the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+/// Listens on the Unix stream socket `path`. A file left by a dead server is replaced. `backlog` is the requested
+/// length of the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
 ///
 /// # Errors
-/// When a server listens there, when something else than a socket is there, and when the kernel refuses.
+/// When a server listens there, when the path is something other than a socket, and when the kernel refuses.
 pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
     let failed = |source| UnixError::Io { path: path.to_owned(), source };
     let addr = RawAddr::unix(path).map_err(|_| UnixError::Path(path.to_owned()))?;
@@ -79,7 +79,7 @@ pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
     let fd = stream_socket(libc::AF_UNIX, true).map_err(failed)?;
     // SAFETY: the address lives during the call and its length is its own.
     check(unsafe { libc::bind(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map_err(|error| match error.kind() {
-        // Somebody was faster.
+        // Another process was faster.
         io::ErrorKind::AddrInUse => UnixError::Taken(path.to_owned()),
         _ => failed(error),
     })?;
@@ -92,7 +92,7 @@ pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
     Ok(socket)
 }
 
-/// Removes a socket's file that nobody listens on.
+/// Removes a socket file that no server listens on.
 fn remove_stale(path: &Path) -> Result<(), UnixError> {
     let failed = |source| UnixError::Io { path: path.to_owned(), source };
     let meta = match fs::symlink_metadata(path) {
@@ -103,18 +103,18 @@ fn remove_stale(path: &Path) -> Result<(), UnixError> {
     if !meta.file_type().is_socket() {
         return Err(UnixError::NoSocket(path.to_owned()));
     }
-    match knock(path) {
-        // Nobody listens: its server is dead.
+    match try_connect(path) {
+        // The server is dead.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(failed),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // A full queue (would block) is a server's, too, and so is a socket of another type.
+        // A full queue (would block) belongs to a living server, and so does a socket of another type.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(failed(error)),
         Ok(()) | Err(_) => Err(UnixError::Taken(path.to_owned())),
     }
 }
 
 /// Connects, without waiting for room in the queue.
-fn knock(path: &Path) -> io::Result<()> {
+fn try_connect(path: &Path) -> io::Result<()> {
     let addr = RawAddr::unix(path)?;
     let fd = stream_socket(libc::AF_UNIX, true)?;
     // SAFETY: the address lives during the call and its length is its own.

@@ -1,4 +1,4 @@
-//! Waking a driver that waits: an eventfd, written from any thread, watched by one driver.
+//! Wakes a waiting driver: an eventfd that any thread writes and one driver watches.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -15,17 +15,17 @@ impl Waker {
         Ok(Waker { fd: Arc::new(fd) })
     }
 
-    /// Ends the wait of the driver's present turn, or of its next one if none is on. Several calls before that
+    /// Ends the wait of the driver's current turn, or of the next one if none is waiting. Several calls before that
     /// turn count as one.
     pub fn wake(&self) {
         // It can only fail when 2^64 - 2 wake-ups are outstanding, and then the driver is awake.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Takes the wake-ups that are outstanding.
+    /// Clears the pending wake-ups.
     pub(crate) fn clear(&self) {
         let mut count = [0; 8];
-        // It fails when there is nothing to take.
+        // This fails when there is nothing to clear.
         let _ = rustix::io::read(self.fd.as_fd(), &mut count);
     }
 

@@ -3,8 +3,8 @@
 mod cases;
 mod common;
 
-/// Instantiates each generic test function for both drivers. A kernel without io_uring fails the second half
-/// loudly; that is meant.
+/// Instantiates each generic test function for both drivers. On a kernel without io_uring the second half fails on
+/// purpose.
 macro_rules! on_both_drivers {
     ($($module:ident :: $name:ident),* $(,)?) => {
         mod epoll {
@@ -34,7 +34,7 @@ macro_rules! on_both_drivers {
                     }
                 )*
             }
-            // Two small receive buffers: everything again, always short of them.
+            // Two small receive buffers: the driver is always short of them.
             mod short_of_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
                     weir_net::UringDriver::with_receive_buffers(weir_net::BufferFill::Once, 2, 512)
@@ -46,7 +46,8 @@ macro_rules! on_both_drivers {
                     }
                 )*
             }
-            // And always at the end of one, where this kernel fills them through.
+            // Buffers filled by several receives, where this kernel supports it: a receive often reaches the end of
+            // one.
             mod through_buffers {
                 fn make() -> std::io::Result<weir_net::UringDriver> {
                     weir_net::UringDriver::with_receive_buffers(weir_net::BufferFill::Through, 2, 1000).or_else(|error| {
@@ -77,28 +78,28 @@ on_both_drivers! {
     send::close_while_sending_flushes_all,
     send::what_is_sent_before_connected_arrives,
     send::sent_comes_once_when_the_queue_is_empty,
-    send::unsent_counts_down_to_nothing,
+    send::unsent_counts_down_to_zero,
     ends::abort_resets_the_peer,
     ends::abort_while_blocked_resets_the_peer,
     ends::abort_ends_a_close_that_cannot_send,
     ends::refused_connect_fails_once,
     ends::a_reset_in_mid_data_fails_once,
-    ends::data_before_a_reset_is_told_before_the_failure,
+    ends::data_before_a_reset_is_delivered_before_the_failure,
     ends::after_eof_the_connection_can_still_send,
-    ends::close_before_connected_tells_nothing,
-    ends::a_stale_name_does_nothing_to_the_next_life,
+    ends::close_before_connected_emits_no_event,
+    ends::a_stale_connection_does_not_affect_its_successor,
     ends::closing_inside_any_event_is_allowed,
     ends::connecting_inside_events_is_allowed,
     ends::sockets_do_not_leak,
     ends::stop_listening_refuses_new_peers,
-    ends::a_failure_says_what_was_not_sent,
+    ends::a_failure_reports_the_unsent_bytes,
     hostile::no_peer_leaves_a_connection_behind,
     hostile::a_server_that_resets_leaves_no_connection_behind,
     hostile::floods_end_when_they_are_closed,
     unix::both_ends_of_a_unix_socket_are_drivers,
     unix::a_full_queue_of_a_unix_socket_is_waited_for,
     unix::unix_peers_are_echoed_and_closed,
-    unix::paths_are_taken_over_from_the_dead_only,
+    unix::only_paths_of_dead_servers_are_taken_over,
     waits::a_wait_is_not_early,
     waits::until_in_the_past_returns_at_once,
     waits::the_waker_ends_a_wait,

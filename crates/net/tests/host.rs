@@ -33,7 +33,7 @@ fn a_pinned_thread_may_use_one_cpu() {
 }
 
 #[test]
-fn a_driver_makes_its_threads_timers_sharp() {
+fn a_driver_sets_its_threads_timer_slack() {
     std::thread::spawn(|| {
         let _driver = EpollDriver::new().unwrap();
         assert_eq!(rustix::thread::current_timer_slack().unwrap(), 1);
@@ -43,7 +43,7 @@ fn a_driver_makes_its_threads_timers_sharp() {
 }
 
 #[test]
-fn listeners_are_as_drivers_want_them() {
+fn listeners_have_the_required_options() {
     let listener = listen_socket(ANY_PORT, 100_000, false).unwrap();
     assert!(sockopt::tcp_nodelay(&listener).unwrap());
     let flags = rustix::fs::fcntl_getfl(&listener).unwrap();

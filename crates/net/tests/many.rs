@@ -1,4 +1,4 @@
-//! More connections than descriptors. Alone in its process, since it lowers the limit of all of it.
+//! More connections than descriptors. This test is alone in its process, because it lowers the limit of the process.
 
 use std::io;
 use std::net::SocketAddr;
@@ -103,7 +103,7 @@ fn three_thousand_connections_with_two_hundred_and_fifty_six_descriptors() {
     pair.server.listen(listener).unwrap();
     let before = descriptors();
 
-    // Closed, aborted, and what is left closed by the other side; the places are used again each time.
+    // Closed, aborted, and the rest closed by the other side; the table entries are reused each time.
     for round in 0..3 {
         pair.connect_all(addr).unwrap();
         assert_eq!((pair.client.open(), pair.server.open()), (MANY, MANY));
@@ -123,7 +123,7 @@ fn three_thousand_connections_with_two_hundred_and_fifty_six_descriptors() {
         pair.turn_until("ends", |pair| pair.client.open() + pair.server.open() == 0);
         assert_eq!(pair.handler.failed, 0);
     }
-    // An abort is a reset, seen by a peer that has a descriptor.
+    // An abort is a reset for a peer that has a descriptor.
     let peer = listen_socket("127.0.0.1:0".parse().unwrap(), 8, false).unwrap();
     peer.set_nonblocking(false).unwrap();
     let conn = pair.client.connect(&peer.local_addr().unwrap().into(), None).unwrap();

@@ -1,5 +1,5 @@
-//! SendQueue of descriptors: accepting pauses without spinning and goes on by itself. Alone in its process, since it
-//! takes all descriptors of it.
+//! Without descriptors, accepting pauses without spinning and resumes by itself. This test is alone in its process,
+//! because it takes all descriptors of the process.
 
 use std::fs::File;
 use std::io;
@@ -54,7 +54,7 @@ fn accepting_pauses_and_goes_on<D: Driver>(make: fn() -> io::Result<D>) {
         assert!(Instant::now() < end, "{} accepts no more", driver.name());
         driver.poll(&mut count, Some(end)).unwrap();
     }
-    // And no other connection is kept waiting.
+    // No other connection is kept waiting.
     let _more = TcpStream::connect(addr).unwrap();
     while count.accepted == 1 {
         assert!(Instant::now() < end, "{} accepts no more", driver.name());

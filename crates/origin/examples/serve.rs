@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         }
     };
     eprintln!("{} on {}", origin.driver(), origin.addr());
-    // However the input ends, that is the end.
+    // The end of the input stops the server, whatever its cause.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     println!("{:#?}", origin.stop());
     ExitCode::SUCCESS

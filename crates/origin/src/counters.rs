@@ -1,27 +1,30 @@
-//! The counters of what reached the origin, kept while it runs.
+//! The counters of what reached the origin, kept while it runs. Sessions write them, and the origin sums them up.
 //!
-//! Each worker writes its own [`WorkerCounters`]; any thread may add all of them up into a [`OriginCounters`]. A counter has one
-//! writer, so adding is a load and a store and not a locked instruction, and each worker's counters have cache
-//! lines of their own. The two numbers that are about all workers at once (connections open, and the most that
-//! were) are shared and locked: they change once a connection, not once a request.
+//! Each worker writes its own [`WorkerCounters`]; any thread may add them all up into an [`OriginCounters`]. A
+//! counter has one writer, so adding is a load and a store and not a locked instruction. The counters of each worker
+//! have cache lines of their own. Two numbers are about all workers at once (open connections, and their maximum).
+//! They are shared and locked: they change once per connection, not once per request.
 //!
 //! # What a snapshot promises
-//! The sum is taken while workers run, so its fields are not of one instant. What holds in every snapshot:
-//! `answered <= requests` and `connections_used <= connections_accepted`, because what follows is read before what
-//! precedes it. When nothing is in flight and the workers have gone back to waiting, the sum is exact.
+//! The sum is taken while workers run, so its fields are not of one instant. Every snapshot satisfies
+//! `answered <= requests` and `connections_used <= connections_accepted`, because effects are read before their causes.
+//! When nothing is in flight and the workers wait again, the sum is exact.
 //!
 //! # When things are counted
-//! - *requests* (with version and `Connection` header): when the head is complete. *answered*: when the kernel has
-//!   taken the last byte of the response. That is some microseconds before or after the client sees it, so a reader
-//!   that just got its response waits a moment before it balances. A response of which the kernel did not take the
-//!   last byte before the connection failed is never counted.
-//! - *malformed*: when the parser gives up. The 400 that says so counts in the bytes, and never in *answered*; a
-//!   request whose head was right and whose body was not is in *requests* and in *malformed*.
-//! - *bytes in*: as they are read from the parser; a head's when it is complete or the connection ends.
-//!   *Bytes out*: those that the kernel has taken, looked at whenever something happens on the connection.
-//!   Of a response that a failure cuts off, what was taken since the last event before it is not known and left out.
-//!   Of a chunked response that is cut off, chunk framing may count as body.
-//! - *faults*: when the origin begins to do it.
+//! - *requests* (with version and `Connection` header): when the head is complete. *answered*: when the kernel has taken the
+//!   last byte of the response. That is some microseconds before or after the client sees it, so a reader that has just
+//!   received its response should wait a moment before it compares numbers. If the connection fails before the kernel
+//! has
+//!   taken the last byte, the response is never counted.
+//! - *malformed*: when the parser gives up. The 400 response counts in the bytes, and never in *answered*. A request with a
+//!   valid head and an invalid body is in *requests* and in *malformed*.
+//! - *bytes in*: as they are read from the parser; those of a head when it is complete or the connection ends.
+//!   *Bytes out*: those that the kernel has taken, checked whenever something happens on the connection. If a failure
+//! cuts
+//!   a response off, the bytes taken since the last event are unknown and not counted. Of a chunked response that is
+//! cut
+//!   off, chunk framing may count as body.
+//! - *faults*: when the origin begins the fault.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!
 //! This module does not know connections or sockets.
@@ -38,7 +41,7 @@ use crate::fault::{self, FaultKind};
 
 /// Names of [`WorkerCounters::versions`], in their order.
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
-/// Powers of two that are told apart: a connection carries less than 2^40 requests.
+/// Powers of two that are counted separately: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
 /// Names of [`WorkerCounters::connection_headers`], in their order.
 const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"];
@@ -48,14 +51,14 @@ const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds; only the owner may.
+    /// Adds `n`. Only the owner may call it.
     pub(crate) fn add(&self, n: u64) {
-        // Release (a plain store on x86) is what makes the snapshot's promise hold: who sees this sees what
-        // the same worker counted before.
+        // Release (a plain store on x86) is what keeps the promise of snapshots: a thread that sees this value sees
+        // what the same worker counted before.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Release);
     }
 
-    /// Raises the number to `n` where it is less; only the owner may.
+    /// Raises the number to `n` if it is less. Only the owner may call it.
     pub(crate) fn raise(&self, n: u64) {
         if n > self.0.load(Ordering::Relaxed) {
             self.0.store(n, Ordering::Release);
@@ -67,8 +70,8 @@ impl Counter {
     }
 }
 
-/// One worker's counters; the names are those of [`OriginCounters`]. Aligned so that no two workers' share a line, nor a
-/// pair of lines that is fetched together.
+/// One worker's counters, with the names of [`OriginCounters`]. They are aligned so that no two workers share a cache
+/// line, or a pair of lines that is fetched together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 #[allow(missing_docs)] // see OriginCounters
@@ -104,7 +107,7 @@ impl Default for Powers {
 }
 
 impl WorkerCounters {
-    /// Counts a request that is not the lab's own: the so-many-th of its connection, from 1.
+    /// Counts a request that is not the lab's own. `number` is its position on its connection, from 1.
     #[inline]
     pub(crate) fn request(&self, number: u64, application: Application) {
         self.requests.add(1);
@@ -159,14 +162,14 @@ pub(crate) struct AllCounters {
     workers: Box<[WorkerCounters]>,
     open: AtomicU64,
     max_open: AtomicU64,
-    /// Of those open, the ones over which these counters were read.
+    /// Open connections over which the counters were read.
     readers: AtomicU64,
-    /// Locked once a handshake.
+    /// Locked once per handshake.
     tls: Mutex<TlsCounters>,
 }
 
 impl AllCounters {
-    /// Empty counters for so many workers.
+    /// Makes empty counters for this number of workers.
     pub(crate) fn new(workers: usize) -> AllCounters {
         AllCounters {
             workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
@@ -177,24 +180,24 @@ impl AllCounters {
         }
     }
 
-    /// The counters of one worker, which alone may write them.
+    /// The counters of one worker. Only that worker may write them.
     pub(crate) fn worker(&self, index: usize) -> &WorkerCounters {
         &self.workers[index]
     }
 
-    /// A worker has one connection more.
+    /// A connection of a worker was opened.
     pub(crate) fn opened(&self, worker: usize) {
         self.workers[worker].connections_accepted.add(1);
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.max_open.fetch_max(open, Ordering::Relaxed);
     }
 
-    /// For the first time the counters are read over a connection.
+    /// The counters are read over a connection for the first time.
     pub(crate) fn has_reader(&self) {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker has one connection less; whether the counters were read over it.
+    /// A connection of a worker was closed. `reader`: the counters were read over it.
     pub(crate) fn closed(&self, reader: bool) {
         if reader {
             self.readers.fetch_sub(1, Ordering::Relaxed);
@@ -212,7 +215,7 @@ impl AllCounters {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The same without those over which the counters were read.
+    /// Open connections, without those over which the counters were read.
     pub(crate) fn open_to_others(&self) -> u64 {
         let readers = self.readers.load(Ordering::Relaxed);
         self.open().saturating_sub(readers)
@@ -223,7 +226,7 @@ impl AllCounters {
         let sum =
             |field: fn(&WorkerCounters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).sum::<u64>();
         let max = |field: fn(&WorkerCounters) -> &Counter| self.workers.iter().map(|worker| field(worker).get()).max();
-        // Later things first, so that no effect is seen without its cause.
+        // Effects before their causes, so that no effect is seen without its cause.
         let answered = sum(|w| &w.answered);
         let connections_used = sum(|w| &w.connections_used);
         OriginCounters {
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_readers_are_told_apart() {
+    fn connections_of_readers_are_counted_separately() {
         let all_counters = AllCounters::new(1);
         (0..3).for_each(|_| all_counters.opened(0));
         all_counters.has_reader();

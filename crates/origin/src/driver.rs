@@ -1,6 +1,6 @@
-//! Which driver the workers get, how many workers there are, and how many connections they can hold.
+//! Chooses the driver of the workers and their number, and finds out how many connections they can hold.
 //!
-//! This module does not know what is served.
+//! [`crate::origin`] calls it at the start. This module does not know what is served.
 
 use weir_model::load::DriverChoice;
 use weir_net::{DescriptorKind, DriverKind, DriverPreference, EpollDriver, SocketPlan, UringDriver};
@@ -9,10 +9,10 @@ use crate::options::{Options, OriginError};
 use crate::origin::Serving;
 use crate::session::Session;
 
-/// Finds out which driver is to be had, once for all workers.
+/// Finds out once which driver all workers use.
 ///
 /// # Errors
-/// When the one that was asked for does not work here.
+/// When the requested driver does not work here.
 pub(crate) fn select(choice: DriverChoice) -> Result<DriverKind, OriginError> {
     let choice = match choice {
         DriverChoice::Auto => DriverPreference::Auto,
@@ -31,12 +31,12 @@ pub(crate) struct ConnectionLimit {
     pub(crate) descriptors: DescriptorKind,
     /// Connections that fit.
     pub(crate) most: u64,
-    /// Connections that were asked for.
+    /// Connections that the options ask for.
     pub(crate) wanted: Option<u64>,
 }
 
 impl ConnectionLimit {
-    /// As the options want it, as far as the kernel allows. Raises the soft limit of descriptors.
+    /// The limit that the options ask for, as far as the kernel allows it. Raises the soft limit of descriptors.
     pub(crate) fn of(kind: DriverKind, options: &Options) -> ConnectionLimit {
         let capacity = weir_net::capacity(kind);
         let wanted = options.connections.map(u64::from);
@@ -66,7 +66,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// What a user can do for more.
+    /// What a user can do to get more connections.
     pub(crate) fn advice(&self, kind: DriverKind) -> &'static str {
         match (kind, self.descriptors) {
             (_, DescriptorKind::Direct) => {
@@ -83,7 +83,7 @@ impl ConnectionLimit {
 /// Makes a driver on the calling thread and serves on it.
 ///
 /// # Errors
-/// When it does not start.
+/// When the driver or the service on it does not start.
 pub(crate) fn serve_on<S: Session>(
     kind: DriverKind,
     descriptors: DescriptorKind,

@@ -1,10 +1,10 @@
 //! Faults: what goes wrong with a response on purpose, and how often.
 //!
-//! Written `kind`, `kind:probability`, `kind=value` or `kind=value:probability`, several with commas between; a
-//! probability is a percentage (`2%`) or a share (`0.02`), and always if none is given. As the commonest case,
-//! `reset=1%` means `reset:1%`. A response has at most one fault, so the probabilities add up to 100 % at most.
+//! The syntax is `kind`, `kind:probability`, `kind=value` or `kind=value:probability`, several separated by commas. A
+//! probability is a percentage (`2%`) or a share (`0.02`); without one, the fault always happens. As the commonest
+//! case, `reset=1%` means `reset:1%`. A response has at most one fault, so the probabilities add up to 100 % at most.
 //!
-//! This module does not know how a fault is done.
+//! Options and targets are parsed here. This module does not know how a fault is carried out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,21 +18,21 @@ use crate::random::Random;
 pub enum Fault {
     /// The connection is reset (HTTP/2: the stream).
     Reset {
-        /// In the middle of the response, not before it. `None`: one or the other, drawn.
+        /// In the middle of the response, not before it. `None`: one of the two at random.
         middle: Option<bool>,
     },
-    /// Half of the body, and then the connection is closed as if all were well.
+    /// Sends half of the body, and then closes the connection as if the response were complete.
     Close,
-    /// The head (half of it where there is no body), and then nothing more.
+    /// Sends the head (half of it where there is no body), and then nothing more.
     Stall,
     /// `Content-Length` is not the length of the body.
     Length {
-        /// It says more than there is, not less. `None`: one or the other, drawn.
+        /// It is larger than the body, not smaller. `None`: one of the two at random.
         more: Option<bool>,
     },
-    /// This status, with a short text.
+    /// Responds with this status and a short text.
     Status(u16),
-    /// The whole response, so many bytes a second.
+    /// Sends the whole response at this rate in bytes per second.
     Drip(u32),
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum FaultKind {
 /// Names of kinds of fault, in the order of [`FaultKind`].
 pub(crate) const KINDS: [&str; 6] = ["reset", "close", "stall", "length", "status", "drip"];
 
-/// What faults may be, for people.
+/// The possible faults, for error texts.
 pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
      status=<200 to 599>, drip=<bytes>/s, each with a probability behind it or not (reset=1%, status=503:2%, \
      drip=1kB/s:0.05), with commas between them, and 100% in all at most";
@@ -77,7 +77,7 @@ impl Fault {
         }
     }
 
-    /// Decides what is still open.
+    /// Makes the random choices that are still open.
     fn settled(self, random: &mut Random) -> Fault {
         let mut coin = || Some(random.unit() < 0.5);
         match self {
@@ -89,12 +89,12 @@ impl Fault {
 }
 
 impl Faults {
-    /// Whether none ever happens.
+    /// Whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The fault of the next response.
+    /// Draws the fault of the next response.
     pub(crate) fn draw(&self, random: &mut Random) -> Option<Fault> {
         if self.is_empty() {
             return None;
@@ -114,7 +114,7 @@ impl FromStr for Faults {
     type Err = String;
 
     /// # Errors
-    /// What was found, and what would be right.
+    /// The wrong part, and what is allowed.
     fn from_str(text: &str) -> Result<Faults, String> {
         if text == "none" {
             return Ok(Faults::default());
@@ -133,7 +133,7 @@ impl FromStr for Faults {
     }
 }
 
-/// `kind`, `kind=value`, each with a probability or not.
+/// Parses `kind` or `kind=value`, each with or without a probability.
 fn one(text: &str) -> Option<(Fault, f64)> {
     let (what, probability) = match text.rsplit_once(':') {
         Some((what, random)) => (what, probability(random)?),
@@ -142,7 +142,7 @@ fn one(text: &str) -> Option<(Fault, f64)> {
     if let Some(fault) = fault(what) {
         return Some((fault, probability));
     }
-    // `reset=1%`: no value, so that is the probability.
+    // `reset=1%`: it has no value, so the number is the probability.
     let (kind, random) = text.split_once('=')?;
     Some((fault(kind)?, self::probability(random)?))
 }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write() {
+    fn accepted_syntax() {
         assert_eq!(faults("reset"), [(Fault::Reset { middle: None }, 1.0)]);
         assert_eq!(faults("reset=1%"), [(Fault::Reset { middle: None }, 0.01)]);
         assert_eq!(faults("reset=middle:0.5"), [(Fault::Reset { middle: Some(true) }, 0.5)]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_would_be_right() {
+    fn errors_name_the_wrong_part_and_what_is_allowed() {
         for text in [
             "",
             "rest",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_as_often_as_said() {
+    fn faults_are_drawn_with_their_probability() {
         let faults: Faults = "reset=10%,stall=20%,status=500:30%".parse().unwrap();
         let mut random = Random::new(5, 0);
         let mut counts = [0u32; KINDS.len()];
@@ -281,7 +281,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(shares in proptest::collection::vec(0u32..10, 1..6)) {
+        fn display_and_parse_agree(shares in proptest::collection::vec(0u32..10, 1..6)) {
             let texts = ["reset=before", "close", "length=more", "status=500", "drip=7B/s", "stall"];
             let text: Vec<String> = shares.iter().zip(texts).map(|(share, kind)| format!("{kind}:{share}%")).collect();
             let faults: Faults = text.join(",").parse().unwrap();

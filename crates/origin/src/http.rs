@@ -1,7 +1,8 @@
-//! HTTP: the session that finds out which version is spoken, and what the HTTP sessions of one worker share.
+//! HTTP: the session that finds out the version of a connection, and what the HTTP sessions of one worker share.
 //!
-//! A client that knows beforehand that this server speaks HTTP/2 begins with a preface (RFC 9113 section 3.4), which is no
-//! request of HTTP/1. With TLS the two have agreed by ALPN; if they have not, the first bytes decide here too.
+//! A client with prior knowledge of HTTP/2 begins with a preface (RFC 9113 section 3.4), which is not a valid request
+//! of HTTP/1. With TLS the two ends agree by ALPN; if they have not, the first bytes decide here, too.
+//! [`crate::worker`] calls the session.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ pub(crate) struct HttpShared {
     spare: Vec<Vec<u8>>,
     /// For HTTP/2 frames.
     frames: Vec<u8>,
-    /// For responses whose target does not say.
+    /// Delay and faults of responses whose target does not specify them.
     options: ResponseOptions,
     /// The options ask for a delay or a fault.
     special: bool,
@@ -48,7 +49,7 @@ pub(crate) struct HttpShared {
 }
 
 impl HttpShared {
-    /// For one worker, by number.
+    /// The shared state of the worker with this number.
     pub(crate) fn new(options: ResponseOptions, worker: usize) -> HttpShared {
         HttpShared {
             cache: Cache::default(),
@@ -73,20 +74,19 @@ impl HttpShared {
 }
 
 impl HttpState {
-    /// Hands a response to the driver.
+    /// Gives a response to the driver.
     pub(crate) fn write(&mut self, to: &mut impl Sink, response: &Response) -> Written {
         let counters = || self.all_counters.counters();
         self.shared.writer.write(to, response, counters)
     }
 
-    /// What [`HttpState::write`] would hand over.
+    /// Renders what [`HttpState::write`] would send.
     pub(crate) fn render(&mut self, response: &Response) -> (Rendered, Written) {
         let counters = || self.all_counters.counters();
         self.shared.writer.render(response, counters)
     }
 
-    /// When the response to a request that is now complete is due, and what goes wrong with it. The clock is read for delays
-    /// only.
+    /// When the response to a complete request is due, and its fault. The clock is read only for delays.
     #[inline]
     pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<Instant>, Option<Fault>) {
         if role != Role::Counted || !(self.shared.special || resolved.special) {
@@ -95,8 +95,8 @@ impl HttpState {
         self.shared.draw_delay_and_fault(resolved)
     }
 
-    /// Counts a request of the lab's own. If it is for the counters, its connection becomes a reader's: only the lab itself
-    /// reads them, and asks for nothing but `/_weir/ready` through a product.
+    /// Counts a request of the lab's own. If it asks for the counters, its connection becomes a reader's: only the
+    /// lab itself reads them, and requests nothing but `/_weir/ready` through a product.
     pub(crate) fn own_request(&self, source: Source, reader: &mut bool) {
         self.counters().own_requests.add(1);
         if source == Source::Counters && !std::mem::replace(reader, true) {
@@ -109,24 +109,24 @@ impl HttpState {
         counters_page(&self.all_counters().counters())
     }
 
-    /// The buffer for frames, empty. To be given back.
+    /// Takes the buffer for frames, empty. [`HttpShared::keep_frames`] returns it.
     pub(crate) fn frames(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.shared.frames)
     }
 
-    /// Takes the buffer for frames back.
+    /// Returns the buffer for frames.
     pub(crate) fn keep_frames(&mut self, mut frames: Vec<u8>) {
         frames.clear();
         frames.shrink_to(FRAMES_SIZE);
         self.shared.frames = frames;
     }
 
-    /// A buffer for a request's bytes, with anything in it.
+    /// A buffer for a request's bytes. It may contain old bytes.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.shared.spare.pop().unwrap_or_default()
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer.
     pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
         if (1..=SPARE_SIZE).contains(&buffer.capacity()) && self.shared.spare.len() < SPARE {
             self.shared.spare.push(buffer);
@@ -145,7 +145,7 @@ pub(crate) struct HttpSession {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// So many bytes of HTTP/2's preface have come, and nothing else.
+    /// This many bytes of the HTTP/2 preface have arrived, and nothing else.
     Unknown(u8),
     Http1,
     Http2,
@@ -169,7 +169,7 @@ impl Session for HttpSession {
         match alpn {
             Some("h2") => self.use_http2(),
             Some(_) => self.version = Version::Http1,
-            // The first bytes will tell.
+            // The first bytes decide.
             None => {}
         }
     }
@@ -199,7 +199,7 @@ impl HttpSession {
         }
     }
 
-    /// An event of a connection that does not speak HTTP/1, as far as is known.
+    /// Handles an event of a connection that is not known to speak HTTP/1.
     fn on_other_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
         match (self.version, event) {
             (Version::Unknown(seen), SessionEvent::Data(bytes)) => self.detect(transport, state, seen, bytes),
@@ -217,14 +217,14 @@ impl HttpSession {
 
     #[cold]
     fn detect<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, seen: u8, bytes: &[u8]) {
-        // What was seen is the beginning of the preface, so it need not be kept.
+        // These bytes are the beginning of the preface, so they need not be stored.
         let before = &http2::PREFACE[..usize::from(seen)];
         let mut first = [0; http2::PREFACE.len()];
         let more = bytes.len().min(first.len() - before.len());
         first[..before.len()].copy_from_slice(before);
         first[before.len()..][..more].copy_from_slice(&bytes[..more]);
         match http2::detect(&first[..before.len() + more]) {
-            // Undecided are fewer bytes than the preface has, so that was all.
+            // Undecided means fewer bytes than the preface has, so these are all.
             Detected::Undecided => return self.version = Version::Unknown((before.len() + more) as u8),
             Detected::Http1 => self.version = Version::Http1,
             Detected::Http2 => self.use_http2(),

@@ -19,18 +19,18 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    /// One that no connection has used.
+    /// A session that no connection has used.
     pub(crate) fn new() -> Http1 {
         Http1 { parser: RequestParser::new(Limits::default()), pipeline: Pipeline::default() }
     }
 
-    /// A new connection in place of an old one.
+    /// Resets the session for a new connection.
     pub(crate) fn begin(&mut self, conn: Conn) {
         self.parser = RequestParser::new(Limits::default());
         self.pipeline.begin(conn);
     }
 
-    /// Deals with an event.
+    /// Handles an event.
     #[inline(always)]
     pub(crate) fn on_event(&mut self, transport: &mut impl Transport, state: &mut HttpState, event: SessionEvent<'_>) {
         let pipeline = &mut self.pipeline;
@@ -76,7 +76,7 @@ impl Http1 {
                 }
             }
         }
-        // A connection that reads no more requests still drains.
+        // A connection that reads no more requests still discards bytes.
         pipeline.read(input.len(), state);
     }
 }

@@ -1,13 +1,13 @@
-//! Which bytes of which answers the kernel has taken.
+//! Tracks which bytes of which responses the kernel has taken.
 //!
-//! Responses are queued one behind the other, so one number - how many bytes are queued and not yet taken - says
-//! how far the kernel is in all of them. This module does not know drivers, nor where the sums go.
+//! Responses are queued one behind the other. So one number, the bytes that are queued and not yet taken, says how far
+//! the kernel is in all of them. [`crate::pipeline`] calls it. This module does not know drivers or counters.
 
 use std::collections::VecDeque;
 
 use crate::response::{Role, Written};
 
-/// What a connection has queued, answer by answer.
+/// What a connection has queued, response by response.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// Bytes ever queued.
@@ -17,7 +17,7 @@ pub(crate) struct InFlight {
     marks: VecDeque<Mark>,
 }
 
-/// Where a response lies in the bytes queued.
+/// The position of a response in the queued bytes.
 #[derive(Debug)]
 struct Mark {
     end: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     pub(crate) bytes: u64,
     /// Bytes of bodies.
     pub(crate) body: u64,
-    /// Responses to counted requests, to their last byte.
+    /// Complete responses to counted requests.
     pub(crate) answered: u64,
 }
 
@@ -51,7 +51,7 @@ impl InFlight {
         self.marks.push_back(Mark { end: self.queued, body_at, body_left: written.body, role });
     }
 
-    /// The driver still holds `unsent` bytes: reports what is new.
+    /// The driver still holds `unsent` bytes. Reports what was sent since the last call.
     pub(crate) fn account_sent(&mut self, unsent: usize) -> Progress {
         let taken = self.queued.saturating_sub(unsent as u64);
         let mut progress = Progress::default();
@@ -77,7 +77,7 @@ impl InFlight {
         progress
     }
 
-    /// Forgets everything, for the next connection.
+    /// Clears everything, for the next connection.
     pub(crate) fn clear(&mut self) {
         self.marks.clear();
         self.marks.shrink_to(64);

@@ -1,19 +1,21 @@
 //! The origin: the server behind the proxy, and its own counters of what reached it.
 //!
-//! The CLI and the lab start one ([`Origin::start`]). It responds from memory, exactly and quickly, so that what is measured
-//! is the proxy: bodies of any size, delays, echoes, statuses. What it serves is listed at its `/` ([`INDEX_PAGE`]); what it
-//! counts is in [`weir_model::counters::OriginCounters`], and the module `counters` says when.
+//! The CLI and the lab start one ([`Origin::start`]). It responds from memory, exactly and quickly, so that what is
+//! measured is the proxy: bodies of any size, delays, echoes, statuses. What it serves is listed at its `/`
+//! ([`INDEX_PAGE`]); what it counts is in [`weir_model::counters::OriginCounters`], and the module `counters` says
+//! when.
 //!
-//! One thread owns its connections outright. Bytes pass `worker` (the driver), `tls_layer` where there is TLS, and the `session` of
-//! a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared), `pipeline` (HTTP/1: order,
-//! delays, ends), `response` (bytes to the driver) and `in_flight` (what the kernel has taken of them).
+//! One thread owns its connections outright. Bytes pass `worker` (the driver), `tls_layer` where there is TLS, and
+//! the `session` of a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared),
+//! `pipeline` (HTTP/1: order, delays, ends), `response` (bytes to the driver) and `in_flight` (what the kernel has
+//! taken of them).
 //!
 //! # HTTP
-//! HTTP/1.1 and HTTP/1.0 with keep-alive, pipelining, HEAD, `100-continue`, bodies with `Content-Length` or chunked; HTTP/2
-//! with prior knowledge or by ALPN. Any method may be used on any path; only HEAD differs. The response to a request comes
-//! when the request is complete, body included; a delay counts from there.
+//! HTTP/1.1 and HTTP/1.0 with keep-alive, pipelining, HEAD, `100-continue`, bodies with `Content-Length` or chunked;
+//! HTTP/2 with prior knowledge or by ALPN. Any method may be used on any path; only HEAD differs. The response to a
+//! request comes when the request is complete, body included; a delay counts from there.
 //!
-//! This crate does not know the client, nor what stands between.
+//! This crate does not know the client, or what is between it and the origin.
 
 mod counters;
 mod driver;
@@ -45,7 +47,7 @@ pub use fault::{Fault, Faults};
 pub use options::{Options, OriginError, ResponseOptions};
 pub use origin::Origin;
 pub use page::INDEX_PAGE;
-/// TLS, as [`Options::tls`] orders it.
+/// TLS, for [`Options::tls`].
 pub use weir_wire::tls;
 
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

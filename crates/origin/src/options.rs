@@ -14,31 +14,31 @@ use crate::fault::Faults;
 pub struct Options {
     /// Where it listens; port 0 lets the kernel choose ([`crate::Origin::addr`] says which).
     pub listen: SocketAddr,
-    /// Worker threads; 0 = as many as there are in `cpus`, else 1. More where `connections` needs more.
+    /// Worker threads; 0 = one per entry of `cpus`, or 1 without any. More if `connections` needs more.
     pub threads: u32,
     /// CPUs to pin the workers to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
     /// Driver.
     pub driver: DriverChoice,
-    /// Delay and faults of responses whose target does not say.
+    /// Delay and faults of responses whose target does not specify them.
     pub responses: ResponseOptions,
-    /// Listens on this path too: a Unix stream socket.
+    /// A path of a Unix stream socket to listen on, too.
     pub unix: Option<PathBuf>,
     /// Connections to be ready for; `None`: as many as there are descriptors.
     pub connections: Option<u32>,
-    /// Speaks TLS, and nothing without it. Without ALPN protocols of its own: `h2` and `http/1.1`.
+    /// Serves TLS, and nothing without it. If it names no ALPN protocols: `h2` and `http/1.1`.
     pub tls: Option<ServerOptions>,
 }
 
-/// Delay and faults of the responses whose target does not say so itself. Responses to
-/// the lab's own requests have neither.
+/// Delay and faults of the responses whose target does not specify them. Responses to the lab's own requests have
+/// neither.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResponseOptions {
     /// How long responses wait.
     pub delay: Option<RandomDuration>,
-    /// What goes wrong with them.
+    /// The faults of responses.
     pub faults: Faults,
-    /// Seed of all that is drawn, also for targets that do say.
+    /// The seed of all random draws, also for targets that specify delay or faults.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How many workers that makes (at least 1).
+    /// The number of workers (at least 1).
     pub fn workers(&self) -> usize {
         let workers = if self.threads == 0 { self.cpus.len() } else { self.threads as usize };
         workers.max(1)
@@ -88,21 +88,21 @@ impl Options {
 /// Why an origin does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// The address cannot be had.
+    /// The origin cannot listen on the address.
     #[error("cannot listen on {addr}: {source}{}", listen_advice(source, addr))]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The path cannot be had.
+    /// The origin cannot listen on the path.
     #[error(transparent)]
     Unix(#[from] weir_net::UnixError),
-    /// The options of TLS cannot be used.
+    /// The TLS options are invalid.
     #[error("the origin cannot speak TLS: {0}")]
     Tls(#[from] TlsError),
-    /// The driver that was ordered is not to be had.
+    /// The requested driver does not work here.
     #[error("the origin cannot use the driver ordered: {0}")]
     Probe(#[from] weir_net::ProbeError),
     /// The driver should work and does not start.
@@ -110,7 +110,7 @@ pub enum OriginError {
     Driver {
         /// Which one.
         driver: weir_net::DriverKind,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A worker cannot be pinned.
@@ -120,10 +120,10 @@ pub enum OriginError {
     Pin {
         /// The CPU.
         cpu: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// No thread is to be had.
+    /// No thread can be started.
     #[error("cannot start an origin's thread: {0}")]
     Thread(io::Error),
 }

@@ -1,7 +1,8 @@
 //! A running origin: its threads, from start to stop.
 //!
-//! With several workers each has a listener of its own on the same address (`SO_REUSEPORT`); the kernel picks one
-//! for every connection by a hash of its addresses and ports. Few connections can so be spread unevenly.
+//! With several workers each has its own listener on the same address (`SO_REUSEPORT`). The kernel picks one for every
+//! connection by a hash of its addresses and ports, so a few connections may be spread unevenly. The CLI and the lab
+//! start and stop origins.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -22,10 +23,10 @@ use crate::session::Session;
 use crate::state::WorkerState;
 use crate::worker;
 
-/// Length asked for of the accept queue, connections. The kernel caps it at `net.core.somaxconn`.
+/// The requested length of the accept queue, in connections. The kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
 
-/// An origin that runs. Dropping it stops it as [`Origin::stop`] does.
+/// A running origin. Dropping it stops it as [`Origin::stop`] does.
 #[derive(Debug)]
 pub struct Origin {
     addr: SocketAddr,
@@ -34,7 +35,7 @@ pub struct Origin {
     shared: Arc<Shared>,
     all_counters: Arc<AllCounters>,
     workers: Vec<Running>,
-    /// Removes its file when it goes.
+    /// Removes its file when it is dropped.
     unix: Option<UnixSocket>,
     limit: ConnectionLimit,
 }
@@ -45,14 +46,14 @@ struct Running {
     waker: Waker,
 }
 
-/// What the threads and their owner share besides the counters.
+/// What the threads and their owner share in addition to the counters.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
-/// What a worker reports when it is about to serve.
+/// What a worker reports just before it serves.
 struct Ready {
     driver: &'static str,
     waker: Waker,
@@ -68,7 +69,7 @@ impl Origin {
         Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
     }
 
-    /// As [`Origin::start`], with sessions of a protocol. `shared` makes what the sessions of one worker share, on its thread.
+    /// As [`Origin::start`], with sessions of a protocol. `shared` makes the shared state of a worker, on its thread.
     pub(crate) fn start_with<S: Session + 'static>(
         options: Options,
         shared: impl Fn(usize) -> S::Shared + Clone + Send + 'static,
@@ -90,13 +91,13 @@ impl Origin {
             limit,
         };
         for (number, listener) in listeners.into_iter().enumerate() {
-            // On an error `origin` is dropped, and stops those that run.
+            // On an error `origin` is dropped, which stops the running threads.
             origin.launch::<S>(number, listener, &options, tls.clone(), shared.clone())?;
         }
         Ok(origin)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -106,22 +107,22 @@ impl Origin {
         self.workers.len()
     }
 
-    /// Why it cannot hold as many connections as it is to be ready for; `None`: it can.
+    /// Why it cannot hold as many connections as requested; `None`: it can.
     pub fn shortage(&self) -> Option<String> {
         let ConnectionLimit { most, wanted, .. } = self.limit;
         let wanted = wanted.filter(|wanted| *wanted > most)?;
         Some(format!("holds at most {most} of {wanted} connections; {}", self.limit.advice(self.kind)))
     }
 
-    /// Says that as many connections are open as it can hold, if that is so. Those beyond wait in the kernel's queue until
-    /// others are closed.
+    /// Reports that the origin is full, if it is. Further connections wait in the kernel's queue until others are
+    /// closed.
     pub fn full(&self) -> Option<String> {
         let open = self.all_counters.open();
         let full = open >= self.limit.most;
         full.then(|| format!("{open} connections are open, more will have to wait; {}", self.limit.advice(self.kind)))
     }
 
-    /// The path it listens on, if it listens on one.
+    /// The path that it listens on, if any.
     pub fn unix(&self) -> Option<&Path> {
         self.unix.as_ref().map(UnixSocket::path)
     }
@@ -131,25 +132,25 @@ impl Origin {
         self.driver
     }
 
-    /// The counters of all threads so far, exact when nothing is in flight. While they run the sum is not of one
-    /// instant; `answered <= requests` and `connections_used <= connections_accepted` hold in every one.
+    /// The counters of all threads so far; exact when nothing is in flight. While the threads run, the sum is not of
+    /// one instant, but `answered <= requests` and `connections_used <= connections_accepted` always hold.
     pub fn counters(&self) -> OriginCounters {
         self.all_counters.counters()
     }
 
-    /// How many connections are open now, over all threads: accepted, and not closed or lost yet. Those over which the counters
-    /// were read (`/_weir/counters`) are left out; the counters have them.
+    /// The number of open connections, over all threads: accepted, and not closed or lost yet. Those over which the
+    /// counters were read (`/_weir/counters`) are not included here; the counters include them.
     pub fn connections_open(&self) -> u64 {
         self.all_counters.open_to_others()
     }
 
-    /// What the first thread that died said, if one did. The others go on.
+    /// The error of the first thread that died, if any. The others continue.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops: no more connections or requests; responses under way get five seconds to finish; then everything
-    /// is closed and the threads are joined. The counters are final.
+    /// Stops: accepts no more connections or requests. Responses under way get five seconds to finish. Then
+    /// everything is closed and the threads are joined. The returned counters are final.
     pub fn stop(mut self) -> OriginCounters {
         self.halt();
         self.all_counters.counters()
@@ -209,7 +210,7 @@ impl Drop for Origin {
     }
 }
 
-/// TLS as the options want it, with these protocols by ALPN where they name none.
+/// Makes the TLS configuration from the options. `alpn` applies where they name no protocols.
 fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, OriginError> {
     let mut options = options.clone();
     if options.alpn.is_empty() {
@@ -218,15 +219,15 @@ fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, Ori
     Ok(ServerConfig::new(&options)?)
 }
 
-/// One listener a worker, all on one address.
+/// Makes one listener per worker, all on one address.
 fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginError> {
     let refused = |source| OriginError::Listen { addr: options.listen, source };
     if workers == 1 {
         return Ok(vec![weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?]);
     }
     if options.listen.port() != 0 {
-        // With SO_REUSEPORT a second origin would share the port with a first and take half of its
-        // connections, silently. Without it the kernel says so.
+        // With SO_REUSEPORT a second origin would share the port with a first and silently take half of its
+        // connections. Without it the kernel reports an error.
         drop(weir_net::listen_socket(options.listen, 1, false).map_err(refused)?);
     }
     let first = weir_net::listen_socket(options.listen, BACKLOG, true).map_err(refused)?;
@@ -238,18 +239,18 @@ fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginErr
     Ok(listeners)
 }
 
-/// A worker thread's life.
+/// The body of a worker thread.
 fn run<S: Session>(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_, S>) {
     let sender = serving.sender;
     // Pinned before the driver is made, so that its memory is near.
     let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
     if let Err(error) = pinned.and_then(|()| serve_on(kind, descriptors, serving)) {
-        // The owner has given up already if nobody receives.
+        // If the channel is closed, the owner has given up already.
         let _ = sender.send(Err(error));
     }
 }
 
-/// What a worker does once it has a driver.
+/// What a worker needs once it has a driver.
 pub(crate) struct Serving<'a, S: Session> {
     sender: &'a mpsc::Sender<Result<Ready, OriginError>>,
     listeners: Vec<Listener>,
@@ -262,7 +263,7 @@ impl<S: Session> Serving<'_, S> {
     /// Serves until the origin stops.
     ///
     /// # Errors
-    /// When the driver does not take the listener. Errors after that are kept as the origin's failure.
+    /// When the driver rejects the listener. Later errors are stored as the origin's failure.
     pub(crate) fn run<D: Driver>(self, mut driver: D, kind: DriverKind) -> Result<(), OriginError> {
         for listener in self.listeners {
             driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;

@@ -8,10 +8,10 @@
 //! save a quarter and no more: a proxy that compresses shows, and gains little by it.
 //!
 //! The stream is kept once a process, in a few prefixes made when first needed: 64 KiB, 1 MiB, 8 MiB and
-//! [`MAX_PAYLOAD`]. However many sizes are asked for, that is all the memory it takes (73 MiB and a bit). Making
-//! the largest takes a worker tens of milliseconds, once; a trial's VERIFY request comes before its window.
+//! [`MAX_PAYLOAD`]. That is all the memory it takes (a little over 73 MiB), whatever the number of requested sizes.
+//! Making the largest takes a worker tens of milliseconds, once; a trial's VERIFY request comes before its window.
 //!
-//! This module does not know what a request is.
+//! [`crate::resolve`] calls it, and so does the client to verify bodies. This module does not know what a request is.
 
 use std::sync::OnceLock;
 
@@ -34,7 +34,7 @@ static PREFIXES: [OnceLock<Vec<u8>>; TIERS.len()] = [const { OnceLock::new() }; 
 /// The payload of `size` bytes.
 ///
 /// # Panics
-/// When `size` is over [`MAX_PAYLOAD`]; what came from outside was checked when its target was parsed.
+/// When `size` is over [`MAX_PAYLOAD`]. Sizes from outside are checked when their target is parsed.
 pub fn payload(size: usize) -> &'static [u8] {
     assert!(size <= MAX_PAYLOAD, "a payload has at most {MAX_PAYLOAD} bytes, not {size}");
     for (length, prefix) in TIERS.iter().zip(&PREFIXES) {
@@ -45,8 +45,8 @@ pub fn payload(size: usize) -> &'static [u8] {
     unreachable!("the last tier is MAX_PAYLOAD, and size is not over it")
 }
 
-/// XXH3-64 (seed 0) of the payload of `size` bytes. Has no upper bound, and needs no memory beyond what
-/// [`payload`] keeps.
+/// XXH3-64 (seed 0) of the payload of `size` bytes. The size has no upper bound, and it needs no memory beyond that of
+/// [`payload`].
 pub fn payload_hash(size: usize) -> u64 {
     if size <= TIERS[0] {
         return xxh3_64(payload(size));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_stream_never_changes() {
-        // Suites and records hold hashes of these bytes: this test failing means that old records no longer hold.
+        // Suites and records hold hashes of these bytes. If this test fails, old records are no longer valid.
         assert_eq!(payload(24), b"v2cH7lDq0XWuhqmnPVUCAiRX");
         assert_eq!(payload_hash(0), 0x2D06_8005_38D3_94C2);
     }

@@ -1,15 +1,15 @@
-//! One connection's requests and responses: in at one end, out at the other, in order.
+//! The requests and responses of one HTTP/1 connection, in order.
 //!
-//! A request that is complete becomes an [`Response`]. Answers leave in the order of their requests; one whose time
-//! has not come holds up those behind it, as HTTP/1.1 wants. One that nothing holds up is handed to the driver
-//! at once and never stands in the queue.
+//! A complete request becomes a [`Response`]. Responses leave in the order of their requests. A response that is not
+//! due yet holds up those behind it, as HTTP/1.1 requires. A response that nothing holds up goes to the driver at
+//! once and never enters the queue.
 //!
 //! # Bounds
 //! A peer that sends requests and reads no responses fills at most this: [`HIGH_WATER`] bytes in the driver (and
 //! the response that went over it), [`MAX_WAITING`] responses in the queue, holding at most
-//! [`MAX_PAYLOAD`] bytes of request bodies. What goes beyond is refused as malformed.
+//! [`MAX_PAYLOAD`] bytes of request bodies. Requests beyond that are refused as malformed.
 //!
-//! This module does not know how bytes become requests.
+//! [`crate::http1`] calls it. This module does not know how bytes become requests.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -31,12 +31,12 @@ use crate::response_faults::{self, PacedResponse};
 use crate::timers::TimerId;
 use crate::transport::Transport;
 
-/// Bytes queued in the driver above which answers wait in the connection's own queue.
+/// With more bytes than this queued in the driver, responses wait in the connection's own queue.
 pub(crate) const HIGH_WATER: usize = 256 << 10;
-/// Most responses that wait on one connection.
+/// The most responses that wait on one connection.
 pub(crate) const MAX_WAITING: usize = 4096;
-/// How long a connection whose peer broke the protocol stays readable after the 400: closing while bytes still come
-/// would reset it, and the peer might never see why.
+/// How long a connection stays readable after the 400, when its peer broke the protocol. Closing while bytes still
+/// arrive would reset it, and the peer might never see the reason.
 pub(crate) const LINGER: Duration = Duration::from_millis(100);
 
 /// One connection, without its parser.
@@ -49,23 +49,23 @@ pub(crate) struct Pipeline {
     /// Bytes of request bodies held by `waiting`.
     waiting_bytes: usize,
     sends: InFlight,
-    /// Bytes read of a head that is not complete: whether they are counted shows when it is.
+    /// Bytes read of an incomplete head. Whether they are counted is known when the head is complete.
     head_bytes: u64,
     /// Counted requests without a complete response.
     in_flight: u64,
     /// Counted requests.
     requests: u64,
-    /// The counters were read over it.
+    /// The counters were read over this connection.
     reader: bool,
     conn: Option<Conn>,
     state: State,
-    /// [`weir_net::Event::Sent`] is asked for and has not come.
-    asked: bool,
+    /// [`weir_net::Event::Sent`] is requested and has not come.
+    sent_requested: bool,
     /// The timer that is set.
     timer: Option<TimerId>,
-    /// How it ends, once it is to end.
+    /// How the connection ends, once it is to end.
     end: End,
-    /// A response has stopped in the middle on purpose: nothing is sent until the peer gives up.
+    /// A response has stopped in the middle on purpose. Nothing is sent until the peer gives up.
     stalled: bool,
     /// The response that is sent slowly, before those that wait.
     paced: Option<Box<PacedResponse>>,
@@ -83,7 +83,7 @@ enum End {
     Reset,
 }
 
-/// How far a connection is in its life. Only goes forward.
+/// The phase of a connection. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum State {
     /// Reads requests.
@@ -97,7 +97,7 @@ enum State {
     Closed,
 }
 
-/// A request of which the head has come.
+/// A request whose head has arrived.
 #[derive(Debug)]
 struct Current {
     resolved: Rc<Resolved>,
@@ -105,12 +105,12 @@ struct Current {
     role: Role,
     version: Version,
     head_only: bool,
-    /// Its body cannot be echoed.
+    /// Its body is too large to be echoed.
     too_large: bool,
 }
 
 impl Pipeline {
-    /// A new connection in place of an old one.
+    /// Resets the state for a new connection.
     pub(crate) fn begin(&mut self, conn: Conn) {
         debug_assert!(self.waiting.is_empty() && self.sends.is_empty());
         *self = Pipeline {
@@ -154,7 +154,7 @@ impl Pipeline {
         counters.answered.add(progress.answered);
     }
 
-    /// So many bytes were read, in the middle of whatever is being read.
+    /// Accounts for bytes that were read in the middle of a head or body.
     #[inline]
     pub(crate) fn read(&mut self, bytes: usize, state: &HttpState) {
         match &self.current {
@@ -191,7 +191,7 @@ impl Pipeline {
         self.current = Some(Current { resolved, echoed, role, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
-                // The peer has asked first. It is refused, and need not send the body.
+                // The peer waits for permission to send the body. It is refused, and need not send it.
                 return self.on_end(transport, state, false);
             }
             self.enqueue(transport, state, Response::interim());
@@ -223,7 +223,7 @@ impl Pipeline {
         }
         if current.resolved.source == Source::Echo && !current.too_large {
             if current.echoed.body().len() + piece.len() > MAX_PAYLOAD {
-                // What follows is read and dropped, so that the connection can go on.
+                // The rest is read and dropped, so that the connection can continue.
                 current.too_large = true;
                 current.echoed = Echoed::default();
             } else {
@@ -249,7 +249,7 @@ impl Pipeline {
         }
     }
 
-    /// The peer broke the protocol (or the bounds): it is told, with this status, after the responses that are due to it.
+    /// The peer broke the protocol or a limit. It gets this status after the responses that are due.
     pub(crate) fn on_malformed<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -269,7 +269,7 @@ impl Pipeline {
         self.enqueue(transport, state, Response::malformed(status, why));
     }
 
-    /// The peer will send no more. It may still read.
+    /// The peer has finished sending. It may still read.
     pub(crate) fn on_eof<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         if self.end == End::Linger {
             self.end = End::Close;
@@ -277,7 +277,7 @@ impl Pipeline {
         self.stop(transport, state);
     }
 
-    /// Reads no more, answers what is complete, and closes.
+    /// Reads no more requests, answers the complete ones, and closes.
     pub(crate) fn stop<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
         self.current = None;
@@ -291,7 +291,7 @@ impl Pipeline {
         self.flush_ready(transport, state);
     }
 
-    /// The connection is gone, and the kernel has not taken so many bytes.
+    /// The connection is gone, and the kernel has not taken `unsent` bytes.
     pub(crate) fn on_failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {
         self.account_sent_up_to(unsent, state);
         if reset {
@@ -307,25 +307,25 @@ impl Pipeline {
         self.release(state);
     }
 
-    /// Everything that was queued has been taken.
+    /// The kernel has taken everything that was queued.
     pub(crate) fn on_sent<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
-        self.asked = false;
+        self.sent_requested = false;
         self.account_sent(transport, state);
-        // The word can be of before more was written in the same turn; without another, that would not be counted until
-        // something else happens here.
+        // The event may be older than what was written in the same turn. Without another one, that would not be
+        // counted until the next event here.
         if !self.sends.is_empty() {
-            self.ask(transport);
+            self.request_sent(transport);
         }
         self.flush_ready(transport, state);
     }
 
-    fn ask<T: Transport>(&mut self, transport: &mut T) {
-        if !mem::replace(&mut self.asked, true) {
+    fn request_sent<T: Transport>(&mut self, transport: &mut T) {
+        if !mem::replace(&mut self.sent_requested, true) {
             transport.want_sent();
         }
     }
 
-    /// The time that was asked for has come.
+    /// The timer has expired.
     pub(crate) fn on_timeout<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         self.timer = None;
         self.account_sent(transport, state);
@@ -335,20 +335,20 @@ impl Pipeline {
         self.flush_ready(transport, state);
     }
 
-    fn enqueue<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: Response) {
-        if answer.close {
+    fn enqueue<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: Response) {
+        if response.close {
             self.state = self.state.max(State::Draining);
         }
-        if self.waiting.is_empty() && answer.due.is_none() && self.paced.is_none() && self.has_room(transport) {
-            self.write(transport, state, answer);
+        if self.waiting.is_empty() && response.due.is_none() && self.paced.is_none() && self.has_room(transport) {
+            self.write(transport, state, response);
         } else {
-            self.waiting_bytes += answer.echoed.body().len();
-            self.waiting.push_back(answer);
+            self.waiting_bytes += response.echoed.body().len();
+            self.waiting.push_back(response);
             self.flush_ready(transport, state);
         }
     }
 
-    /// Queues what can go, and closes when nothing is left to wait for.
+    /// Queues what is due, and closes when nothing is left to wait for.
     fn flush_ready<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         if self.stalled {
             return;
@@ -363,12 +363,12 @@ impl Pipeline {
                 return self.set_timer(due, state);
             }
             if !self.has_room(transport) {
-                // Sent will come when it has.
+                // `Sent` will come when it has.
                 return;
             }
-            if let Some(answer) = self.waiting.pop_front() {
-                self.waiting_bytes -= answer.echoed.body().len();
-                self.write(transport, state, answer);
+            if let Some(response) = self.waiting.pop_front() {
+                self.waiting_bytes -= response.echoed.body().len();
+                self.write(transport, state, response);
                 if self.stalled || self.paced.is_some() {
                     return;
                 }
@@ -395,72 +395,72 @@ impl Pipeline {
     }
 
     #[inline]
-    fn write<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: Response) {
-        if answer.fault.is_some() {
-            return self.write_with_fault(transport, state, answer);
+    fn write<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: Response) {
+        if response.fault.is_some() {
+            return self.write_with_fault(transport, state, response);
         }
-        if T::COPIES && answer.is_large() {
-            return self.pour(transport, state, &answer);
+        if T::COPIES && response.is_large() {
+            return self.write_in_pieces(transport, state, &response);
         }
-        let written = state.write(transport, &answer);
-        self.hand(transport, written, answer.role);
-        if answer.close {
-            self.last_is_queued(if answer.role == Role::Malformed { End::Linger } else { End::Close });
+        let written = state.write(transport, &response);
+        self.account_queued(transport, written, response.role);
+        if response.close {
+            self.last_is_queued(if response.role == Role::Malformed { End::Linger } else { End::Close });
         }
-        state.give_back(answer.echoed.into_buffer());
+        state.give_back(response.echoed.into_buffer());
     }
 
-    /// Something was queued.
-    fn hand<T: Transport>(&mut self, transport: &mut T, written: Written, role: Role) {
+    /// Accounts for queued bytes.
+    fn account_queued<T: Transport>(&mut self, transport: &mut T, written: Written, role: Role) {
         self.sends.push(written, role);
-        self.ask(transport);
+        self.request_sent(transport);
     }
 
-    /// Nothing is behind it: requests are not read once a response that closes is in the queue.
+    /// The last response is queued: no requests are read once a response that closes is in the queue.
     fn last_is_queued(&mut self, end: End) {
         self.state = State::Closing;
         self.end = end;
     }
 
     #[cold]
-    fn write_with_fault<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, mut answer: Response) {
-        let Some(fault) = answer.fault else {
+    fn write_with_fault<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, mut response: Response) {
+        let Some(fault) = response.fault else {
             return;
         };
         state.counters().fault(fault.kind());
         match fault {
             Fault::Status(status) => {
-                let echoed = mem::take(&mut answer.echoed);
+                let echoed = mem::take(&mut response.echoed);
                 state.give_back(echoed.into_buffer());
                 let resolved = Rc::new(Resolved::status_page(status));
-                self.write(transport, state, Response { resolved, fault: None, ..answer });
+                self.write(transport, state, Response { resolved, fault: None, ..response });
             }
             Fault::Length { .. } => {
-                let written = state.write(transport, &answer);
-                self.hand(transport, written, answer.role);
-                if answer.close {
+                let written = state.write(transport, &response);
+                self.account_queued(transport, written, response.role);
+                if response.close {
                     self.last_is_queued(End::Close);
                 }
             }
-            Fault::Reset { middle: Some(true) } => self.cut(transport, state, &answer, false, Some(End::Reset)),
+            Fault::Reset { middle: Some(true) } => self.cut(transport, state, &response, false, Some(End::Reset)),
             Fault::Reset { .. } => {
                 transport.abort();
                 self.release(state);
             }
-            Fault::Close => self.cut(transport, state, &answer, false, Some(End::Close)),
-            Fault::Stall => self.cut(transport, state, &answer, true, None),
+            Fault::Close => self.cut(transport, state, &response, false, Some(End::Close)),
+            Fault::Stall => self.cut(transport, state, &response, true, None),
             Fault::Drip(rate) => {
-                let (rendered, written) = state.render(&answer);
-                self.paced = Some(Box::new(PacedResponse::new(rendered, written, &answer, rate)));
+                let (rendered, written) = state.render(&response);
+                self.paced = Some(Box::new(PacedResponse::new(rendered, written, &response, rate)));
                 self.flush_ready(transport, state);
             }
         }
     }
 
-    /// Sends a response as room comes, so that no copy of all of it is made.
-    fn pour<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, answer: &Response) {
-        let (rendered, written) = state.render(answer);
-        self.paced = Some(Box::new(PacedResponse::pour(rendered, written, answer)));
+    /// Sends a response as room comes, so that it is never copied as a whole.
+    fn write_in_pieces<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: &Response) {
+        let (rendered, written) = state.render(response);
+        self.paced = Some(Box::new(PacedResponse::in_pieces(rendered, written, response)));
         self.flush_ready(transport, state);
     }
 
@@ -470,15 +470,15 @@ impl Pipeline {
         &mut self,
         transport: &mut T,
         state: &mut HttpState,
-        answer: &Response,
+        response: &Response,
         in_head: bool,
         end: Option<End>,
     ) {
-        let (mut rendered, written) = state.render(answer);
+        let (mut rendered, written) = state.render(response);
         let (head, middle) = response_faults::cuts(written);
         let bytes = rendered.write_up_to(if in_head { head } else { middle }, transport) as u64;
         let before_body = written.before_body.min(bytes);
-        self.hand(transport, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
+        self.account_queued(transport, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.state = State::Draining;
@@ -499,12 +499,12 @@ impl Pipeline {
                 return false;
             }
             if transport.unsent() > HIGH_WATER {
-                // Sent will come when there is room.
+                // `Sent` will come when there is room.
                 return false;
             }
             let (written, role) = paced.write_next(transport);
             let (done, close) = (paced.is_done(), paced.close);
-            self.hand(transport, written, role);
+            self.account_queued(transport, written, role);
             if done {
                 self.paced = None;
                 if close {

@@ -1,7 +1,7 @@
-//! Random numbers for delays and faults: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
-//! OOPSLA 2014), which is small, quick, and the same on every machine for the same seed.
+//! Random numbers for delays and faults: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
+//! Generators", OOPSLA 2014), which is small, quick, and the same on every machine for the same seed.
 //!
-//! This module does not know what is drawn.
+//! Faults and delays draw from it. This module does not know what is drawn.
 
 /// A sequence of numbers.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(crate) struct Random {
 impl Random {
     /// The sequence of a worker of an origin with this seed.
     pub(crate) fn new(seed: u64, worker: usize) -> Random {
-        // Sequences that begin at mixed states do not run behind each other.
+        // Sequences that begin at mixed states do not overlap.
         let mut mixed = Random { state: seed ^ (worker as u64).wrapping_mul(0xD134_2543_DE82_EF95) };
         Random { state: mixed.bits() }
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn even_and_the_same_again() {
+    fn uniform_and_repeatable() {
         let mut random = Random::new(1, 0);
         let n = 100_000;
         let mean = (0..n).map(|_| random.unit()).sum::<f64>() / f64::from(n);

@@ -1,9 +1,9 @@
 //! A target, resolved: everything about its response that does not depend on the request, and a small cache of those.
 //!
-//! A load asks for the same few targets over and over. The first request of each parses the target and prepares
-//! the bytes of the usual response (HTTP/1.1, connection kept); the next ones compare the target's bytes and send.
+//! A load requests the same few targets over and over. The first request of each parses the target and prepares the
+//! bytes of the usual response (HTTP/1.1, connection kept). The following ones compare the target's bytes and send.
 //!
-//! This module does not know connections, delays or counters.
+//! The HTTP sessions call it. This module does not know connections, delays or counters.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -15,17 +15,16 @@ use crate::page;
 use crate::payload::payload;
 use crate::route::{self, Plan, Subject};
 
-/// Bodies up to this size travel with their head in one copied piece; larger ones are handed over in place.
+/// Bodies up to this size are sent with their head in one copied piece; larger ones are not copied.
 pub(crate) const SMALL: usize = 4096;
 
 /// Bodies over this size, in bytes, are not copied whole by a transport that copies.
 const LARGE: usize = 64 << 10;
 
-/// What responses call their server.
+/// The `Server` header of responses.
 pub(crate) const SERVER: &str = "weir-origin";
 
-/// Targets kept. More different ones than this in turn are resolved again each time, which costs a
-/// microsecond or so and is otherwise the same.
+/// The number of targets cached. If more targets alternate, each is resolved again, which costs about a microsecond.
 const SLOTS: usize = 8;
 /// Longest target kept, bytes.
 const LONGEST: usize = 512;
@@ -78,24 +77,24 @@ impl Body {
 /// What a target means.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// What was asked for; for a refused target, the refusal's status and nothing else.
+    /// What the target asks for; of a refused target, only the refusal's status.
     pub(crate) plan: Plan,
-    /// The lab's own: not in the counters.
+    /// It is the lab's own: not counted.
     pub(crate) own: bool,
     /// Where the body comes from.
     pub(crate) source: Source,
     /// The body if `source` is [`Source::Fixed`], else empty.
     pub(crate) body: Body,
-    /// `Content-Type` of it.
+    /// The `Content-Type` of the body.
     pub(crate) content_type: &'static str,
     /// The head of the usual response, if `source` is [`Source::Fixed`], and behind it the body if that is small
     /// and not chunked.
     pub(crate) ready: Box<[u8]>,
     /// How much of `ready` is head.
     pub(crate) ready_head: usize,
-    /// The target says when, or with what fault, it is answered.
+    /// The target specifies a delay or a fault.
     pub(crate) special: bool,
-    /// The head of the usual response in HTTP/2, once one was asked for.
+    /// The head of the usual response in HTTP/2, made when it is first needed.
     prepared: OnceCell<Prepared>,
 }
 
@@ -104,11 +103,11 @@ pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// Appends a response's head. A type that cannot stand in a head is replaced by the one for plain bytes.
+/// Appends a response's head. A content type that is not allowed in a head is replaced by the one for plain bytes.
 ///
-/// No `Date`: the response to a target is then the same bytes in every trial and nothing is encoded twice. RFC 9110
-/// (section 6.6.1) asks for one of origins that have a clock, so that caches can reckon ages; nothing here is
-/// to be cached.
+/// It has no `Date`: the response to a target is then the same bytes in every trial, and nothing is encoded twice.
+/// RFC 9110 (section 6.6.1) requires one of origins that have a clock, so that caches can compute ages; nothing here
+/// should be cached.
 pub(crate) fn encode_head(
     out: &mut Vec<u8>,
     status: u16,
@@ -133,7 +132,7 @@ pub(crate) fn encode_head(
 }
 
 impl Resolved {
-    /// Resolves a target, also one that is wrong.
+    /// Resolves a target, also an invalid one.
     pub(crate) fn new(target: &[u8]) -> Resolved {
         let own = route::is_own(target);
         match route::parse(target) {
@@ -142,7 +141,7 @@ impl Resolved {
         }
     }
 
-    /// A response that is only a status and a text.
+    /// A response that consists of a status and a text.
     pub(crate) fn fixed(status: u16, body: Body, own: bool) -> Resolved {
         let plan = Plan { status, ..Plan::PLAIN };
         Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
@@ -158,7 +157,7 @@ impl Resolved {
         Resolved::fixed(status, Body::text(status_line(status)), false)
     }
 
-    /// The response to what the parser refused.
+    /// The response to input that the parser rejected.
     pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Resolved {
         Resolved::fixed(status, Body::text(page::malformed(why)), false)
     }
@@ -224,10 +223,10 @@ impl Resolved {
         })
     }
 
-    /// The head of a response in HTTP/2 that claims this length. `chunked=1` leaves the length away.
+    /// The head of a response in HTTP/2 with this length. `chunked=1` omits the length.
     ///
     /// # Errors
-    /// The content type cannot stand in a head.
+    /// When the content type is not allowed in a head.
     pub(crate) fn http2_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
         let status = self.plan.status;
         let typed = [("server", SERVER), ("content-type", content_type)];
@@ -243,7 +242,7 @@ fn status_line(status: u16) -> String {
     format!("{status} {}\n", encode::reason(status))
 }
 
-/// The targets asked for lately.
+/// The targets requested lately.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     entries: Vec<(Box<[u8]>, Rc<Resolved>)>,
@@ -252,7 +251,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// What `target` means. Allocates only for a target that was not among the latest.
+    /// Resolves `target`. Allocates only for a target that is not in the cache.
     pub(crate) fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
         if let Some((key, resolved)) = self.entries.get(self.last)
             && **key == *target
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_gives_the_same_and_keeps_few() {
+    fn the_cache_shares_results_and_is_bounded() {
         let mut cache = Cache::default();
         let first = cache.resolve(b"/bytes/1");
         assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")));

@@ -1,6 +1,6 @@
-//! One response: what it says, when it is due, and how its bytes are handed to the driver.
+//! One response of HTTP/1: its content, when it is due, and how its bytes are sent.
 //!
-//! This module does not know parsers, queues of responses or the counters.
+//! [`crate::pipeline`] calls it. This module does not know parsers, queues of responses or the counters.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -14,21 +14,21 @@ use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::response_faults::Rendered;
 use crate::transport::Sink;
 
-/// Bytes a chunk of a chunked response.
+/// The size of a chunk of a chunked response, in bytes.
 const CHUNK: usize = 16 << 10;
 
-/// Something that is to be sent on a connection, in its turn.
+/// Something to be sent on a connection, in its turn.
 #[derive(Debug)]
 pub(crate) struct Response {
     /// What the target meant.
     pub(crate) resolved: Rc<Resolved>,
-    /// What the request gave to the response.
+    /// What the response repeats of the request.
     pub(crate) echoed: Echoed,
-    /// Not before then.
+    /// It is not sent before this time.
     pub(crate) due: Option<Instant>,
-    /// What goes wrong with it.
+    /// The fault of the response.
     pub(crate) fault: Option<Fault>,
-    /// Which kind of thing.
+    /// How it is counted.
     pub(crate) role: Role,
     /// The request was HEAD: the head of what GET would get.
     pub(crate) head_only: bool,
@@ -45,16 +45,16 @@ pub(crate) enum Role {
     Counted,
     /// The response to one of the lab's own requests.
     Own,
-    /// The refusal of what is not HTTP.
+    /// The refusal of input that is not HTTP.
     Malformed,
     /// `100 Continue`.
     Continue,
-    /// A part of the response to a counted request that is not its end, or has none.
+    /// A part of the response to a counted request: not its end, or of a response without an end.
     Part,
 }
 
-/// What a response repeats of its request: a content type, and behind it a body (or a head). One buffer, so that it
-/// can be used again.
+/// What a response repeats of its request: a content type, and behind it a body (or a head). It is one buffer, so
+/// that it can be reused.
 #[derive(Debug, Default)]
 pub(crate) struct Echoed {
     bytes: Vec<u8>,
@@ -62,7 +62,7 @@ pub(crate) struct Echoed {
 }
 
 impl Echoed {
-    /// Begins again, in a buffer that was used before.
+    /// Begins with a reused buffer.
     pub(crate) fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Echoed {
         buffer.clear();
         buffer.extend_from_slice(content_type);
@@ -79,19 +79,19 @@ impl Echoed {
         &self.bytes[self.type_length..]
     }
 
-    /// Gives the buffer back.
+    /// Returns the buffer.
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The content type, if there is one, and it is text.
+    /// The content type, if there is one and it is text.
     pub(crate) fn content_type(&self) -> Option<&str> {
         let text = std::str::from_utf8(&self.bytes[..self.type_length]).ok()?;
         Some(text).filter(|text| !text.is_empty())
     }
 }
 
-/// How much was handed to the driver for one response.
+/// What was given to the driver for one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Written {
     /// All bytes.
@@ -102,14 +102,14 @@ pub(crate) struct Written {
     pub(crate) before_body: u64,
 }
 
-/// Hands responses to a driver.
+/// Writes responses to a driver.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     scratch: Vec<u8>,
 }
 
 impl Writer {
-    /// Queues the whole response. `counters` is asked for the counters if the response is about them.
+    /// Queues the whole response. `counters` is called if the response contains the counters.
     pub(crate) fn write(
         &mut self,
         to: &mut impl Sink,
@@ -143,7 +143,7 @@ impl Writer {
         }
     }
 
-    /// The whole response, not handed to anybody.
+    /// Renders the whole response without sending it.
     pub(crate) fn render(
         &mut self,
         answer: &Response,
@@ -197,7 +197,7 @@ impl Writer {
         Written { bytes: sent.0, body: body.len() as u64, before_body }
     }
 
-    /// Writes the head into the scratch buffer and says how the body is delimited.
+    /// Writes the head into the scratch buffer. Returns how the body is delimited.
     fn head(&mut self, answer: &Response, content_type: &str, length: usize) -> BodyFraming {
         let framing = match (answer.resolved.plan.chunked, answer.version) {
             (false, _) => BodyFraming::Length(length as u64),
@@ -218,7 +218,7 @@ impl Writer {
 }
 
 impl Response {
-    /// `100 Continue`, in its turn.
+    /// A `100 Continue`.
     pub(crate) fn interim() -> Response {
         Response {
             role: Role::Continue,
@@ -227,7 +227,7 @@ impl Response {
         }
     }
 
-    /// The refusal (400, 431 ...) of what is not HTTP, or beyond bounds.
+    /// The refusal (400, 431 ...) of input that is not HTTP or exceeds a limit.
     pub(crate) fn malformed(status: u16, why: &dyn std::fmt::Display) -> Response {
         Response { role: Role::Malformed, ..Response::closing(Resolved::malformed(status, why)) }
     }
@@ -245,7 +245,7 @@ impl Response {
         }
     }
 
-    /// The length that this response claims to have in place of the true one.
+    /// The false length that this response claims, if it claims one.
     pub(crate) fn false_length(&self, length: u64) -> Option<u64> {
         false_length(self.fault, length)
     }
@@ -261,16 +261,16 @@ impl Response {
     }
 }
 
-/// The length that a response with this fault claims to have in place of the true one.
+/// The false length that a response with this fault claims, if it claims one.
 pub(crate) fn false_length(fault: Option<Fault>, length: u64) -> Option<u64> {
     let Some(Fault::Length { more }) = fault else {
         return None;
     };
-    // Nothing is not less than nothing.
+    // No length is less than zero.
     Some(if more == Some(true) || length == 0 { length + length / 2 + 1 } else { length / 2 })
 }
 
-/// The counters, as a page.
+/// The counters as the body of a page.
 pub(crate) fn counters_page(counters: &OriginCounters) -> Vec<u8> {
     // A struct of numbers and maps is always JSON.
     let mut text = serde_json::to_vec_pretty(counters).unwrap_or_default();
@@ -296,7 +296,7 @@ impl Sent {
     }
 }
 
-/// The usual response: bytes that were made ready when the target was first seen.
+/// The usual response: bytes that were prepared when the target was first resolved.
 fn send_ready(to: &mut impl Sink, resolved: &Resolved, head_only: bool) -> Written {
     let head = &resolved.ready[..resolved.ready_head];
     let before_body = head.len() as u64;

@@ -1,6 +1,6 @@
-//! Responses that are not handed to the driver as they are: made, then cut short, or sent in pieces.
+//! Responses that are rendered first, and then cut short or sent in pieces.
 //!
-//! This module does not know which fault is to be done, nor how often.
+//! [`crate::pipeline`] calls it. This module does not know which fault is chosen, or how often.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::transport::Sink;
 /// How often a paced response sends something, if it has that much to send.
 const DRIP_EVERY: Duration = Duration::from_millis(10);
 
-/// A response's bytes. Bodies that live for ever are not copied.
+/// The bytes of a response. Static bodies are not copied.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
     pieces: VecDeque<Piece>,
@@ -84,8 +84,8 @@ impl Rendered {
     }
 }
 
-/// Up to where a response that is cut short in its head is sent, and up to where one that is cut in its body: half
-/// of the body. A response without a body is cut in its head, for else nothing would be missing.
+/// Where a response is cut in its head, and where it is cut in its body: after half of the body. A response without a
+/// body is cut in its head, because otherwise nothing would be missing.
 pub(crate) fn cuts(written: Written) -> (usize, usize) {
     let (all, head) = (written.bytes as usize, written.before_body as usize);
     if all == head { (head / 2, head / 2) } else { (head, head + (all - head) / 2) }
@@ -95,18 +95,18 @@ pub(crate) fn cuts(written: Written) -> (usize, usize) {
 #[derive(Debug)]
 pub(crate) struct PacedResponse {
     rendered: Rendered,
-    /// The connection closes behind it.
+    /// The connection closes after it.
     pub(crate) close: bool,
     /// How it is counted.
     role: Role,
     head_left: u64,
     body_left: u64,
     step: usize,
-    /// By the clock, or as room comes.
+    /// The pace by the clock; `None`: as room comes.
     pace: Option<Pace>,
 }
 
-/// When how much of a response is sent, to reach so many bytes a second.
+/// When the next bytes of a response are sent, to reach a rate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     next: Instant,
@@ -115,7 +115,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Begins now, at so many bytes a second.
+    /// Begins now, at this rate in bytes per second.
     pub(crate) fn new(rate: u32) -> Pace {
         let step = (f64::from(rate) * DRIP_EVERY.as_secs_f64()).floor().max(1.0);
         let pause = Duration::from_secs_f64(step / f64::from(rate));
@@ -127,33 +127,33 @@ impl Pace {
         self.next
     }
 
-    /// How many bytes are due at a time.
+    /// The number of bytes due at a time.
     pub(crate) fn step(&self) -> usize {
         self.step
     }
 
-    /// They were sent.
+    /// Records that they were sent.
     pub(crate) fn advance(&mut self) {
         self.next += self.pause;
     }
 }
 
-/// Bytes of a response that waits for room, sent at a time.
-const POUR: usize = 64 << 10;
+/// Bytes sent at a time while a response waits for room.
+const PIECE: usize = 64 << 10;
 
 impl PacedResponse {
-    /// Begins now, at so many bytes a second.
+    /// Begins now, at this rate in bytes per second.
     pub(crate) fn new(rendered: Rendered, written: Written, answer: &Response, rate: u32) -> PacedResponse {
         let pace = Pace::new(rate);
-        let drip = PacedResponse::pour(rendered, written, answer);
+        let drip = PacedResponse::in_pieces(rendered, written, answer);
         PacedResponse { step: pace.step(), pace: Some(pace), ..drip }
     }
 
-    /// As fast as room comes.
-    pub(crate) fn pour(rendered: Rendered, written: Written, answer: &Response) -> PacedResponse {
+    /// Sends as fast as room comes.
+    pub(crate) fn in_pieces(rendered: Rendered, written: Written, answer: &Response) -> PacedResponse {
         let (close, role) = (answer.close, answer.role);
         let (head_left, body_left) = (written.before_body, written.body);
-        PacedResponse { rendered, close, role, head_left, body_left, step: POUR, pace: None }
+        PacedResponse { rendered, close, role, head_left, body_left, step: PIECE, pace: None }
     }
 
     /// When the next bytes are due; `None`: now.
@@ -161,12 +161,12 @@ impl PacedResponse {
         self.pace.as_ref().map(Pace::next)
     }
 
-    /// Whether all is out.
+    /// Whether everything is sent.
     pub(crate) fn is_done(&self) -> bool {
         self.rendered.left() == 0
     }
 
-    /// Sends the next bytes: how many, and how they are counted.
+    /// Sends the next bytes. Returns how many, and how they are counted.
     pub(crate) fn write_next(&mut self, to: &mut impl Sink) -> (Written, Role) {
         if let Some(pace) = &mut self.pace {
             pace.advance();
@@ -175,7 +175,7 @@ impl PacedResponse {
         let before_body = self.head_left.min(bytes);
         self.head_left -= before_body;
         let done = self.is_done();
-        // Chunk framing is no body: what it took too much of before is missing at the end.
+        // Chunk framing is not body: the bytes counted too early are missing at the end.
         let body = if done { self.body_left } else { (bytes - before_body).min(self.body_left) };
         self.body_left -= body;
         let role = if done || self.role == Role::Own { self.role } else { Role::Part };
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_out_as_it_went_in(parts in proptest::collection::vec((0usize..50, 0usize..50), 0..8), step in 1usize..200) {
+        fn pieces_add_up_to_the_response(parts in proptest::collection::vec((0usize..50, 0usize..50), 0..8), step in 1usize..200) {
             let (mut rendered, mut wanted) = (Rendered::default(), Vec::new());
             for (head, body) in parts {
                 rendered.send_with(payload(head), payload(body));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn something_is_always_missing() {
+    fn a_cut_response_is_never_complete() {
         for (head, body) in [(100, 0), (100, 1), (100, 2), (100, 1000)] {
             let (in_head, in_body) = cuts(Written { bytes: head + body, body, before_body: head });
             assert!(in_head <= in_body && in_body < (head + body) as usize);

@@ -1,12 +1,11 @@
-//! From a request's target to the [`Plan`] of its response.
+//! Parses a request's target into the [`Plan`] of its response.
 //!
-//! Pure: bytes in, value out. Anything that the origin does not
-//! understand is refused with what was found and what would be right, never guessed at: a mistyped
-//! `?delya=10ms` that was ignored would spoil a measurement without a trace. For targets that have to differ (to
-//! get past a cache, say) there is `x`, whose value means nothing.
+//! It is pure: bytes in, value out. The origin refuses everything that it does not understand, and says what it found
+//! and what is allowed. It never guesses: ignoring a mistyped `?delya=10ms` would silently falsify a measurement. For
+//! targets that must differ (to get past a cache, say) there is `x`, whose value means nothing.
 //!
-//! Targets are compared as bytes; nothing is percent-decoded. This module does not know methods, bodies or
-//! sockets.
+//! Targets are compared as bytes; nothing is percent-decoded. [`crate::resolve`] calls it. This module does not know
+//! methods, bodies or sockets.
 
 use std::fmt;
 use std::rc::Rc;
@@ -21,13 +20,13 @@ use crate::value;
 pub(crate) struct Plan {
     /// The path's part of the response.
     pub(crate) subject: Subject,
-    /// `?bytes=`: a payload of so many bytes in place of the subject's own body.
+    /// `?bytes=`: a payload of this size in place of the subject's own body.
     pub(crate) bytes: Option<usize>,
     /// Status of the response.
     pub(crate) status: u16,
-    /// How long the response waits after the request is complete; `None`: as the origin was told.
+    /// How long the response waits after the request is complete; `None`: as the origin's options say.
     pub(crate) delay: Option<RandomDuration>,
-    /// What goes wrong; `None`: as the origin was told.
+    /// The faults; `None`: as the origin's options say.
     pub(crate) faults: Option<Rc<Faults>>,
     /// `Transfer-Encoding: chunked` in place of `Content-Length`.
     pub(crate) chunked: bool,
@@ -35,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) close: bool,
 }
 
-/// What stands in the body if the query does not say otherwise.
+/// The body, if the query does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// `/`: the page that lists what there is.
@@ -46,17 +45,17 @@ pub(crate) enum Subject {
     Delay,
     /// `/echo`: the request's body.
     Echo,
-    /// `/status/<code>`: the status in words.
+    /// `/status/<code>`: the status as text.
     Status,
     /// `/headers`: the request's head.
     Headers,
     /// `/_weir/counters`: the counters.
     Counters,
-    /// `/_weir/ready`: nothing, with 204.
+    /// `/_weir/ready`: empty, with 204.
     Ready,
 }
 
-/// Why a target is not answered.
+/// Why a target is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// Nothing is at this path: 404.
@@ -66,11 +65,11 @@ pub(crate) enum Refusal {
     },
     /// A value or a query key is wrong: 400.
     BadValue {
-        /// Where it stood: `/bytes/`, `?delay=` ...
+        /// Where the value is: `/bytes/`, `?delay=` ...
         place: String,
-        /// What was found, cut short, printable.
+        /// The value, cut short, printable.
         found: String,
-        /// What would be right.
+        /// What is allowed.
         right: &'static str,
     },
 }
@@ -79,11 +78,11 @@ pub(crate) enum Refusal {
 const KEYS_RULE: &str =
     "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, or x=<anything> (ignored)";
 
-/// Longest excerpt of a target that an error repeats, bytes.
+/// The longest excerpt of a target that an error contains, in bytes.
 const EXCERPT: usize = 64;
 
 impl Plan {
-    /// 200 at once, kept open, nothing special.
+    /// 200 at once, connection kept, nothing special.
     pub(crate) const PLAIN: Plan = Plan {
         subject: Subject::Index,
         bytes: None,
@@ -102,7 +101,7 @@ impl Plan {
 }
 
 impl Refusal {
-    /// The status that says it.
+    /// The status of the response.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Refusal::NotFound { .. } => 404,
@@ -122,15 +121,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Whether a target is the lab's own (`/_weir/...`), and so not part of the counters.
+/// Whether a target is the lab's own (`/_weir/...`), and so not counted.
 pub(crate) fn is_own(target: &[u8]) -> bool {
     origin_form(target).starts_with(b"/_weir/")
 }
 
 /// Parses a target, in origin form (`/bytes/128?close=1`) or absolute form (`http://host/bytes/128`).
 ///
-/// What the query says wins over what the path says; of a repeated key the last one counts. The lab's own paths
-/// take no query; what they have is ignored.
+/// The query overrides the path; of a repeated key the last one counts. The lab's own paths have no query, and one is
+/// ignored.
 ///
 /// # Errors
 /// A [`Refusal`] for an unknown path or query key, and for a value out of its bounds.
@@ -224,7 +223,7 @@ fn origin_form(target: &[u8]) -> &[u8] {
     }
 }
 
-/// The beginning of a text from outside, with everything that is not printable ASCII escaped.
+/// The beginning of a text from outside. Everything that is not printable ASCII is escaped.
 fn excerpt(text: &[u8]) -> String {
     let mut out = text[..text.len().min(EXCERPT)].escape_ascii().to_string();
     if text.len() > EXCERPT {
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_combine_and_win() {
+    fn queries_combine_and_override_the_path() {
         let wanted = Plan {
             subject: Subject::Bytes,
             bytes: Some(7),
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_and_what_instead() {
+    fn refusals_name_the_value_and_what_is_allowed() {
         for (target, status, words) in [
             ("/nothing", 404, &["`/nothing`"][..]),
             ("*", 404, &["`*`"]),
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_is_short_and_printable() {
+    fn excerpts_are_short_and_printable() {
         let refusal = parse(&[b"/\r\n\xff<".as_slice(), &[b'a'; 1000]].concat()).expect_err("unknown").to_string();
         assert!(refusal.len() < 120 && refusal.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{refusal}");
     }
@@ -328,7 +327,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics_near_what_is_right(
+        fn never_panics_on_almost_valid_targets(
             head in prop::sample::select(vec!["/bytes/", "/delay/", "/status/", "/echo?", "http://", "/?bytes=", "/?delay="]),
             tail in "[0-9.kKMiBmuse?&=/-]{0,30}",
         ) {
@@ -341,7 +340,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(n in 0..=crate::payload::MAX_PAYLOAD, us in 0u64..60_000_000, status in 200u16..600) {
+        fn display_and_parse_agree(n in 0..=crate::payload::MAX_PAYLOAD, us in 0u64..60_000_000, status in 200u16..600) {
             let plan = parse(format!("/bytes/{n}?delay={us}us&status={status}").as_bytes()).expect("right");
             prop_assert_eq!(plan.bytes, Some(n));
             let delay = value::delay_at(plan.delay.expect("a delay"), 0.5);

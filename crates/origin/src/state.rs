@@ -1,4 +1,5 @@
-//! What the connections of one worker share: its counters, its timers, its buffers for TLS, and what their protocol adds.
+//! What the connections of one worker share: counters, timers, TLS buffers, and the state of their protocol.
+//! [`crate::worker`] makes it and passes it to sessions.
 
 use std::sync::Arc;
 
@@ -7,22 +8,22 @@ use weir_wire::tls::Scratch;
 use crate::counters::{AllCounters, WorkerCounters};
 use crate::timers::Timers;
 
-/// Shared by the connections of one worker, whose sessions share an `S` besides.
+/// Shared by the connections of one worker. Their protocol adds an `S`.
 #[derive(Debug)]
 pub(crate) struct WorkerState<S> {
     pub(crate) all_counters: Arc<AllCounters>,
     worker: usize,
-    /// When to wake which connection.
+    /// The timers of all connections.
     pub(crate) timers: Timers,
-    /// For TLS: the record that was opened last, and what is sealed and not yet sent.
+    /// For TLS: the record that was opened last, and records that are sealed and not yet sent.
     pub(crate) opened: Scratch,
     pub(crate) sealed: Vec<u8>,
-    /// The protocol's own.
+    /// The state that the protocol adds.
     pub(crate) shared: S,
 }
 
 impl<S> WorkerState<S> {
-    /// The state of one worker, by number.
+    /// The state of the worker with this number.
     pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S) -> WorkerState<S> {
         let (timers, opened, sealed) = (Timers::default(), Scratch::new(), Vec::new());
         WorkerState { all_counters, worker, timers, opened, sealed, shared }
@@ -43,7 +44,7 @@ impl<S> WorkerState<S> {
         self.all_counters.opened(self.worker);
     }
 
-    /// A connection has ended; whether the counters were read over it.
+    /// A connection has ended. `reader`: the counters were read over it.
     pub(crate) fn connection_closed(&self, reader: bool) {
         self.all_counters.closed(reader);
     }

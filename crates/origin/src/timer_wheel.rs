@@ -1,13 +1,13 @@
 //! A hierarchical timer wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987): setting and
 //! cancelling cost the same however many timers there are.
 //!
-//! A tick is 2^15 ns, about 33 us. Level 0 has a list for each of the next 64 ticks, level 1 for each of the next 64
-//! spans of 64 ticks, and so on; when the time of a list of an upper level comes, its timers are dealt out to the levels
-//! below. Timers of a list that is due leave when their tick is over, so up to a tick late; where a list is short, as
-//! it is when little is going on, its timers are looked at one by one and leave exactly when they are due. None
-//! leaves early.
+//! A tick is 2^15 ns, about 33 µs. Level 0 has a list for each of the next 64 ticks, level 1 for each of the next 64
+//! spans of 64 ticks, and so on. When the time of a list of an upper level comes, its timers are distributed to the
+//! levels below. The timers of a list expire when their tick is over, so up to a tick late. Where a list is short, as
+//! it is under light load, its timers are checked one by one and expire exactly when they are due. None expires
+//! early.
 //!
-//! This module does not know clocks: times are nanoseconds since whenever its owner likes.
+//! [`crate::timers`] uses it. This module does not know clocks: times are nanoseconds since any fixed moment.
 
 /// A tick is 2 to this power nanoseconds.
 const TICK_BITS: u32 = 15;
@@ -16,28 +16,28 @@ const LEVEL_BITS: u32 = 6;
 const LISTS: usize = 1 << LEVEL_BITS;
 /// Eight levels span 2^48 ticks: all that [`LATEST`] allows.
 const LEVELS: usize = 8;
-/// The latest time that is told apart, 292 years.
+/// The latest time that can be represented, 292 years.
 const LATEST: u64 = (1 << (TICK_BITS as usize + LEVEL_BITS as usize * LEVELS)) - 1;
-/// Lists up to this long are looked through for who is due first.
+/// Lists up to this long are searched for the timer that is due first.
 const SHORT: usize = 8;
 const NONE: u32 = u32::MAX;
 
-/// A timer that was set.
+/// The identifier of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimerId {
     node: u32,
-    /// Tells those apart that have had the node.
+    /// Distinguishes the timers that have used the node.
     generation: u32,
 }
 
-/// Timers, each with a small value for whoever it wakes.
+/// Timers, each with a small value that says what to wake.
 #[derive(Debug)]
 pub(crate) struct TimerWheel<T> {
     nodes: Vec<Node<T>>,
     /// First of the free nodes, linked by `next`.
     free: u32,
     levels: [Level; LEVELS],
-    /// Every timer whose tick is before this one has left.
+    /// Every timer whose tick is before this one has expired.
     tick: u64,
     set: usize,
 }
@@ -68,9 +68,9 @@ struct Node<T> {
     value: T,
 }
 
-/// A list with timers: which, and the tick that it begins with.
+/// A list with timers: its position, and the tick at which it begins.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ListPosition {
     level: usize,
     list: usize,
     tick: u64,
@@ -90,7 +90,7 @@ impl<T: Copy> TimerWheel<T> {
         self.set == 0
     }
 
-    /// Sets a timer. One whose time has passed leaves at the next look.
+    /// Sets a timer. One whose time has passed expires at the next check.
     pub(crate) fn set(&mut self, at: u64, value: T) -> TimerId {
         let at = at.min(LATEST);
         let node = self.take_node(at, value);
@@ -99,7 +99,7 @@ impl<T: Copy> TimerWheel<T> {
         TimerId { node, generation: self.nodes[node as usize].generation }
     }
 
-    /// Takes a timer back; false when it has left or been taken back already.
+    /// Cancels a timer. Returns false when it has expired or been cancelled already.
     pub(crate) fn cancel(&mut self, id: TimerId) -> bool {
         let node = &self.nodes[id.node as usize];
         let is_set = node.used && node.generation == id.generation;
@@ -109,14 +109,14 @@ impl<T: Copy> TimerWheel<T> {
         is_set
     }
 
-    /// When to look next: never after a timer's time (but for the tick that a long list waits for), and sometimes
+    /// When to check next: never after a timer's time (except for the tick that a long list waits for), and sometimes
     /// before anything is due.
     #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
-        if self.is_empty() { None } else { self.next_look() }
+        if self.is_empty() { None } else { self.next_check() }
     }
 
-    fn next_look(&self) -> Option<u64> {
+    fn next_check(&self) -> Option<u64> {
         let place = self.first()?;
         let list = self.levels[place.level].lists[place.list];
         let (first, short) = self.first_of(list);
@@ -134,26 +134,26 @@ impl<T: Copy> TimerWheel<T> {
             self.tick = place.tick.max(self.tick);
             let list = self.levels[place.level].lists[place.list];
             if place.level > 0 {
-                self.deal_out(list);
+                self.distribute(list);
             } else if place.tick < tick {
                 return Some(self.remove(list.first));
             } else {
                 return self.due_in(list, now).map(|node| self.remove(node));
             }
         }
-        // Nothing is set for the ticks before `tick`, so no list has to be dealt out on the way there.
+        // Nothing is set for the ticks before `tick`, so no list on the way has to be distributed.
         self.tick = tick.max(self.tick);
         None
     }
 
-    /// The list whose time comes first. Lower levels come before upper ones: a timer stands in the level of the
-    /// highest digit in which its tick differs from the wheel's.
-    fn first(&self) -> Option<Place> {
+    /// The list whose time comes first. Lower levels come before upper ones: a timer is in the level of the highest
+    /// digit in which its tick differs from the wheel's.
+    fn first(&self) -> Option<ListPosition> {
         let level = self.levels.iter().position(|level| level.occupied != 0)?;
         let list = self.levels[level].occupied.trailing_zeros() as usize;
         let shift = level as u32 * LEVEL_BITS;
         let above = self.tick >> shift >> LEVEL_BITS << LEVEL_BITS << shift;
-        Some(Place { level, list, tick: above | (list as u64) << shift })
+        Some(ListPosition { level, list, tick: above | (list as u64) << shift })
     }
 
     fn insert(&mut self, index: u32) {
@@ -175,7 +175,7 @@ impl<T: Copy> TimerWheel<T> {
         *last = index;
     }
 
-    /// Takes a node out of its list.
+    /// Removes a node from its list.
     fn unlink(&mut self, index: u32) {
         let Node { before, next, level, list, .. } = self.nodes[index as usize];
         let level = &mut self.levels[level as usize];
@@ -204,8 +204,8 @@ impl<T: Copy> TimerWheel<T> {
         node.value
     }
 
-    /// Deals a list of an upper level out to the levels below.
-    fn deal_out(&mut self, list: List) {
+    /// Distributes a list of an upper level to the levels below.
+    fn distribute(&mut self, list: List) {
         let mut index = list.first;
         while index != NONE {
             let next = self.nodes[index as usize].next;

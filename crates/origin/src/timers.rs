@@ -1,4 +1,4 @@
-//! When to wake which connection: the [`TimerWheel`] on the real clock.
+//! The timers of one worker: the [`TimerWheel`] on the real clock.
 //!
 //! Sessions set timers, and the worker asks which have expired.
 
@@ -10,7 +10,7 @@ use crate::timer_wheel::TimerWheel;
 
 pub(crate) use crate::timer_wheel::TimerId;
 
-/// What a timer wakes: a connection, and the number that the session gave it.
+/// What a timer wakes: a connection, and the number that its session chose.
 pub(crate) type Wakes = (Conn, u32);
 
 /// Timers of one worker.
@@ -50,13 +50,13 @@ impl Timers {
         self.wheel.next().map(|at| self.start + Duration::from_nanos(at))
     }
 
-    /// Takes the next one that is due at `now`; never one whose time is still to come.
+    /// Takes the next timer that is due at `now`.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Wakes> {
         self.wheel.pop(self.since_start(now))
     }
 
     fn since_start(&self, at: Instant) -> u64 {
-        // Rounded down for `now` and `at` alike: the clock counts in nanoseconds too.
+        // Rounded down for `now` and `at` alike: the clock counts in nanoseconds, too.
         u64::try_from(at.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
     }
 }

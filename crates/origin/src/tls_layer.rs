@@ -1,9 +1,9 @@
-//! The TLS layer, below any session: records in, plaintext up; plaintext down, records out.
+//! The TLS layer, below any session: it turns records into plaintext, and plaintext into records.
 //!
-//! [`crate::worker`] calls it for connections that have TLS. What an event leads to is sealed into one buffer that all
-//! connections of a worker share, and given to the driver in one piece. Bytes not taken by the kernel are counted as sealed
-//! bytes, which are more than those of the plaintext, so the counters are behind by the records' overhead until a
-//! connection's queue is empty.
+//! [`crate::worker`] calls it for connections that have TLS. The output of one event is sealed into one buffer, which
+//! all connections of a worker share, and is given to the driver in one piece. Bytes not taken by the kernel are
+//! counted as sealed bytes, which are more than the plaintext. So the counters are behind by the overhead of the
+//! records until the connection's queue is empty.
 //!
 //! This module does not know the protocols above it.
 
@@ -35,7 +35,7 @@ impl<I: Io> TlsTransport<'_, I> {
     }
 
     fn seal(&mut self, parts: &[&[u8]]) {
-        // Fails only after the session's end, when nobody reads what is sent.
+        // This fails only after the session's end, when nothing more is sent.
         let _ = self.tls.write(parts, &mut self.out);
     }
 }
@@ -74,10 +74,10 @@ impl<I: Io> Transport for TlsTransport<'_, I> {
     }
 }
 
-/// What the shared buffer keeps, bytes: a few records.
+/// The capacity that the shared buffer keeps, in bytes: a few records.
 const KEEP: usize = 256 << 10;
 
-/// Deals with an event of a connection that has TLS.
+/// Handles an event of a connection that has TLS.
 pub(crate) fn on_event<S: Session, I: Io>(
     tls: &mut tls::Session,
     session: &mut S,
@@ -98,7 +98,7 @@ pub(crate) fn on_event<S: Session, I: Io>(
     state.sealed = out;
 }
 
-/// Opens records, and hands their plaintext to the session.
+/// Opens records, and passes their plaintext to the session.
 fn open<S: Session, I: Io>(
     transport: &mut TlsTransport<'_, I>,
     session: &mut S,
@@ -123,7 +123,7 @@ fn open<S: Session, I: Io>(
             Err(_) => {
                 state.all_counters.tls(|counters| counters.failed += 1);
                 session.on_event(transport, state, SessionEvent::TlsFailed);
-                // With the alert, if there is one.
+                // This includes the alert, if there is one.
                 transport.flush();
                 transport.io.close(transport.conn);
             }

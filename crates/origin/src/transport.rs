@@ -1,19 +1,19 @@
-//! Where a session sends its bytes: a connection of the driver, or the TLS layer above one.
+//! Where a session sends its bytes: a connection of the driver, or the TLS layer above it.
 //!
-//! Sessions call it, for as long as an event lasts. This module does not know what is sent.
+//! Sessions use it while they handle an event. This module does not know what is sent.
 
 use weir_net::{Conn, Io};
 
 /// Takes bytes, in order.
 pub(crate) trait Sink {
-    /// Takes bytes; they are copied.
+    /// Sends a copy of `bytes`.
     fn send(&mut self, bytes: &[u8]);
 
-    /// Takes `head`, copied, and then `body`, which need not be.
+    /// Sends a copy of `head`, and then `body`, which need not be copied.
     fn send_with(&mut self, head: &[u8], body: &'static [u8]);
 }
 
-/// One connection of a driver, for as long as an event lasts.
+/// One connection of a driver, while an event is handled.
 pub(crate) trait Transport: Sink {
     /// Whether bodies are copied even by [`Sink::send_with`].
     const COPIES: bool;
@@ -24,10 +24,10 @@ pub(crate) trait Transport: Sink {
     /// Sends what is queued, then closes.
     fn close(&mut self);
 
-    /// Resets it.
+    /// Resets the connection.
     fn abort(&mut self);
 
-    /// Bytes given to [`Sink::send`] that the kernel has not taken: never fewer than there are.
+    /// Bytes given to [`Sink::send`] that the kernel has not taken. The number may be too high, never too low.
     fn unsent(&self) -> usize;
 }
 

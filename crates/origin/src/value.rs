@@ -1,7 +1,7 @@
 //! The values that targets hold: sizes, durations, statuses and flags, as bytes off the wire.
 //!
-//! Sizes and durations are written as in weir's suite files, within the bounds of what an origin can do. This
-//! module does not know where in a target a value stood.
+//! Sizes and durations are written as in weir's suite files, within the limits of an origin. [`crate::route`] calls
+//! it. This module does not know where in a target a value is.
 
 use std::time::Duration;
 
@@ -42,14 +42,14 @@ pub(crate) fn delay(text: &[u8]) -> Option<RandomDuration> {
 
 /// The delay of one response, from a number in [0, 1); to the nanosecond.
 pub(crate) fn delay_at(delay: RandomDuration, uniform: f64) -> Duration {
-    // A thousand means are drawn by no 53 bits.
+    // No 53-bit number draws more than a thousand means.
     let seconds = delay.at(uniform).clamp(0.0, 1000.0 * MAX_DELAY.as_secs_f64());
     Duration::from_nanos((seconds * 1e9).round() as u64)
 }
 
 /// A status code, 200 to 599. `None` breaks [`STATUS_RULE`].
 ///
-/// 1xx is no final response, and the client would wait for one for ever.
+/// 1xx is not a final response, so the client would wait for one for ever.
 pub(crate) fn status(text: &[u8]) -> Option<u16> {
     if text.len() != 3 || !text.iter().all(u8::is_ascii_digit) {
         return None;

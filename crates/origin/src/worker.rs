@@ -1,6 +1,6 @@
 //! One worker: a driver, its connections, and the loop that polls it.
 //!
-//! [`crate::origin`] runs one a thread. This module does not know what is spoken on a connection: a [`Session`] does.
+//! [`crate::origin`] runs one per thread. This module does not know the protocol of a connection: a [`Session`] does.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use crate::transport::PlainTransport;
 /// How long a stop waits for responses under way.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// Connections a page.
+/// Connections per page.
 const PAGE: usize = 64;
 
 /// The connections of one thread.
 #[derive(Debug)]
 pub(crate) struct Worker<S: Session> {
-    /// By slot, in pages, so that nothing moves when there are more.
+    /// By slot, in pages, so that nothing moves when the table grows.
     connections: Vec<Box<[Connection<S>]>>,
     state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
@@ -31,7 +31,7 @@ pub(crate) struct Worker<S: Session> {
 
 #[derive(Debug)]
 struct Connection<S> {
-    /// The driver's name for it, while it is open.
+    /// The connection in the driver, while it is open.
     conn: Option<Conn>,
     session: S,
     tls: Option<tls::Session>,
@@ -80,7 +80,7 @@ impl<S: Session> Worker<S> {
         Worker { connections: Vec::new(), state, tls }
     }
 
-    /// Tells the connections whose timers have expired. Without timers the clock is not read.
+    /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
     fn expire_timers<I: Io>(&mut self, io: &mut I) {
         if self.state.timers.is_empty() {
             return;
@@ -108,7 +108,7 @@ impl<S: Session> Worker<S> {
             self.expire_timers(driver);
         }
         self.dispatch_to_all(driver, || SessionEvent::Abort);
-        // The aborts leave with this poll.
+        // This poll sends the resets.
         driver.poll(self, Some(Instant::now()))
     }
 
@@ -134,7 +134,7 @@ impl<S: Session> Worker<S> {
         if let Some(config) = &self.tls {
             connection.tls = tls::Session::server(config).ok();
             if connection.tls.is_none() {
-                // No random numbers: nobody can be served.
+                // There are no random numbers, so TLS is impossible.
                 connection.on_event(io, conn, &mut self.state, SessionEvent::Abort);
             }
         }
@@ -157,7 +157,7 @@ impl<S: Session> Handler for Worker<S> {
     }
 }
 
-/// A connection by its name, while it is open.
+/// Finds an open connection.
 #[inline]
 fn find<S>(connections: &mut [Box<[Connection<S>]>], conn: Conn) -> Option<&mut Connection<S>> {
     let connection = connections.get_mut(conn.slot() / PAGE)?.get_mut(conn.slot() % PAGE)?;

@@ -17,10 +17,10 @@ on_each_driver!(
     several_threads_share_the_address,
     a_reset_in_the_middle_of_an_answer,
     a_reset_after_the_answer,
-    what_is_malformed_waits_its_turn,
+    the_400_waits_its_turn,
     a_stop_finishes_what_is_under_way,
     a_stop_frees_the_port_and_leaves_no_thread,
-    a_port_that_is_taken_is_said_so,
+    a_taken_port_is_reported,
 );
 
 fn what_is_malformed_is_refused_and_counted(driver: DriverChoice) {
@@ -35,7 +35,7 @@ fn what_is_malformed_is_refused_and_counted(driver: DriverChoice) {
     let mut requests = 0;
     for (number, (bytes, heads)) in (1..).zip(cases) {
         let mut client = Client::new(&origin);
-        // What was right before is still answered, and first.
+        // Valid requests before it are still answered, and first.
         client.send(get("/bytes/10"));
         client.send(bytes);
         assert_eq!(client.reply().body, payload(10));
@@ -118,13 +118,13 @@ fn a_reset_in_the_middle_of_an_answer(driver: DriverChoice) {
     let counters = counters_when(&origin, |counters| counters.connections_open == 0);
     assert_eq!((counters.requests, counters.answered, counters.connections_reset), (1, 0, 1));
     assert!(counters.bytes_out < 8 << 20);
-    // While a response waits for its time, too.
+    // The same while a response is delayed.
     let mut client = Client::new(&origin);
     client.send([get("/bytes/1000"), get("/delay/200ms")].concat());
     counters_when(&origin, |counters| counters.answered == 1);
     drop(client);
     counters_when(&origin, |counters| counters.connections_open == 0);
-    // And nobody else notices.
+    // Other connections are not affected.
     assert_eq!(Client::new(&origin).get("/bytes/5").body, payload(5));
 }
 
@@ -136,13 +136,13 @@ fn a_reset_after_the_answer(driver: DriverChoice) {
         set_socket_linger(client.stream(), Some(Duration::ZERO)).expect("a linger");
         drop(client);
         let counters = counters_when(&origin, |counters| counters.connections_open == 0);
-        // The response had been taken; that the client then left rudely changes nothing about it.
+        // The response had been taken. The client's reset afterwards changes nothing about it.
         assert_eq!((counters.answered, counters.connections_reset), (round, round));
         assert_eq!(counters.body_bytes_out, round * 11_268);
     }
 }
 
-fn what_is_malformed_waits_its_turn(driver: DriverChoice) {
+fn the_400_waits_its_turn(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     let start = Instant::now();
@@ -150,7 +150,7 @@ fn what_is_malformed_waits_its_turn(driver: DriverChoice) {
     assert_eq!(client.reply().text(), "ok");
     assert!(start.elapsed() >= Duration::from_millis(50));
     assert_eq!(client.reply().status, 400);
-    // More may come while the peer has not seen that it is over.
+    // The peer may send more before it sees the end.
     client.send(vec![b'x'; 100_000]);
     client.expect_closed();
     let counters = counters_when(&origin, |counters| counters.connections_open == 0);
@@ -194,7 +194,7 @@ fn a_stop_frees_the_port_and_leaves_no_thread(driver: DriverChoice) {
     }
 }
 
-fn a_port_that_is_taken_is_said_so(driver: DriverChoice) {
+fn a_taken_port_is_reported(driver: DriverChoice) {
     for (first, second) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         let origin = start_with(driver, first);
         let options = Options { listen: origin.addr(), threads: second, driver, ..Options::default() };
@@ -205,7 +205,7 @@ fn a_port_that_is_taken_is_said_so(driver: DriverChoice) {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_said_so() {
+fn a_missing_cpu_is_reported() {
     let options = Options { threads: 2, cpus: vec![0, 1000], driver: DriverChoice::Epoll, ..Options::default() };
     let error = Origin::start(options).expect_err("no such CPU");
     assert!(error.to_string().contains("CPU 1000"), "{error}");

@@ -1,4 +1,4 @@
-//! Faults on purpose: each does what it says, is counted, and leaves everybody else alone.
+//! Faults on purpose: each has its effect, is counted, and does not affect other connections.
 
 mod common;
 
@@ -15,13 +15,13 @@ on_each_driver!(
     a_reset_in_the_middle,
     closed_early,
     a_stall_lasts_until_the_peer_gives_up,
-    a_stop_does_not_wait_for_what_stalls,
+    a_stop_does_not_wait_for_stalled_responses,
     wrong_lengths,
     statuses,
     a_drip_keeps_its_rate_and_its_turn,
-    the_labs_own_are_spared,
-    faults_by_flag_come_as_often_as_said,
-    none_by_query_wins_over_the_flag,
+    the_labs_own_requests_get_no_faults,
+    faults_by_flag_have_their_probability,
+    none_by_query_overrides_the_flag,
     requests_behind_a_fault_get_no_answer,
 );
 
@@ -90,7 +90,7 @@ fn a_stall_lasts_until_the_peer_gives_up(driver: DriverChoice) {
     assert_eq!((counters.answered, counters.faults), (0, counted("stall", 1)));
 }
 
-fn a_stop_does_not_wait_for_what_stalls(driver: DriverChoice) {
+fn a_stop_does_not_wait_for_stalled_responses(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     client.send(get("/bytes/5?fault=stall"));
@@ -147,7 +147,7 @@ fn a_drip_keeps_its_rate_and_its_turn(driver: DriverChoice) {
     assert_eq!((counters.requests, counters.answered, counters.faults), (3, 3, counted("drip", 2)));
 }
 
-fn the_labs_own_are_spared(driver: DriverChoice) {
+fn the_labs_own_requests_get_no_faults(driver: DriverChoice) {
     let delay = Some("30s".parse().expect("a delay"));
     let origin = start_in(driver, ResponseOptions { delay, ..faulty("reset") });
     let mut client = Client::new(&origin);
@@ -158,7 +158,7 @@ fn the_labs_own_are_spared(driver: DriverChoice) {
     assert!(origin.counters().faults.is_empty());
 }
 
-fn faults_by_flag_come_as_often_as_said(driver: DriverChoice) {
+fn faults_by_flag_have_their_probability(driver: DriverChoice) {
     let origin = start_in(driver, faulty("status=500:20%,status=503:10%,close=0"));
     let mut client = Client::new(&origin);
     let n = 2000u32;
@@ -181,7 +181,7 @@ fn faults_by_flag_come_as_often_as_said(driver: DriverChoice) {
     assert_eq!(counters_when(&again, |counters| counters.answered == u64::from(n)).faults, counters.faults);
 }
 
-fn none_by_query_wins_over_the_flag(driver: DriverChoice) {
+fn none_by_query_overrides_the_flag(driver: DriverChoice) {
     let origin = start_in(driver, ResponseOptions { delay: Some("60s".parse().expect("a delay")), ..faulty("reset") });
     let mut client = Client::new(&origin);
     assert_eq!(client.get("/bytes/10?fault=none&delay=1ms").body, payload(10));

@@ -1,5 +1,5 @@
-//! Peers that mean harm: nothing they do ends the origin, holds up others, or makes it grow without bound. Counts what is
-//! allocated, so its tests run one at a time.
+//! Hostile peers: nothing they do ends the origin, delays others, or makes it grow without limit. The tests count
+//! allocations, so they run one at a time.
 
 mod common;
 
@@ -22,7 +22,7 @@ struct Counting;
 
 /// Bytes allocated and not freed.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// The most there were since somebody looked.
+/// The maximum since the last reset.
 static MOST: AtomicI64 = AtomicI64::new(0);
 /// Held by the test that counts.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -62,21 +62,21 @@ on_each_driver!(
     pipelines_that_nobody_reads,
     rapid_reset,
     header_bombs,
-    frames_that_say_nothing,
+    empty_frames,
     settings_and_pings_nobody_reads_the_answers_of,
     windows_opened_wide_and_nothing_read,
     windows_never_opened,
     random_frames,
 );
 
-/// Others are served, and the origin has not died.
+/// Checks that others are served and the origin is alive.
 fn still_serves(origin: &Origin) {
     assert_eq!(Client::new(origin).get("/bytes/11268").body, payload(11_268));
     assert_eq!(origin.failure(), None);
 }
 
 fn still_serves_tls(origin: &Origin) {
-    let pipe = Pipe::secret(origin, &client_config(Some("h2"))).expect("a handshake");
+    let pipe = Pipe::with_tls(origin, &client_config(Some("h2"))).expect("a handshake");
     assert_eq!(Http2::new(pipe).get("/bytes/11268").body, payload(11_268));
     assert_eq!(origin.failure(), None);
 }
@@ -106,7 +106,7 @@ fn hello() -> Vec<u8> {
     [PREFACE.as_slice(), &frame(4, 0, 0, b"")].concat()
 }
 
-/// Writes until the origin has had enough, or all is written.
+/// Writes until the origin stops reading, or everything is written.
 fn pour(stream: &mut TcpStream, bytes: &[u8], times: usize) {
     stream.set_write_timeout(Some(Duration::from_millis(500))).expect("a timeout");
     for _ in 0..times {
@@ -223,7 +223,7 @@ fn rapid_reset(driver: DriverChoice) {
         still_serves(&origin);
     });
     assert!(most < 4.0, "{most} MiB");
-    // It was told to be calm, and closed.
+    // The origin answered with ENHANCE_YOUR_CALM, and closed.
     let counters = counters_when(&origin, |counters| counters.connections_open == 0);
     assert!(counters.requests < 20_000 && counters.malformed == 1, "{counters:?}");
 }
@@ -253,7 +253,7 @@ fn header_bombs(driver: DriverChoice) {
     assert!(counters.malformed >= 10, "{counters:?}");
 }
 
-fn frames_that_say_nothing(driver: DriverChoice) {
+fn empty_frames(driver: DriverChoice) {
     let _alone = alone();
     let origin = start(driver);
     for empty in [frame(0, 0, 1, b""), frame(8, 0, 0, &1u32.to_be_bytes()), frame(200, 0, 0, b"?"), frame(9, 0, 1, b"")]
@@ -299,7 +299,7 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
         connection_window: (1 << 31) - 1,
         ..ClientOptions::default()
     };
-    let pipe = Pipe::secret(&origin, &client_config(Some("h2"))).expect("a handshake");
+    let pipe = Pipe::with_tls(&origin, &client_config(Some("h2"))).expect("a handshake");
     let mut client = Http2::with(pipe, &wide);
     let most = grown(|| {
         for tag in 0..500 {
@@ -310,7 +310,7 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
         still_serves_tls(&origin);
     });
     assert!(most < 32.0, "{most} MiB for answers of 500 MiB");
-    // Who reads at last gets all.
+    // A client that finally reads gets everything.
     for tag in 0..500 {
         assert!(client.answer(tag).body == payload(1 << 20));
     }
@@ -322,7 +322,7 @@ fn windows_never_opened(driver: DriverChoice) {
     let _alone = alone();
     let options = Options { driver, tls: Some(server_options()), ..Options::default() };
     let origin = Origin::start(options).expect("an origin");
-    let mut pipe = Pipe::secret(&origin, &client_config(Some("h2"))).expect("a handshake");
+    let mut pipe = Pipe::with_tls(&origin, &client_config(Some("h2"))).expect("a handshake");
     let most = grown(|| {
         let shut = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
         pipe.send(&[PREFACE.as_slice(), &shut].concat()).expect("sent");

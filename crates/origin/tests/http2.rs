@@ -14,7 +14,7 @@ use weir_origin::{Options, Origin, payload};
 use weir_wire::http2::{ClientOptions, Code, ResetCause};
 
 /// Runs each test on each driver, plain and with TLS.
-macro_rules! on_each_line {
+macro_rules! on_each_transport {
     ($($name:ident),* $(,)?) => {
         mod epoll { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Epoll, false)) } )* }
         mod io_uring { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Uring, false)) } )* }
@@ -25,7 +25,7 @@ macro_rules! on_each_line {
     };
 }
 
-on_each_line!(
+on_each_transport!(
     pages,
     echo,
     heads_and_statuses,
@@ -33,9 +33,9 @@ on_each_line!(
     many_streams_at_once_each_in_its_time,
     faults,
     a_drip,
-    close_goes_away,
+    close_sends_goaway,
     cancelled_streams_are_forgotten,
-    the_labs_own_are_apart,
+    the_labs_own_requests_are_not_counted,
     counters_of_many_requests,
     a_stop_finishes_what_is_under_way,
     a_peer_that_sends_no_more,
@@ -55,7 +55,7 @@ impl Way {
 
     fn pipe(&self) -> Pipe {
         match self.tls {
-            true => Pipe::secret(&self.origin, &client_config(Some("h2"))).expect("a handshake"),
+            true => Pipe::with_tls(&self.origin, &client_config(Some("h2"))).expect("a handshake"),
             false => Pipe::plain(&self.origin),
         }
     }
@@ -199,7 +199,7 @@ fn a_drip(way: &Way) {
     counters_when(&way.origin, |counters| counters.answered == 2 && counters.body_bytes_out == 20_010);
 }
 
-fn close_goes_away(way: &Way) {
+fn close_sends_goaway(way: &Way) {
     let mut client = way.client();
     assert_eq!(client.get("/bytes/10?close=1").body, payload(10));
     client.read_to_end();
@@ -221,7 +221,7 @@ fn cancelled_streams_are_forgotten(way: &Way) {
     assert!(counters_when(&way.origin, |counters| counters.answered == 2).max_in_flight_per_connection <= 101);
 }
 
-fn the_labs_own_are_apart(way: &Way) {
+fn the_labs_own_requests_are_not_counted(way: &Way) {
     let mut client = way.client();
     assert_eq!(client.get("/_weir/ready").status, 204);
     assert_eq!(way.origin.connections_open(), 1);

@@ -1,4 +1,4 @@
-//! What a connection that waits costs, in bytes of the process. Alone in its file, because it counts every allocation.
+//! Measures the memory of a waiting connection. Alone in its file, because it counts every allocation of the process.
 
 mod common;
 
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// More than a power of two, so that tables that double are seen at their worst.
+/// More than a power of two, so that tables that double are at their worst.
 const CONNECTIONS: usize = 2_100;
 
 const REQUEST: &[u8] = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
@@ -49,7 +49,7 @@ fn a_connection_that_waits_costs_less_than_a_kibibyte() {
     weir_net::raise_descriptor_limit();
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
-        // A few first, for what is made once.
+        // A few first, for allocations that are made once.
         let few: Vec<TcpStream> = (0..10).map(|_| served(&origin)).collect();
         let mut all = Vec::with_capacity(CONNECTIONS);
         let before = LIVE.load(Ordering::Relaxed);
@@ -88,7 +88,7 @@ fn with_tls_it_costs_less_than_24_kibibytes_and_http_2_little_more_than_http_1()
 /// A connection that has had its response, of which the client keeps nothing but the socket.
 fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
     let mut pipe = match with_tls {
-        true => Pipe::secret(origin, &client_config(Some(alpn))).expect("a handshake"),
+        true => Pipe::with_tls(origin, &client_config(Some(alpn))).expect("a handshake"),
         false => Pipe::plain(origin),
     };
     if alpn == "h2" {

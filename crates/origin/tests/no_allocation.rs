@@ -33,8 +33,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The least of up to three counts, as soon as one is not above `most`: what runs the tests allocates now and then in
-/// a thread of its own, when another test has ended. What a request allocates is in every count.
+/// The least of up to three counts; it stops as soon as one is not above `most`. The test runner allocates now and
+/// then in a thread of its own, when another test has ended. What a request allocates is in every count.
 fn least(most: u64, count: impl Fn() -> u64) -> u64 {
     let mut least = u64::MAX;
     for _ in 0..3 {
@@ -58,7 +58,7 @@ fn the_usual_request_allocates_nothing() {
 }
 
 #[test]
-fn nor_with_http_2_and_tls() {
+fn http2_and_tls_allocate_nothing() {
     let _alone = ALONE.lock();
     for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
         for tls in [false, true] {
@@ -114,7 +114,7 @@ mod wire {
             self.flush();
         }
 
-        /// Waits for bytes; hands over what is to be read.
+        /// Waits for bytes, and passes the plaintext on.
         fn receive(&mut self, buffer: &mut [u8], mut see: impl FnMut(&[u8])) {
             let count = loop {
                 match self.stream.read(buffer) {
@@ -177,13 +177,13 @@ mod wire {
     }
 }
 
-/// Allocations of the whole process during 1000 requests, after a few to get warm.
+/// Allocations of the whole process during 1000 requests, after a few to warm up.
 fn allocations(driver: DriverChoice, target: &str) -> u64 {
     let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
     let request = format!("POST {target} HTTP/1.1\r\nHost: o\r\nContent-Length: 5\r\n\r\nhello");
     let mut answer = vec![0; 64 << 10];
-    // All responses to a target are of one length; the first is known whole when the origin has nothing more.
+    // All responses to a target have the same length. The first is complete when the origin sends nothing more.
     let length = origin_answer_length(&mut stream, &request, &mut answer);
     let mut exchange = |times: usize| {
         for _ in 0..times {

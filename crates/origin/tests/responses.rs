@@ -1,4 +1,4 @@
-//! What is answered to what, over a socket.
+//! Responses to requests of all kinds, over a socket.
 
 mod common;
 
@@ -11,7 +11,7 @@ use weir_origin::payload;
 
 on_each_driver!(
     every_path_answers,
-    bodies_are_the_payload,
+    bodies_are_payloads,
     queries_combine,
     wrong_targets_are_explained,
     head_is_the_head_of_get,
@@ -47,7 +47,7 @@ fn every_path_answers(driver: DriverChoice) {
     assert_eq!(client.get("http://elsewhere/bytes/3").body, payload(3));
 }
 
-fn bodies_are_the_payload(driver: DriverChoice) {
+fn bodies_are_payloads(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
     for size in [0, 1, 128, 4095, 4096, 4097, 11_268, 165_854, 3 << 20] {
@@ -135,12 +135,12 @@ fn echo_gives_back_what_came(driver: DriverChoice) {
 fn echo_refuses_what_is_too_large(driver: DriverChoice) {
     let origin = start(driver);
     let mut client = Client::new(&origin);
-    // Announced and waited for: refused before a byte of it is sent.
+    // The client announces the body and waits: it is refused before a byte of it is sent.
     client.send("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 67108865\r\nExpect: 100-continue\r\n\r\n");
     let reply = client.reply();
     assert_eq!((reply.status, reply.header("connection")), (413, Some("close")));
     client.expect_closed();
-    // Sent all the same: read, dropped, refused, and the connection goes on.
+    // The client sends the body anyway: it is read and dropped, the request is refused, and the connection continues.
     let mut client = Client::new(&origin);
     client.send("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 67108865\r\n\r\n");
     client.send(vec![b'x'; (64 << 20) + 1]);
@@ -209,8 +209,8 @@ fn the_lab_has_its_own_paths(driver: DriverChoice) {
     let counters: OriginCounters = serde_json::from_slice(&reply.body).expect("counters");
     assert_eq!((counters.requests, counters.answered, counters.own_requests, counters.body_bytes_out), (1, 1, 3, 100));
     assert_eq!(counters, origin.counters());
-    // The counters have every connection; who asks for the load's gets them without those that read the counters. A proxy's
-    // may have carried the question whether it is ready.
+    // The counters include every connection; a client can also get them without those that read the counters. A
+    // connection of a proxy may have carried the readiness check.
     let mut other = Client::new(&origin);
     other.get("/_weir/ready");
     other.get("/bytes/100");

@@ -1,4 +1,4 @@
-//! TLS: what is agreed on, whose certificates are wanted, and peers that do not play by the rules.
+//! TLS: negotiation, client certificates, and peers that break the rules.
 
 mod common;
 
@@ -17,12 +17,12 @@ on_each_driver!(
     versions_and_suites_are_counted,
     resumption_is_counted_and_can_be_off,
     a_client_without_certificate_is_refused,
-    what_is_not_tls_is_told_so,
+    plain_bytes_get_an_alert,
     garbage_after_the_handshake,
     a_peer_that_never_finishes_the_handshake,
     a_slow_reader_gets_everything,
-    an_end_is_said,
-    without_alpn_the_first_bytes_tell,
+    an_end_is_signalled_by_close_notify,
+    without_alpn_the_first_bytes_decide,
 );
 
 fn start(driver: DriverChoice, tls: tls::ServerOptions) -> Origin {
@@ -38,7 +38,7 @@ fn get(pipe: &mut Pipe, target: &str) -> Vec<u8> {
 fn http_1_over_tls(driver: DriverChoice) {
     let origin = start(driver, server_options());
     for (alpn, size) in [(Some("http/1.1"), 128), (None, 11_268), (Some("http/1.1"), 3 << 20)] {
-        let mut pipe = Pipe::secret(&origin, &client_config(alpn)).expect("a handshake");
+        let mut pipe = Pipe::with_tls(&origin, &client_config(alpn)).expect("a handshake");
         assert_eq!(pipe.session().negotiated().and_then(|agreed| agreed.alpn.as_deref()), alpn);
         let answer = get(&mut pipe, &format!("/bytes/{size}"));
         assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(payload(size)), "{size}");
@@ -59,7 +59,7 @@ fn versions_and_suites_are_counted(driver: DriverChoice) {
         }
         let options = ClientOptions { suites: vec![suite.to_owned()], ..ClientOptions::default() };
         let config = ClientConfig::new(&options).expect("a suite that there is");
-        let mut pipe = Pipe::secret(&origin, &config).expect("a handshake");
+        let mut pipe = Pipe::with_tls(&origin, &config).expect("a handshake");
         assert!(get(&mut pipe, "/bytes/20000").ends_with(payload(20_000)), "{suite}");
         suites += 1;
         let counters = counters_when(&origin, |counters| counters.tls.handshakes == suites);
@@ -69,7 +69,7 @@ fn versions_and_suites_are_counted(driver: DriverChoice) {
     assert!(suites >= 2);
     let only = tls::ServerOptions { versions: (tls::Version::Tls12, tls::Version::Tls12), ..server_options() };
     let old = start(driver, only);
-    let mut pipe = Pipe::secret(&old, &client_config(None)).expect("a handshake");
+    let mut pipe = Pipe::with_tls(&old, &client_config(None)).expect("a handshake");
     get(&mut pipe, "/bytes/1");
     assert_eq!(counters_when(&old, |counters| counters.tls.handshakes == 1).tls.versions["TLS 1.2"], 1);
 }
@@ -80,8 +80,8 @@ fn resumption_is_counted_and_can_be_off(driver: DriverChoice) {
         let options = ClientOptions { resumption: true, ..ClientOptions::default() };
         let config = ClientConfig::new(&options).expect("options");
         for _ in 0..4 {
-            let mut pipe = Pipe::secret(&origin, &config).expect("a handshake");
-            // Tickets come with or behind the response.
+            let mut pipe = Pipe::with_tls(&origin, &config).expect("a handshake");
+            // Tickets come with the response or after it.
             assert!(get(&mut pipe, "/bytes/5").ends_with(payload(5)));
         }
         let counters =
@@ -94,8 +94,8 @@ fn a_client_without_certificate_is_refused(driver: DriverChoice) {
     let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
     let clients = tls::ClientAuth::Required(identity.chain.clone());
     let origin = start(driver, tls::ServerOptions { clients, ..server_options() });
-    let refused = match Pipe::secret(&origin, &client_config(None)) {
-        // In TLS 1.3 the client has finished before it is told.
+    let refused = match Pipe::with_tls(&origin, &client_config(None)) {
+        // In TLS 1.3 the client has finished before it learns of the refusal.
         Ok(mut pipe) => get(&mut pipe, "/bytes/1").is_empty(),
         Err(_) => true,
     };
@@ -104,7 +104,7 @@ fn a_client_without_certificate_is_refused(driver: DriverChoice) {
     assert_eq!((counters.tls.handshakes, counters.requests), (0, 0));
 }
 
-fn what_is_not_tls_is_told_so(driver: DriverChoice) {
+fn plain_bytes_get_an_alert(driver: DriverChoice) {
     let origin = start(driver, server_options());
     for bytes in [
         &b"GET / HTTP/1.1\r\nHost: o\r\n\r\n"[..],
@@ -126,7 +126,7 @@ fn what_is_not_tls_is_told_so(driver: DriverChoice) {
 fn garbage_after_the_handshake(driver: DriverChoice) {
     let origin = start(driver, server_options());
     for garbage in [&[23, 3, 3, 0, 40, 1, 2, 3][..], &[255; 400], b"GET / HTTP/1.1\r\nHost: o\r\n\r\n"] {
-        let mut pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
+        let mut pipe = Pipe::with_tls(&origin, &client_config(None)).expect("a handshake");
         pipe.stream.write_all(garbage).expect("sent");
         pipe.stream.write_all(&[7; 100]).expect("sent");
         let (answer, _) = pipe.rest();
@@ -144,7 +144,7 @@ fn a_peer_that_never_finishes_the_handshake(driver: DriverChoice) {
         pipe.send(&[22, 3, 1]).expect("sent");
         idle.push(pipe);
     }
-    let mut pipe = Pipe::secret(&origin, &client_config(None)).expect("others are served");
+    let mut pipe = Pipe::with_tls(&origin, &client_config(None)).expect("others are served");
     assert!(get(&mut pipe, "/bytes/5").ends_with(payload(5)));
     let begun = Instant::now();
     assert_eq!(origin.stop().connections_open, 0);
@@ -153,12 +153,12 @@ fn a_peer_that_never_finishes_the_handshake(driver: DriverChoice) {
 
 fn a_slow_reader_gets_everything(driver: DriverChoice) {
     let origin = start(driver, server_options());
-    let mut pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
+    let mut pipe = Pipe::with_tls(&origin, &client_config(None)).expect("a handshake");
     pipe.send(b"GET /bytes/16MiB HTTP/1.1\r\nHost: o\r\n\r\nGET /bytes/7?close=1 HTTP/1.1\r\nHost: o\r\n\r\n")
         .expect("sent");
     counters_when(&origin, |counters| counters.requests == 2);
     std::thread::sleep(Duration::from_millis(100));
-    // No more of it was sealed than there was room for.
+    // Only as much was sealed as there was room for.
     let taken = origin.counters().bytes_out;
     assert!(taken < 12 << 20, "{taken}");
     let (answer, _) = pipe.rest();
@@ -167,23 +167,23 @@ fn a_slow_reader_gets_everything(driver: DriverChoice) {
     assert_eq!((counters.answered, counters.body_bytes_out), (2, (16 << 20) + 7));
 }
 
-fn an_end_is_said(driver: DriverChoice) {
+fn an_end_is_signalled_by_close_notify(driver: DriverChoice) {
     let origin = start(driver, server_options());
-    let mut pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
+    let mut pipe = Pipe::with_tls(&origin, &client_config(None)).expect("a handshake");
     pipe.send(b"GET /bytes/5?close=1 HTTP/1.1\r\nHost: o\r\n\r\n").expect("sent");
     let (answer, said) = pipe.rest();
     assert!(answer.ends_with(payload(5)) && said, "an end without close_notify is a truncation");
 }
 
-fn without_alpn_the_first_bytes_tell(driver: DriverChoice) {
+fn without_alpn_the_first_bytes_decide(driver: DriverChoice) {
     let origin = start(driver, server_options());
-    let pipe = Pipe::secret(&origin, &client_config(None)).expect("a handshake");
+    let pipe = Pipe::with_tls(&origin, &client_config(None)).expect("a handshake");
     let mut client = common::http2::Http2::new(pipe);
     assert_eq!(client.get("/bytes/77").body, payload(77));
 }
 
 #[test]
-fn bad_options_are_said_so() {
+fn bad_options_are_reported() {
     let identity = tls::Identity { chain: b"no PEM".to_vec(), key: b"none".to_vec() };
     let tls = tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() };
     let error = Origin::start(Options { tls: Some(tls), ..Options::default() }).expect_err("no certificate");
@@ -191,7 +191,7 @@ fn bad_options_are_said_so() {
 }
 
 #[test]
-fn a_flood_of_half_handshakes_leaves_nothing() {
+fn a_flood_of_half_handshakes_leaves_no_memory() {
     let origin = start(DriverChoice::Auto, server_options());
     for _ in 0..200 {
         let mut stream = std::net::TcpStream::connect(origin.addr()).expect("a connection");

@@ -1,4 +1,4 @@
-//! The system calls of a turn.
+//! The system calls that one turn of the epoll driver makes.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -10,8 +10,8 @@ use crate::send_queue::{MAX_SLICES, SendQueue};
 use crate::socket::errno;
 
 impl EpollDriver {
-    /// The last connection has just gone and there is no listener: a wait could be for ever.
-    pub(super) fn nothing_can_come(&self) -> bool {
+    /// The last connection has just gone and there is no listener, so a wait could last for ever.
+    pub(super) fn has_no_sockets(&self) -> bool {
         let none_left = self.slots.used() == self.dead.len();
         none_left && !self.dead.is_empty() && self.listeners.is_empty()
     }
@@ -46,15 +46,15 @@ impl EpollDriver {
         }
     }
 
-    /// `epoll_pwait2`: nanoseconds.
+    /// Calls `epoll_pwait2`, whose timeout is in nanoseconds.
     pub(super) fn wait_fine(&mut self, timeout: Option<Duration>) -> Result<usize, i32> {
         let timeout = timeout.map(|timeout| libc::timespec {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: timeout.subsec_nanos() as libc::c_long,
         });
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the events have room for as many as is said, the timeout lives during the call, and there is
-        // no signal mask.
+        // SAFETY: the events have room for the count passed, the timeout lives during the call, and there is no
+        // signal mask.
         let got = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -69,11 +69,11 @@ impl EpollDriver {
         usize::try_from(got).map_err(|_| errno())
     }
 
-    /// `epoll_wait`: milliseconds, rounded up, since a wait must not end early.
+    /// Calls `epoll_wait`, whose timeout is in milliseconds. It is rounded up, because a wait must not end early.
     pub(super) fn wait_coarse(&mut self, timeout: Option<Duration>) -> Result<usize, i32> {
         let timeout =
             timeout.map_or(-1, |timeout| i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX));
-        // SAFETY: the events have room for as many as is said.
+        // SAFETY: the events have room for the count passed.
         let got = unsafe {
             libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), EVENTS as libc::c_int, timeout)
         };
@@ -82,7 +82,7 @@ impl EpollDriver {
 }
 
 pub(super) fn accept(listener: RawFd) -> Result<OwnedFd, i32> {
-    // SAFETY: the peer's address is not asked for, so both pointers may be null.
+    // SAFETY: the peer's address is not requested, so both pointers may be null.
     let fd = unsafe {
         libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
     };

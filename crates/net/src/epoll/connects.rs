@@ -1,5 +1,5 @@
-//! How connections are made: TCP in the background, Unix sockets at once or, while the server's queue is full,
-//! tried again.
+//! How the epoll driver connects: TCP in the background, Unix sockets at once. While the queue of a Unix server is
+//! full, the driver tries again.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::slots::Flag;
 use crate::socket::{self, RawAddr, errno};
 use crate::{Address, Conn};
 
-/// How long until a connect to a Unix socket whose queue is full is tried again. The kernel tells nobody that
+/// How long until a connect to a Unix socket whose queue is full is tried again. The kernel does not report when
 /// there is room.
 const TRY_AGAIN: Duration = Duration::from_millis(1);
 
@@ -34,7 +34,7 @@ impl EpollDriver {
         let fd = socket::client_socket(to, from, true)?;
         let error = connect(fd.as_raw_fd(), &addr).err();
         if error == Some(libc::EAGAIN) && to.tcp().is_none() {
-            // Not under watch: the kernel would say that a socket which is not connected can be written to.
+            // Not watched yet: the kernel would report that an unconnected socket is writable.
             let index = self.slots.take(fd.into_raw_fd());
             self.slots.get_mut(index).set(Flag::Connecting);
             let conn = self.slots.conn(index);
@@ -57,7 +57,7 @@ impl EpollDriver {
         self.failed.push(conn);
     }
 
-    /// Tries those again that wait for room in a queue.
+    /// Retries the connects that wait for room in a queue.
     pub(super) fn connect_again(&mut self) {
         for Waiting { conn, to } in std::mem::take(&mut self.waiting) {
             if self.stale(conn) {
@@ -78,13 +78,13 @@ impl EpollDriver {
         }
     }
 
-    /// When to try again, if any wait.
+    /// When to retry, if any connect waits.
     pub(super) fn connect_again_at(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(|| Instant::now() + TRY_AGAIN)
     }
 }
 
-/// Begins to connect; being under way is no error.
+/// Begins to connect. A connect that is still in progress is not an error.
 fn connect(fd: RawFd, addr: &RawAddr) -> Result<(), i32> {
     // SAFETY: the address lives during the call and its length is its own.
     match unsafe { libc::connect(fd, addr.as_ptr(), addr.len()) } {

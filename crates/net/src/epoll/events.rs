@@ -1,4 +1,4 @@
-//! What the kernel's events lead to: connections, bytes, ends.
+//! Turns the kernel's epoll events into handler events: connections, bytes, ends.
 
 use std::io;
 use std::mem;
@@ -48,7 +48,7 @@ impl EpollDriver {
         slot.generation != conn.generation() || slot.is(Flag::Dead) || !slot.is(Flag::Used)
     }
 
-    /// Finishes a connect; false when there is nothing to read from it.
+    /// Finishes a connect. Returns false when there is nothing to read from it.
     pub(super) fn connected<H: Handler>(&mut self, handler: &mut H, index: u32) -> bool {
         let error = socket::take_error(self.slots.get(index).fd);
         if error != 0 {
@@ -81,9 +81,9 @@ impl EpollDriver {
                     handler.on_event(self, conn, Event::Accepted);
                 }
                 Err(libc::EAGAIN) => return,
-                // SendQueue of descriptors or memory: the kernel would report the waiting connection for ever.
+                // Out of descriptors or memory: the kernel would report the waiting connection for ever.
                 Err(error) if is_out_of_resources(error) => return self.pause_accepting(),
-                // The connection died in the queue; there may be more.
+                // The connection died in the accept queue; there may be more.
                 Err(_) => {}
             }
         }
@@ -92,7 +92,7 @@ impl EpollDriver {
     pub(super) fn pause_accepting(&mut self) {
         self.accept_paused_until = Some(Instant::now() + ACCEPT_PAUSE);
         for listener in &self.listeners {
-            // Refused: the wait stays busy, which is worse for the CPU only.
+            // If this fails, the wait returns again and again. That costs CPU and nothing else.
             let _ = self.control(libc::EPOLL_CTL_DEL, listener.as_raw_fd(), 0, 0);
         }
     }
@@ -112,8 +112,8 @@ impl EpollDriver {
         self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, token)
     }
 
-    /// Reads what there is. With `to_end` the kernel has said that the end is there too, and will not say so
-    /// again.
+    /// Reads what is available. `to_end` means that the kernel has reported the end of the stream, which it does only
+    /// once.
     pub(super) fn read<H: Handler>(&mut self, handler: &mut H, conn: Conn, to_end: bool) {
         let index = conn.slot() as u32;
         let mut buffer = mem::take(&mut self.buffer);
@@ -128,7 +128,7 @@ impl EpollDriver {
         self.buffer = buffer;
     }
 
-    /// One read and what follows from it; true when there may be more to read.
+    /// Does one read and handles its result. Returns true when there may be more to read.
     pub(super) fn read_once<H: Handler>(
         &mut self,
         handler: &mut H,
@@ -140,7 +140,7 @@ impl EpollDriver {
         let slot = self.slots.get(index);
         let (fd, known) = (slot.fd, i32::from(slot.error));
         if slot.is(Flag::Eof) {
-            self.look_for_reset(handler, index);
+            self.check_for_reset(handler, index);
             return false;
         }
         match receive(fd, buffer) {
@@ -149,7 +149,7 @@ impl EpollDriver {
                 if self.slots.get(index).is_open() {
                     handler.on_event(self, conn, Event::Data(&buffer[..count]));
                 }
-                // A short read has emptied the socket; the next bytes make a new kernel event.
+                // A short read has emptied the socket. The next bytes cause a new kernel event.
                 let more = count == buffer.len() || to_end || known != 0;
                 return more && !self.stale(conn);
             }
@@ -161,7 +161,7 @@ impl EpollDriver {
         false
     }
 
-    /// The peer has sent its last.
+    /// The peer has finished sending.
     pub(super) fn ended<H: Handler>(&mut self, handler: &mut H, index: u32) {
         let slot = self.slots.get_mut(index);
         slot.set(Flag::Eof);
@@ -175,8 +175,8 @@ impl EpollDriver {
         }
     }
 
-    /// After the end there is nothing to read; a reset shows in the socket's error.
-    pub(super) fn look_for_reset<H: Handler>(&mut self, handler: &mut H, index: u32) {
+    /// Checks the socket for a reset: after the end of the stream, a reset shows only in the socket's error.
+    pub(super) fn check_for_reset<H: Handler>(&mut self, handler: &mut H, index: u32) {
         let slot = self.slots.get(index);
         let error = match i32::from(slot.error) {
             0 => socket::take_error(slot.fd),
@@ -187,7 +187,7 @@ impl EpollDriver {
         }
     }
 
-    /// Tells what happened outside the kernel's events; true if there was any.
+    /// Reports what happened outside of the kernel's events. Returns true if there was anything.
     pub(super) fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) -> bool {
         let any = !self.sent.is_empty() || !self.failed.is_empty();
         // Handlers cannot flush, so the list does not grow meanwhile.

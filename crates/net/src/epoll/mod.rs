@@ -1,6 +1,6 @@
-//! The driver for kernels without a usable io_uring: edge-triggered epoll, one read buffer, one write a turn.
+//! The driver for kernels without a usable io_uring: edge-triggered epoll, one read buffer, one write per turn.
 //!
-//! It does not know what the bytes mean.
+//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
 
 mod calls;
 mod connects;
@@ -19,19 +19,19 @@ use crate::slots::{Flag, Slots};
 use crate::socket::{self, check};
 use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
 
-/// Bytes read at once.
+/// The most bytes that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// Reads of one connection in one turn; what is left is read in the next, so that others get theirs.
+/// Reads of one connection in one turn. The rest is read in the next turn, so that every connection is served.
 const READS_A_TURN: usize = 16;
 
 /// Connections accepted from one listener in one turn.
 const ACCEPTS_A_TURN: usize = 256;
 
-/// Kernel events taken at once.
+/// Kernel events fetched at once.
 const EVENTS: usize = 512;
 
-/// Lives of this number are no connection's: the waker and the listeners.
+/// A generation that no connection has: it marks the tokens of the waker and the listeners.
 const NO_GENERATION: u32 = u32::MAX;
 
 /// The waker's token; listeners have the numbers below it.
@@ -47,21 +47,21 @@ pub struct EpollDriver {
     epoll: OwnedFd,
     waker: Waker,
     listeners: Vec<Listener>,
-    /// Accepting stopped for want of descriptors or memory; tried again then.
+    /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
     accept_paused_until: Option<Instant>,
     slots: Slots,
     queues: SendQueuePool,
-    /// Connections with something to send or to be closed.
+    /// Connections that have something to send or have to be closed.
     dirty: Vec<u32>,
-    /// Connections to be read again though the kernel will not say so.
+    /// Connections to be read again without a kernel event.
     again: Vec<Conn>,
-    /// Connections whose queue ran empty and that asked to know.
+    /// Connections whose queue ran empty and that asked for [`Event::Sent`].
     sent: Vec<Conn>,
-    /// Connections that failed before the kernel could say so in an event.
+    /// Connections that failed before the kernel could report it in an event.
     failed: Vec<Conn>,
     /// Connects to Unix sockets whose queue is full.
     waiting: Vec<connects::Waiting>,
-    /// Slots to be freed at the end of the turn.
+    /// Slots to free at the end of the turn.
     dead: Vec<u32>,
     events: Vec<libc::epoll_event>,
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ impl EpollDriver {
     /// # Errors
     /// When the kernel refuses a descriptor.
     pub fn new() -> io::Result<EpollDriver> {
-        host::sharpen_timers()?;
+        host::set_timer_slack()?;
         // SAFETY: no pointers are passed.
         let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is new and nobody else's.
@@ -111,7 +111,7 @@ impl EpollDriver {
         check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) }).map(drop)
     }
 
-    /// Puts a socket into the table and under watch.
+    /// Adds a socket to the table, and watches it.
     fn adopt(&mut self, fd: OwnedFd, events: u32) -> io::Result<u32> {
         let raw = fd.as_raw_fd();
         let index = self.slots.take(raw);
@@ -134,7 +134,7 @@ impl EpollDriver {
         }
     }
 
-    /// Queues, unless the connection takes no more.
+    /// Queues bytes, unless the connection is closing or gone.
     fn queue(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
@@ -142,7 +142,7 @@ impl EpollDriver {
         if slot.queue == NONE {
             slot.queue = self.queues.take();
         }
-        // After an error it is queued only to be counted.
+        // After an error, bytes are queued only to be counted.
         let (queue, waits) = (slot.queue, slot.is_any(&[Flag::Connecting, Flag::Blocked]) || slot.error != 0);
         self.queues.get_mut(queue).push_with(head, body);
         if !waits {
@@ -162,18 +162,18 @@ impl EpollDriver {
         if queue != NONE {
             self.queues.give(queue);
         }
-        // SAFETY: the slot owned the descriptor and forgot it just now.
+        // SAFETY: the slot owned the descriptor and has just given it up.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
         self.dead.push(index);
     }
 
-    /// The connection is gone: tells so, unless the handler has closed it.
+    /// The connection is gone: reports it, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
         let slot = self.slots.get(index);
-        let (told, unsent) = (slot.is_open(), self.queues.left(slot.queue));
+        let (open, unsent) = (slot.is_open(), self.queues.left(slot.queue));
         let conn = self.slots.conn(index);
         self.destroy(index);
-        if told {
+        if open {
             let error = io::Error::from_raw_os_error(error);
             handler.on_event(self, conn, Event::Failed { error, unsent });
         }
@@ -237,7 +237,7 @@ impl Driver for EpollDriver {
     }
 
     fn stop_listening(&mut self) {
-        // Closing takes them off the watch.
+        // Closing a listener also removes it from epoll.
         self.listeners.clear();
         self.accept_paused_until = None;
     }
@@ -247,12 +247,12 @@ impl Driver for EpollDriver {
         if !self.waiting.is_empty() {
             self.connect_again();
         }
-        let told = self.dispatch_pending(handler);
+        let dispatched = self.dispatch_pending(handler);
         if self.accept_paused_until.is_some_and(|end| end <= Instant::now()) {
             self.resume_accepting();
         }
         let again = mem::take(&mut self.again);
-        let soon = told || !again.is_empty() || self.nothing_can_come();
+        let soon = dispatched || !again.is_empty() || self.has_no_sockets();
         self.wait(until, soon)?;
         for number in 0..self.events.len() {
             let event = self.events[number];
@@ -260,7 +260,7 @@ impl Driver for EpollDriver {
         }
         for conn in again {
             if !self.stale(conn) {
-                // Whether the end was there is forgotten; reading to it is right anyway.
+                // Whether the end was there is not remembered. Reading up to it is always right.
                 self.read(handler, conn, true);
             }
         }

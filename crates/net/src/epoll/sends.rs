@@ -1,4 +1,4 @@
-//! How queues leave: one write a turn, the rest when there is room.
+//! How the epoll driver sends queues: one write per turn, and the rest when there is room.
 
 use std::mem;
 
@@ -19,14 +19,14 @@ impl EpollDriver {
             }
         }
         dirty.clear();
-        // Flushing marks nobody, so the list taken is the only one.
+        // Flushing marks no connection, so no other list has been begun.
         self.dirty = dirty;
     }
 
     pub(super) fn flush(&mut self, index: u32) {
         let slot = self.slots.get(index);
-        // After an error nothing is sent any more; what is queued is only counted.
-        let sent_all = slot.error == 0 && (slot.queue == NONE || self.hand_over(index));
+        // After an error nothing more is sent. Queued bytes are only counted.
+        let sent_all = slot.error == 0 && (slot.queue == NONE || self.write_queue(index));
         let slot = self.slots.get_mut(index);
         if !sent_all && (slot.error == 0 || !slot.is(Flag::Closing)) {
             return;
@@ -40,8 +40,8 @@ impl EpollDriver {
         }
     }
 
-    /// Gives the queue to the kernel; true when all of it went.
-    fn hand_over(&mut self, index: u32) -> bool {
+    /// Writes the queue to the socket. Returns true when all of it was taken.
+    fn write_queue(&mut self, index: u32) -> bool {
         let slot = self.slots.get(index);
         let (fd, number) = (slot.fd, slot.queue);
         let queue = self.queues.get_mut(number);
@@ -78,7 +78,7 @@ impl EpollDriver {
         }
     }
 
-    /// Nothing more can be sent. What the peer sent before is still to be read and told.
+    /// Nothing more can be sent. What the peer sent before is still read and reported.
     pub(super) fn send_failed(&mut self, index: u32, error: i32) {
         let slot = self.slots.get_mut(index);
         if slot.is(Flag::Closing) {

@@ -1,9 +1,10 @@
 //! The provided buffers: a ring of memory that the kernel receives into, shared by all connections of a driver.
 //!
-//! Where the kernel can ([`BufferFill::Through`]), receives fill a large buffer one behind the other, whoever they are
-//! for: short messages lie close together, and long ones come in few pieces. Elsewhere each takes a buffer.
+//! Where the kernel supports it ([`BufferFill::Through`]), receives of all connections fill a large buffer one behind
+//! the other: short messages lie close together, and long ones arrive in few pieces. Elsewhere each receive takes a
+//! whole buffer.
 //!
-//! It does not know connections.
+//! The io_uring driver uses it. It does not know connections.
 
 use std::io;
 use std::ptr::NonNull;
@@ -17,16 +18,16 @@ use super::ring::Ring;
 /// The group's number in the ring; there is one.
 pub(super) const GROUP: u16 = 0;
 
-/// Flag of a ring of buffers that are filled through.
+/// The flag of a ring whose buffers are filled by several receives.
 const INCREMENTAL: u16 = 2;
 
 /// How receives use a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferFill {
-    /// Each receive takes a whole one.
+    /// Each receive takes a whole buffer.
     Once,
-    /// Each goes on where the last one ended, until the buffer is full (Linux 6.12; used from 6.15 on, the oldest
-    /// that tells itself by a feature).
+    /// Each receive continues where the last one ended, until the buffer is full (Linux 6.12; used from 6.15 on, the
+    /// oldest version that reports it as a feature).
     Through,
 }
 
@@ -36,9 +37,9 @@ pub(super) struct Shape {
     pub(super) filling: BufferFill,
     /// Bytes of one buffer.
     pub(super) size: usize,
-    /// Buffers the kernel has at first.
+    /// Buffers that the kernel has at first.
     pub(super) first: u16,
-    /// Buffers the kernel may have at most; a power of two, at most 32,768.
+    /// The most buffers that the kernel may have: a power of two, at most 32,768.
     pub(super) most: u16,
 }
 
@@ -47,11 +48,11 @@ pub(super) struct Buffers {
     shape: Shape,
     entries: NonNull<BufRingEntry>,
     data: NonNull<u8>,
-    /// Where the next buffer goes that the kernel gets.
+    /// Where the next provided buffer goes.
     tail: u16,
     /// Buffers in use; those with higher numbers have not been touched yet.
     provided: u16,
-    /// What is filled of each buffer and told of, when they are filled through.
+    /// How much of each buffer is filled and processed, when several receives fill one.
     filled: Vec<u32>,
 }
 
@@ -76,14 +77,14 @@ impl Buffers {
         // SAFETY: the memory is the driver's own; a kernel without huge pages refuses, which does no harm.
         let _ = unsafe { madvise(data.as_ptr().cast(), shape.data_len(), Advice::LinuxHugepage) };
         let (address, submitter) = (entries.as_ptr() as u64, ring.ring().submitter());
-        // SAFETY: the entries are mapped, page-aligned, zeroed and live until `drop`, which the driver calls after
-        // the ring has let go.
+        // SAFETY: the entries are mapped, page-aligned, zeroed, and live until `drop`, which the driver calls after
+        // the ring is closed.
         unsafe { submitter.register_buf_ring_with_flags(address, shape.most, GROUP, flags) }?;
         buffers.provide(shape.first);
         Ok(buffers)
     }
 
-    /// Doubles the buffers in use, up to the most; for when the kernel ran out.
+    /// Doubles the buffers in use, up to the limit. Called when the kernel has run out.
     pub(super) fn grow(&mut self) {
         self.provide(self.provided.min(self.shape.most - self.provided));
     }
@@ -97,10 +98,10 @@ impl Buffers {
         self.publish();
     }
 
-    /// The bytes of the receive into buffer `number` that is the next to be told of.
+    /// The bytes of the next unprocessed receive into buffer `number`.
     ///
     /// # Safety
-    /// The kernel must have received `len` bytes into it, and it must not be given back while they are used.
+    /// The kernel must have received `len` bytes into it, and it must not be returned while they are used.
     pub(super) unsafe fn bytes<'a>(&self, number: u16, len: usize) -> &'a [u8] {
         let start = self.filled.get(usize::from(number)).map_or(0, |&filled| filled as usize);
         assert!(number < self.shape.most && start + len <= self.shape.size);
@@ -108,11 +109,11 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.address(number).add(start), len) }
     }
 
-    /// The `len` bytes of a receive into buffer `number` have been told of; `goes_on`: the kernel will receive
-    /// more into it. Gives it back if not.
-    pub(super) fn told(&mut self, number: u16, len: usize, goes_on: bool) {
+    /// The `len` bytes of a receive into buffer `number` have been processed. `goes_on` means that the kernel will
+    /// receive more into it; otherwise the buffer is returned to the ring.
+    pub(super) fn processed(&mut self, number: u16, len: usize, goes_on: bool) {
         match self.filled.get_mut(usize::from(number)) {
-            // A receive of nothing leaves the buffer as it was, though not every kernel says so.
+            // An empty receive leaves the buffer as it was, though not every kernel says so.
             Some(filled) if goes_on || len == 0 => *filled += len as u32,
             Some(filled) => {
                 *filled = 0;
@@ -127,7 +128,7 @@ impl Buffers {
         unsafe { self.data.as_ptr().add(usize::from(number) * self.shape.size) }
     }
 
-    /// Puts a buffer back into the ring; the kernel sees it after [`Buffers::publish`].
+    /// Returns a buffer to the ring. The kernel sees it after [`Buffers::publish`].
     fn give(&mut self, number: u16) {
         let at = usize::from(self.tail & (self.shape.most - 1));
         let address = self.address(number);
@@ -139,7 +140,7 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Shows the kernel the buffers given back.
+    /// Makes the returned buffers visible to the kernel.
     pub(super) fn publish(&mut self) {
         // SAFETY: the pointer is to the ring's first entry.
         let tail = unsafe { BufRingEntry::tail(self.entries.as_ptr()) };
@@ -166,13 +167,13 @@ impl Drop for Buffers {
 }
 
 fn map(len: usize) -> io::Result<NonNull<u8>> {
-    // SAFETY: a new private mapping where the kernel likes.
+    // SAFETY: a new private mapping at an address that the kernel chooses.
     let memory =
         unsafe { mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }?;
     NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
 }
 
 fn unmap(memory: NonNull<u8>, len: usize) {
-    // SAFETY: mapped by `map` with the same length, and nothing refers to it any more. It cannot fail so.
+    // SAFETY: mapped by `map` with the same length, and nothing refers to it any more. So it cannot fail.
     let _ = unsafe { munmap(memory.as_ptr().cast(), len) };
 }

@@ -1,4 +1,4 @@
-//! One turn of the io_uring driver: what is given to the kernel, and what its completions lead to.
+//! One turn of the io_uring driver: what it submits to the kernel, and how it handles the completions.
 
 use std::io;
 use std::mem;
@@ -8,8 +8,8 @@ use std::time::Instant;
 use io_uring::{opcode, squeue};
 
 use super::UringDriver;
-use super::files::{Place, at};
-use super::ring::{Completion, Kind, Wait};
+use super::files::{SocketRef, at};
+use super::ring::{Completion, OpKind, Wait};
 use crate::send_queue::NONE;
 use crate::slots::Flag;
 use crate::socket::{ACCEPT_PAUSE, is_out_of_resources};
@@ -18,10 +18,10 @@ use crate::{Event, Handler};
 /// The most bytes given to the kernel in one send.
 const SEND_AT_MOST: usize = 1 << 30;
 
-/// A short send is a failure, which makes a completion even where success makes none.
+/// With these flags a short send is a failure, which makes a completion even where success makes none.
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 
-/// As above, and what the socket does not take at once is a failure.
+/// As above; in addition, bytes that the socket does not take at once are a failure.
 pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
 
 impl UringDriver {
@@ -36,7 +36,7 @@ impl UringDriver {
             self.ring.submit_all()?;
         }
         self.scratch.submitted();
-        // Their sockets are closed now. Those that die below still have to be.
+        // Their sockets are closed now. Those of slots that die below are still open.
         for index in self.dead.drain(..) {
             self.slots.give(index);
         }
@@ -44,8 +44,8 @@ impl UringDriver {
         self.ring.drain(&mut batch)?;
         for &completion in &batch {
             match completion.kind() {
-                Kind::SendNow => self.send_fell_short(completion),
-                Kind::Table => self.table_refused(completion.index()),
+                OpKind::SendNow => self.send_fell_short(completion),
+                OpKind::Table => self.table_refused(completion.index()),
                 _ => {}
             }
         }
@@ -60,7 +60,7 @@ impl UringDriver {
         Ok(())
     }
 
-    /// Gives the kernel what connections have for it; true when there is more to do than wait.
+    /// Submits what connections have queued. Returns true when there is more to do than wait.
     fn prepare(&mut self) -> bool {
         let mut soon = !self.failed.is_empty() || !self.sent.is_empty();
         let mut dirty = mem::take(&mut self.dirty);
@@ -79,7 +79,7 @@ impl UringDriver {
             soon |= self.prepare_send(index);
         }
         dirty.clear();
-        // Nothing above marks anybody, so the list taken is the only one.
+        // Nothing above marks a connection, so no other list has been begun.
         self.dirty = dirty;
         if !self.accept_again.is_empty() && self.accept_paused_until.is_none_or(|end| end <= Instant::now()) {
             self.accept_paused_until = None;
@@ -90,7 +90,7 @@ impl UringDriver {
         soon
     }
 
-    /// Gives the kernel a connection's queue; true when something follows from its being sent.
+    /// Submits a connection's queue. Returns true when there is work to do once it is sent.
     fn prepare_send(&mut self, index: u32) -> bool {
         let slot = self.slots.get_mut(index);
         if slot.queue == NONE || slot.error != 0 || slot.is_any(&[Flag::Connecting, Flag::Sending]) {
@@ -102,7 +102,7 @@ impl UringDriver {
             slot.clear(Flag::Blocked);
             slot.set(Flag::Sending);
         }
-        let place = if when_room { self.place(index) } else { self.place_to_send(index) };
+        let place = if when_room { self.socket_ref(index) } else { self.socket_for_send(index) };
         let flags = if when_room { SEND_FLAGS } else { SEND_NOW_FLAGS };
         let queue = self.queues.get(self.slots.get(index).queue);
         let (entry, len) = if let Some(bytes) = queue.as_one() {
@@ -115,34 +115,34 @@ impl UringDriver {
         };
         let part = len < queue.left();
         if when_room {
-            // SAFETY: the queue is not touched while `Sending`, and lives on if the connection ends before.
-            unsafe { self.push(entry, Kind::SendWhenRoom, index) };
+            // SAFETY: the queue is not touched while `Sending`, and outlives the connection if that ends first.
+            unsafe { self.push(entry, OpKind::SendWhenRoom, index) };
             return false;
         }
         self.in_flight.push((index, len));
-        // SAFETY: the queue is not touched before `settle`, when the submission is over; after a turn that fails
-        // before that nothing is submitted.
+        // SAFETY: the queue is not touched before `settle`, when the submission is over. After a turn that fails
+        // before that, nothing is submitted.
         unsafe {
-            self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), Kind::SendNow, index);
+            self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), OpKind::SendNow, index);
         }
         follows || part
     }
 
     fn wait_for(&self, until: Option<Instant>, soon: bool) -> Wait {
-        // The last connection has just gone and there is no listener: a wait could be for ever.
-        let nothing_can_come =
+        // The last connection has just gone and there is no listener, so a wait could last for ever.
+        let has_no_sockets =
             !self.dead.is_empty() && self.slots.used() == self.dead.len() && self.listeners.iter().all(Option::is_none);
-        if soon || nothing_can_come || self.broken.is_some() {
+        if soon || has_no_sockets || self.broken.is_some() {
             return Wait::No;
         }
         let until = match (until, self.accept_paused_until) {
             (Some(until), Some(accept_paused_until)) => Some(until.min(accept_paused_until)),
             (until, accept_paused_until) => until.or(accept_paused_until),
         };
-        until.map_or(Wait::Ever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
+        until.map_or(Wait::Forever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
     }
 
-    /// A send tried at once has not sent all.
+    /// A send that was tried at once has not sent everything.
     fn send_fell_short(&mut self, completion: Completion) {
         let index = completion.index();
         let Some(sent) = self.in_flight.iter_mut().find(|sent| sent.0 == index) else {
@@ -152,13 +152,13 @@ impl UringDriver {
         match completion.result {
             count @ 0.. => self.sent_of_queue(index, count as usize),
             error if is_passing(-error) => self.sent_of_queue(index, 0),
-            // Not in the ring's table after all.
+            // The socket is not in the ring's table after all.
             error if error == -libc::EBADF => self.sent_of_queue(index, 0),
             error => self.send_failed(index, -error),
         }
     }
 
-    /// The socket took only `count` bytes: the rest waits for room.
+    /// The socket took only `count` bytes. The rest waits for room.
     fn sent_of_queue(&mut self, index: u32, count: usize) {
         let slot = self.slots.get_mut(index);
         slot.set(Flag::Blocked);
@@ -167,7 +167,7 @@ impl UringDriver {
         self.mark(index);
     }
 
-    /// The submission is over: sends of which the kernel said nothing are done.
+    /// The submission is over: sends without a completion are done.
     fn settle(&mut self) {
         let mut in_flight = mem::take(&mut self.in_flight);
         for &(index, len) in &in_flight {
@@ -179,7 +179,7 @@ impl UringDriver {
         self.in_flight = in_flight;
     }
 
-    /// `count` bytes of the connection's queue are sent; goes on with the rest, the queue behind it, or the end.
+    /// `count` bytes of the connection's queue are sent. Continues with the rest, the queue behind it, or the end.
     fn advance(&mut self, index: u32, count: usize) {
         let slot = self.slots.get_mut(index);
         let queue = self.queues.get_mut(slot.queue);
@@ -201,7 +201,7 @@ impl UringDriver {
         }
     }
 
-    /// Nothing more can be sent. What the peer sent before is still to be received and told.
+    /// Nothing more can be sent. What the peer sent before is still received and reported.
     fn send_failed(&mut self, index: u32, error: i32) {
         let slot = self.slots.get_mut(index);
         if slot.is(Flag::Closing) {
@@ -212,26 +212,26 @@ impl UringDriver {
             let conn = self.slots.conn(index);
             self.failed.push(conn);
         } else if !matches!(error, libc::EPIPE | libc::ECONNRESET) {
-            // A connection that is reset ends its receive by itself, after the last bytes.
-            self.push_cancel(Kind::Receive, index);
+            // A receive on a connection that was reset ends by itself, after the last bytes.
+            self.push_cancel(OpKind::Receive, index);
         }
     }
 
     fn complete<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
         match completion.kind() {
-            Kind::Receive => self.received(handler, completion),
-            Kind::Accept => self.accepted(handler, completion),
-            Kind::Connect => self.connected(handler, completion),
-            Kind::SendWhenRoom => self.sent_when_room(completion),
-            Kind::Cancel => self.not_cancelled(completion),
-            Kind::Wake => {
+            OpKind::Receive => self.received(handler, completion),
+            OpKind::Accept => self.accepted(handler, completion),
+            OpKind::Connect => self.connected(handler, completion),
+            OpKind::SendWhenRoom => self.sent_when_room(completion),
+            OpKind::Cancel => self.not_cancelled(completion),
+            OpKind::Wake => {
                 self.waker.clear();
                 if !completion.more() {
                     self.watch_waker();
                 }
             }
-            // Handled before the others; and a close that fails has closed all the same.
-            Kind::SendNow | Kind::Table | Kind::Close => {}
+            // Handled before the others; and a failed close has closed the socket all the same.
+            OpKind::SendNow | OpKind::Table | OpKind::Close => {}
         }
     }
 
@@ -242,19 +242,19 @@ impl UringDriver {
         }
         if let Some(buffer) = completion.buffer() {
             if completion.result > 0 && self.slots.get(index).is_open() {
-                // SAFETY: the kernel has filled that many bytes, and the buffer is given back only below.
+                // SAFETY: the kernel has filled that many bytes, and the buffer is returned only below.
                 let bytes = unsafe { self.buffers.bytes(buffer, completion.result as usize) };
                 let conn = self.slots.conn(index);
                 handler.on_event(self, conn, Event::Data(bytes));
             }
-            self.buffers.told(buffer, completion.result.max(0) as usize, completion.buffer_goes_on());
+            self.buffers.processed(buffer, completion.result.max(0) as usize, completion.buffer_goes_on());
         }
         if !completion.more() {
             self.receive_ended(handler, index, completion.result);
         }
     }
 
-    /// A multishot receive is over: the connection has ended, or it is to begin again.
+    /// A multishot receive is over: the connection has ended, or the receive has to begin again.
     fn receive_ended<H: Handler>(&mut self, handler: &mut H, index: u32, result: i32) {
         let slot = self.slots.get_mut(index);
         let known = i32::from(slot.error);
@@ -290,7 +290,7 @@ impl UringDriver {
         let listening = self.listeners[number as usize].is_some();
         match completion.result {
             fd @ 0.. if listening => {
-                // SAFETY: the kernel made the descriptor for us, and nobody else has it.
+                // SAFETY: the kernel made the descriptor for this driver, and nothing else owns it.
                 let index = self.hold(unsafe { OwnedFd::from_raw_fd(fd) });
                 let conn = self.slots.conn(index);
                 handler.on_event(self, conn, Event::Accepted);
@@ -298,7 +298,7 @@ impl UringDriver {
                     self.receive_again(index);
                 }
             }
-            // SAFETY: the kernel made the descriptor for us, and nobody else has it.
+            // SAFETY: the kernel made the descriptor for this driver, and nothing else owns it.
             fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => {
                 let error = -error;
@@ -327,7 +327,7 @@ impl UringDriver {
             handler.on_event(self, conn, Event::Connected);
         }
         if !self.slots.get(index).is(Flag::Dead) {
-            // Marks it too, for what was queued meanwhile.
+            // This also marks the connection, for bytes queued meanwhile.
             self.receive_again(index);
         }
     }
@@ -347,31 +347,31 @@ impl UringDriver {
         }
     }
 
-    /// A cancellation found nothing to cancel, or came while the operation was being worked on. If the operation
-    /// has still not ended, tries again.
+    /// A cancellation found no operation, or came while the operation was running. It is tried again if the operation
+    /// has still not ended.
     fn not_cancelled(&mut self, completion: Completion) {
         if completion.result != -libc::EALREADY {
             return;
         }
         let index = completion.index();
         if self.slots.get(index).is(Flag::Dead) && self.slots.get(index).is(Flag::Receiving) {
-            self.push_cancel(Kind::Receive, index);
+            self.push_cancel(OpKind::Receive, index);
         }
     }
 
-    /// The connection is gone: tells so, unless the handler has closed it.
+    /// The connection is gone: reports it, unless the handler has closed it.
     fn fail<H: Handler>(&mut self, handler: &mut H, index: u32, error: i32) {
         let slot = self.slots.get(index);
-        let (told, unsent) = (slot.is_open(), self.queues.left(slot.queue));
+        let (open, unsent) = (slot.is_open(), self.queues.left(slot.queue));
         let conn = self.slots.conn(index);
         self.finish(index);
-        if told {
+        if open {
             let error = io::Error::from_raw_os_error(error);
             handler.on_event(self, conn, Event::Failed { error, unsent });
         }
     }
 
-    /// Tells what follows from sends.
+    /// Reports the events that follow from sends.
     fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) {
         // Handlers cannot settle sends, so the lists do not grow meanwhile.
         for number in 0..self.sent.len() {

@@ -1,48 +1,48 @@
-//! The ring's own table of sockets, and how the kernel finds a connection's socket: by descriptor or by place in
+//! The ring's table of sockets, and how the kernel finds a connection's socket: by its descriptor or by its index in
 //! that table.
 //!
-//! Usually ([`DescriptorKind::Regular`]) a connection has a descriptor, and comes into the table too with its second
-//! send: a send to a socket in the table saves the kernel looking the descriptor up and counting its users, about
-//! 1.7 % of a short request on loopback, and those that send once never pay for it. Only sends that the kernel
-//! tries at once go by the table then. What waits, waits on the descriptor, so that no operation keeps a socket in
-//! the table alive.
+//! Usually ([`DescriptorKind::Regular`]) a connection has a descriptor, and is added to the table with its second
+//! send. A send to a socket in the table saves the kernel a descriptor lookup and its reference counting, about 1.7 %
+//! of a short request on loopback. Connections that send once never pay for it. In this mode only sends that the
+//! kernel tries at once use the table. Operations that wait use the descriptor, so that none keeps a socket in the
+//! table alive.
 //!
-//! With [`DescriptorKind::Direct`] a socket goes into the table when it is made or accepted, at the place that has the
-//! slot's number, and its descriptor is closed: a process may so have more connections than descriptors.
-//! Everything goes by the table then. Before Linux 6.13 one operation that waits on a socket in the table keeps
-//! all sockets open that leave the table after it; [`super::check::check_table`] finds out. When the table is
-//! full, connections have descriptors.
+//! With [`DescriptorKind::Direct`] a socket is put into the table when it is made or accepted, at the index of its
+//! slot, and its descriptor is closed. A process may then have more connections than descriptors, and every operation
+//! uses the table. Before Linux 6.13, one operation that waits on a socket in the table keeps open all sockets that
+//! leave the table after it; [`super::check::check_table`] finds out. When the table is full, connections have
+//! descriptors.
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use io_uring::{opcode, squeue};
 
 use super::UringDriver;
-use super::ring::Kind;
+use super::ring::OpKind;
 use crate::slots::Flag;
 use crate::{DescriptorKind, socket};
 
-/// The option of [`UringDriver::linger_zero`]; the kernel reads it while the operation is submitted.
+/// The option that [`UringDriver::linger_zero`] sets. The kernel reads it while the operation is submitted.
 static LINGER_ZERO: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
 
 /// Where the kernel finds a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SocketRef {
     /// A descriptor of the process.
     Descriptor(RawFd),
-    /// A place in the ring's table.
+    /// An index in the ring's table.
     Table(u32),
 }
 
-/// Builds the entry of an operation at a [`Place`].
+/// Builds the entry of an operation at a [`SocketRef`].
 macro_rules! at {
     ($place:expr, |$at:ident| $entry:expr) => {
         match $place {
-            Place::Descriptor(fd) => {
+            SocketRef::Descriptor(fd) => {
                 let $at = io_uring::types::Fd(fd);
                 $entry
             }
-            Place::Table(index) => {
+            SocketRef::Table(index) => {
                 let $at = io_uring::types::Fixed(index);
                 $entry
             }
@@ -52,8 +52,7 @@ macro_rules! at {
 pub(super) use at;
 
 impl UringDriver {
-    /// Gives a new socket a slot, and a place in the table instead of its descriptor when that is how sockets
-    /// are held.
+    /// Gives a new socket a slot, and an index in the table instead of its descriptor when sockets are held that way.
     pub(super) fn hold(&mut self, socket: OwnedFd) -> u32 {
         let index = self.slots.take(-1);
         let in_table =
@@ -67,58 +66,58 @@ impl UringDriver {
         index
     }
 
-    /// At once and not with the submission, so that no more than one connection has a descriptor at a time.
+    /// Done at once and not with the submission, so that at most one connection has a descriptor at a time.
     fn move_to_table(&mut self, socket: &OwnedFd, index: u32) -> bool {
         let moved = self.ring.ring().submitter().register_files_update(index, &[socket.as_raw_fd()]);
         moved.is_ok_and(|count| count == 1)
     }
 
     /// Where an operation that may wait finds the connection's socket.
-    pub(super) fn place(&self, index: u32) -> Place {
+    pub(super) fn socket_ref(&self, index: u32) -> SocketRef {
         match self.slots.get(index).fd {
-            -1 => Place::Table(index),
-            fd => Place::Descriptor(fd),
+            -1 => SocketRef::Table(index),
+            fd => SocketRef::Descriptor(fd),
         }
     }
 
-    /// Where a send that is tried at once finds the connection's socket; puts it into the table when it is time.
-    pub(super) fn place_to_send(&mut self, index: u32) -> Place {
+    /// Where a send that is tried at once finds the connection's socket. Adds the socket to the table when it is time.
+    pub(super) fn socket_for_send(&mut self, index: u32) -> SocketRef {
         let room = index < self.table;
         let slot = self.slots.get_mut(index);
         if slot.is(Flag::InTable) {
-            return Place::Table(index);
+            return SocketRef::Table(index);
         }
         if !slot.test_and_set(Flag::HasSent) || !room {
-            return Place::Descriptor(slot.fd);
+            return SocketRef::Descriptor(slot.fd);
         }
         slot.set(Flag::InTable);
         let fd = &raw const slot.fd;
         // The table is smaller than i32::MAX, and the index inside it.
         let update = opcode::FilesUpdate::new(fd, 1).offset(index as i32).build().flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: the descriptor is read while it is submitted. It is in the table of slots, which does not grow
-        // between preparing and submitting; after a turn that fails in between nothing is submitted.
-        unsafe { self.push(update, Kind::Table, index) };
-        Place::Table(index)
+        // between preparing and submitting. After a turn that fails in between, nothing is submitted.
+        unsafe { self.push(update, OpKind::Table, index) };
+        SocketRef::Table(index)
     }
 
-    /// Closes the connection's socket, wherever it is: the table holds it open, too. It does so with the next
-    /// submission, in which the slot may not be used again.
-    pub(super) fn let_go(&mut self, index: u32) {
+    /// Closes the connection's socket, and removes it from the table, which holds it open, too. This happens with the
+    /// next submission; the slot must not be reused before.
+    pub(super) fn close_socket(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
         let fd = std::mem::replace(&mut slot.fd, -1);
         if slot.is(Flag::InTable) {
             slot.clear(Flag::InTable);
-            self.push_close(Place::Table(index), index);
+            self.push_close(SocketRef::Table(index), index);
         }
         if fd != -1 {
-            self.push_close(Place::Descriptor(fd), index);
+            self.push_close(SocketRef::Descriptor(fd), index);
         }
     }
 
     /// Makes the close of the connection's socket a reset.
     pub(super) fn linger_zero(&mut self, index: u32) {
-        let place = self.place(index);
-        if let Place::Descriptor(fd) = place {
+        let place = self.socket_ref(index);
+        if let SocketRef::Descriptor(fd) = place {
             return socket::linger_zero(fd);
         }
         let (level, name) = (libc::SOL_SOCKET as u32, libc::SO_LINGER as u32);
@@ -126,11 +125,11 @@ impl UringDriver {
         // A socket that refuses the option still gets closed, with FIN instead of RST.
         let set = at!(place, |at| opcode::SetSockOpt::new(at, level, name, value.cast(), len).build());
         // SAFETY: the value is static.
-        unsafe { self.push(set.flags(squeue::Flags::SKIP_SUCCESS), Kind::Close, index) };
+        unsafe { self.push(set.flags(squeue::Flags::SKIP_SUCCESS), OpKind::Close, index) };
     }
 
-    /// The kernel refuses an update: goes on without the table. The send behind it fails and is made again by
-    /// descriptor.
+    /// The kernel has refused an update, so the driver continues without the table. The send behind it fails, and is
+    /// repeated by descriptor.
     pub(super) fn table_refused(&mut self, index: u32) {
         self.table = 0;
         self.slots.get_mut(index).clear(Flag::InTable);
@@ -161,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Echoes a few messages; whether the connection was in the table after each.
+    /// Echoes a few messages. Returns whether the connection was in the table after each.
     fn echoes(driver: &mut UringDriver) -> Vec<bool> {
         let listener = listen_socket("127.0.0.1:0".parse().unwrap(), 8, false).unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_comes_into_the_table_with_its_second_send() {
+    fn a_connection_enters_the_table_with_its_second_send() {
         let mut driver = UringDriver::new().unwrap();
         let has_table = driver.table > 0;
         if !has_table {

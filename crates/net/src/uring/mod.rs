@@ -1,15 +1,15 @@
-//! The io_uring driver: multishot receive into provided buffers, and one system call a turn that submits
-//! everything and waits.
+//! The io_uring driver: multishot receive into provided buffers, and one system call per turn that submits everything
+//! and waits.
 //!
-//! Sends. A send is first tried by the kernel at once (`MSG_DONTWAIT`) and makes no completion when all of it
-//! went (`IOSQE_CQE_SKIP_SUCCESS`). So after the submission every send without a completion is done, and its
-//! buffer is free: the usual request costs one receive completion and nothing else. What did not go is given to
-//! the kernel again as a send that waits for room and does make a completion.
+//! Sends. The kernel first tries a send at once (`MSG_DONTWAIT`), which makes no completion when all bytes were sent
+//! (`IOSQE_CQE_SKIP_SUCCESS`). So after the submission every send without a completion is done, and its buffer is free:
+//! the usual request costs one receive completion and nothing else. The rest of a partial send is submitted again as a
+//! send that waits for room and makes a completion.
 //!
-//! Ends. A slot is used again only when the kernel has no operation for it any more; a multishot receive that
-//! is still going is cancelled when its connection is closed.
+//! Ends. A slot is reused only when the kernel has no operation for it any more. A multishot receive that is still
+//! active is cancelled when its connection is closed.
 //!
-//! It does not know what the bytes mean.
+//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
 
 mod buffers;
 pub(crate) mod check;
@@ -31,54 +31,54 @@ pub use self::buffers::BufferFill;
 pub(crate) use self::ring::table_limit;
 
 use self::buffers::{Buffers, Shape};
-use self::files::{Place, at};
-use self::ring::{Completion, Kind, Ring};
+use self::files::{SocketRef, at};
+use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
-/// A thread with short messages touches 1 MiB, which a cache holds; one that needs them all 16 MiB. A response of
-/// 160 KiB takes two or three receives.
+/// A thread with short messages touches 1 MiB, which fits a cache; a thread that needs all buffers touches 16 MiB. A
+/// response of 160 KiB takes two or three receives.
 const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1024, first: 8, most: 128 };
 
-/// The same for kernels that cannot fill a buffer through: 16 KiB takes most messages whole.
+/// For kernels that cannot fill a buffer by several receives: 16 KiB holds most messages whole.
 const SMALL_BUFFERS: Shape = Shape { filling: BufferFill::Once, size: 16 * 1024, first: 64, most: 1024 };
 
 /// The io_uring driver. It belongs to the thread that makes it.
 pub struct UringDriver {
-    // First, so that it is dropped first: the kernel lets go of the memory below.
+    // First, so that it is dropped first: the kernel then releases the memory below.
     ring: Ring,
     buffers: Buffers,
     scratch: Scratch,
-    /// Places in the ring's table of sockets.
+    /// Entries in the ring's table of sockets.
     table: u32,
     descriptors: DescriptorKind,
     waker: Waker,
-    /// By number; numbers are not used again. `None`: closed.
+    /// By number. Numbers are not reused. `None`: closed.
     listeners: Vec<Option<Listener>>,
     /// Listeners to accept on again.
     accept_again: Vec<u32>,
-    /// Accepting stopped for want of descriptors or memory; tried again then.
+    /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
     accept_paused_until: Option<Instant>,
     slots: Slots,
     queues: SendQueuePool,
-    /// Connections with something to give to the kernel.
+    /// Connections with something to submit.
     dirty: Vec<u32>,
-    /// Sends of the submission under way, with their lengths.
+    /// Sends of the current submission, with their lengths.
     in_flight: Vec<(u32, usize)>,
-    /// Connections whose queue ran empty and that asked to know.
+    /// Connections whose queue ran empty and that asked for [`Event::Sent`].
     sent: Vec<Conn>,
-    /// Connections with an error and no operation of the kernel's that would end and tell it.
+    /// Connections with an error and without a kernel operation that would end and report it.
     failed: Vec<Conn>,
-    /// Slots to be freed with the next submission, which closes their sockets.
+    /// Slots to free with the next submission, which closes their sockets.
     dead: Vec<u32>,
     batch: Vec<Completion>,
-    /// The first error of pushing an operation; told by the next turn.
+    /// The first error of pushing an operation. The next turn returns it.
     broken: Option<io::Error>,
-    /// A turn has failed. Operations may be queued that point to memory which changes from now on, so nothing is
-    /// submitted any more.
+    /// A turn has failed. Queued operations may point to memory that changes from now on, so nothing is submitted any
+    /// more.
     over: bool,
     /// Rings, and timer slack, belong to a thread; so does the driver.
     thread_bound: PhantomData<*const ()>,
@@ -91,8 +91,8 @@ impl std::fmt::Debug for UringDriver {
 }
 
 impl UringDriver {
-    /// Makes a driver for the calling thread, and sets the thread's timer slack to 1 ns. Ask
-    /// [`crate::probe`] first whether the kernel can do all that it needs.
+    /// Makes a driver for the calling thread, and sets the thread's timer slack to 1 ns. Call [`crate::probe`] first
+    /// to find out whether the kernel supports all that it needs.
     ///
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
@@ -100,8 +100,8 @@ impl UringDriver {
         UringDriver::with_descriptors(DescriptorKind::Regular)
     }
 
-    /// As [`UringDriver::new`], with sockets held as [`crate::Capacity::plan`] says. Sockets beyond what the
-    /// table takes have descriptors.
+    /// As [`UringDriver::new`], with sockets held as [`crate::Capacity::plan`] says. Sockets for which the table has
+    /// no room have descriptors.
     ///
     /// # Errors
     /// When the kernel refuses the ring, its buffers or a descriptor.
@@ -109,11 +109,11 @@ impl UringDriver {
         UringDriver::with_buffers(None, descriptors)
     }
 
-    /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their
-    /// messages. `most` is rounded up to a power of two between 1 and 32,768.
+    /// As [`UringDriver::new`], with `most` receive buffers of `size` bytes, for programs that know their messages.
+    /// `most` is rounded up to a power of two between 1 and 32,768.
     ///
     /// # Errors
-    /// When the kernel refuses the ring, its buffers (before Linux 6.12 those to be filled through) or a
+    /// When the kernel refuses the ring, its buffers (before Linux 6.12 those filled by several receives) or a
     /// descriptor.
     pub fn with_receive_buffers(filling: BufferFill, most: u16, size: usize) -> io::Result<UringDriver> {
         let most = most.clamp(1, 1 << 15).next_power_of_two();
@@ -122,7 +122,7 @@ impl UringDriver {
     }
 
     fn with_buffers(shape: Option<Shape>, descriptors: DescriptorKind) -> io::Result<UringDriver> {
-        host::sharpen_timers()?;
+        host::set_timer_slack()?;
         let ring = Ring::new()?;
         let usual = if ring.fills_through() { LARGE_BUFFERS } else { SMALL_BUFFERS };
         let buffers = Buffers::new(&ring, shape.unwrap_or(usual))?;
@@ -153,12 +153,12 @@ impl UringDriver {
         Ok(driver)
     }
 
-    /// Queues an operation. An error is kept for the next turn to tell.
+    /// Queues an operation. The next turn returns its error, if there is one.
     ///
     /// # Safety
     /// What the entry points to must live until the operation completes; addresses and message headers until it
     /// is submitted.
-    unsafe fn push(&mut self, entry: squeue::Entry, kind: Kind, index: u32) {
+    unsafe fn push(&mut self, entry: squeue::Entry, kind: OpKind, index: u32) {
         if self.over {
             return;
         }
@@ -172,28 +172,28 @@ impl UringDriver {
     fn watch_waker(&mut self) {
         let poll = opcode::PollAdd::new(types::Fd(self.waker.raw()), libc::POLLIN as u32).multi(true).build();
         // SAFETY: it points to nothing.
-        unsafe { self.push(poll, Kind::Wake, 0) };
+        unsafe { self.push(poll, OpKind::Wake, 0) };
     }
 
     fn push_accept(&mut self, number: u32) {
         if let Some(listener) = &self.listeners[number as usize] {
             let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd())).flags(libc::SOCK_CLOEXEC).build();
             // SAFETY: it points to nothing.
-            unsafe { self.push(accept, Kind::Accept, number) };
+            unsafe { self.push(accept, OpKind::Accept, number) };
         }
     }
 
     fn push_receive(&mut self, index: u32) {
         self.slots.get_mut(index).set(Flag::Receiving);
-        let receive = at!(self.place(index), |at| opcode::RecvMulti::new(at, buffers::GROUP).build());
+        let receive = at!(self.socket_ref(index), |at| opcode::RecvMulti::new(at, buffers::GROUP).build());
         // SAFETY: the buffers live as long as the ring.
-        unsafe { self.push(receive, Kind::Receive, index) };
+        unsafe { self.push(receive, OpKind::Receive, index) };
     }
 
-    fn push_cancel(&mut self, kind: Kind, index: u32) {
+    fn push_cancel(&mut self, kind: OpKind, index: u32) {
         let cancel = opcode::AsyncCancel::new(kind.token(index)).build().flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
-        unsafe { self.push(cancel, Kind::Cancel, index) };
+        unsafe { self.push(cancel, OpKind::Cancel, index) };
     }
 
     fn mark(&mut self, index: u32) {
@@ -202,13 +202,13 @@ impl UringDriver {
         }
     }
 
-    /// Queues, behind the queue that the kernel reads if there is one.
+    /// Queues bytes; if the kernel is reading a queue, in a second one behind it.
     fn queue(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         let Some(slot) = self.slots.open_mut(conn) else {
             return;
         };
         let busy = slot.is(Flag::Sending);
-        // After an error it is queued only to be counted.
+        // After an error, bytes are queued only to be counted.
         let waits = busy || slot.is(Flag::Connecting) || slot.error != 0;
         let mut queue = slot.queue;
         if queue == NONE {
@@ -227,7 +227,7 @@ impl UringDriver {
         }
     }
 
-    /// Gives the connection's queues back to the pool, except the one that the kernel reads.
+    /// Returns the connection's queues to the pool, except the one that the kernel is reading.
     fn drop_queues(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
         let queue = slot.queue;
@@ -247,32 +247,34 @@ impl UringDriver {
         }
     }
 
-    /// Ends the connection: cancels what the kernel has of it and closes the socket. The slot is freed when all
-    /// operations have completed.
+    /// Ends the connection: cancels its operations and closes the socket. The slot is freed when all operations have
+    /// completed.
     fn finish(&mut self, index: u32) {
         let slot = self.slots.get_mut(index);
         if slot.test_and_set(Flag::Dead) {
             return;
         }
         self.drop_queues(index);
-        for (is, kind) in
-            [(Flag::Receiving, Kind::Receive), (Flag::Sending, Kind::SendWhenRoom), (Flag::Connecting, Kind::Connect)]
-        {
+        for (is, kind) in [
+            (Flag::Receiving, OpKind::Receive),
+            (Flag::Sending, OpKind::SendWhenRoom),
+            (Flag::Connecting, OpKind::Connect),
+        ] {
             if self.slots.get(index).is(is) {
                 self.push_cancel(kind, index);
             }
         }
-        self.let_go(index);
+        self.close_socket(index);
         self.free_if_idle(index);
     }
 
-    fn push_close(&mut self, place: Place, index: u32) {
+    fn push_close(&mut self, place: SocketRef, index: u32) {
         let close = at!(place, |at| opcode::Close::new(at).build()).flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
-        unsafe { self.push(close, Kind::Close, index) };
+        unsafe { self.push(close, OpKind::Close, index) };
     }
 
-    /// Frees a dead slot of which the kernel has nothing any more.
+    /// Frees a dead slot if the kernel has no operation for it any more.
     fn free_if_idle(&mut self, index: u32) {
         let slot = self.slots.get(index);
         if slot.is(Flag::Dead) && !slot.is_any(&[Flag::Receiving, Flag::Sending, Flag::Connecting]) {
@@ -284,15 +286,15 @@ impl UringDriver {
 impl Io for UringDriver {
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         let addr = RawAddr::new(to)?;
-        // Blocking: the ring waits for what a blocking socket would, and gives up at once on others.
+        // Blocking: the ring waits where a blocking socket would, and fails at once on non-blocking ones.
         let socket = socket::client_socket(to, from, false)?;
         let index = self.hold(socket);
         self.slots.get_mut(index).set(Flag::Connecting);
         let addr = self.scratch.addr(addr);
         let (start, len) = (addr.as_ptr(), addr.len());
-        let connect = at!(self.place(index), |at| opcode::Connect::new(at, start, len).build());
+        let connect = at!(self.socket_ref(index), |at| opcode::Connect::new(at, start, len).build());
         // SAFETY: scratch memory lives until everything is submitted.
-        unsafe { self.push(connect, Kind::Connect, index) };
+        unsafe { self.push(connect, OpKind::Connect, index) };
         Ok(self.slots.conn(index))
     }
 
@@ -344,9 +346,9 @@ impl Driver for UringDriver {
     fn stop_listening(&mut self) {
         for number in 0..self.listeners.len() {
             if let Some(listener) = self.listeners[number].take() {
-                self.push_cancel(Kind::Accept, number as u32);
+                self.push_cancel(OpKind::Accept, number as u32);
                 let fd = OwnedFd::from(listener).into_raw_fd();
-                self.push_close(Place::Descriptor(fd), number as u32);
+                self.push_close(SocketRef::Descriptor(fd), number as u32);
             }
         }
         self.accept_again.clear();
@@ -375,13 +377,13 @@ impl Drop for UringDriver {
             // Queued closes are done; a ring that refuses is closed below with everything in it.
             let _ = self.ring.submit_all();
         }
-        // Ends all operations, so that none keeps a socket open behind its descriptor's back.
+        // This ends all operations, so that none keeps a socket open after its descriptor is closed.
         let _ = self
             .ring
             .ring()
             .submitter()
             .register_sync_cancel(Some(types::Timespec::new().sec(1)), types::CancelBuilder::any());
-        // The sockets that only the table holds. The end of the ring would come to it later.
+        // This closes the sockets that only the table holds. The end of the ring would close them later.
         let _ = self.ring.ring().submitter().unregister_files();
         self.slots.close_all();
     }
@@ -394,9 +396,9 @@ mod tests {
     use super::*;
     use crate::Event;
 
-    struct Deaf;
+    struct IgnoresEvents;
 
-    impl Handler for Deaf {
+    impl Handler for IgnoresEvents {
         fn on_event<I: Io>(&mut self, _: &mut I, _: Conn, _: Event<'_>) {}
     }
 
@@ -406,9 +408,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         driver.broken = Some(io::Error::other("made up"));
         let now = Some(Instant::now());
-        assert_eq!(driver.poll(&mut Deaf, now).unwrap_err().to_string(), "made up");
+        assert_eq!(driver.poll(&mut IgnoresEvents, now).unwrap_err().to_string(), "made up");
         driver.connect(&listener.local_addr().unwrap().into(), None).unwrap();
-        assert!(driver.poll(&mut Deaf, now).is_err());
+        assert!(driver.poll(&mut IgnoresEvents, now).is_err());
         drop(driver);
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err(), "nobody has come");

@@ -1,6 +1,6 @@
-//! The ring itself: set-up, the one system call of a turn, and operations by name.
+//! The ring itself: its set-up, the one system call of a turn, and its operations.
 //!
-//! It does not know connections; a token says which slot an operation is for.
+//! The driver uses it. It does not know connections; a token says which slot an operation is for.
 
 use std::io;
 use std::mem::size_of;
@@ -11,17 +11,17 @@ use io_uring::{IoUring, squeue};
 
 use crate::DescriptorKind;
 
-/// Entries of the submission queue; when more is queued in a turn it is submitted in parts.
+/// Entries of the submission queue. If a turn queues more, it is submitted in parts.
 const SUBMISSIONS: u32 = 1024;
 
-/// Entries of the completion queue; what does not fit, the kernel keeps and hands over later.
+/// Entries of the completion queue. The kernel keeps what does not fit, and delivers it later.
 const COMPLETIONS: u32 = 8 * SUBMISSIONS;
 
-/// Places in the ring's table of sockets, at most, when connections have descriptors too. Those in higher slots
-/// do without.
+/// The most entries of the ring's table when connections have descriptors, too. Connections in higher slots are not in
+/// the table.
 const TABLE: u32 = 16 * 1024;
 
-/// Places when the table is all that holds a socket. A place takes 8 bytes; a driver with more connections than
+/// The most entries when only the table holds the sockets. An entry takes 8 bytes; a driver with more connections than
 /// this would be slow for other reasons.
 const TABLE_ALONE: u32 = 256 * 1024;
 
@@ -35,53 +35,53 @@ const UNREGISTER_RING_FDS: u32 = 21;
 /// The buffer of this completion is not full yet.
 const BUFFER_MORE: u32 = 1 << 4;
 
-/// How often a submission that the kernel takes only in part is tried again.
+/// How often a partly accepted submission is tried again.
 const SUBMIT_TRIES: usize = 1000;
 
 /// What an operation is. Together with a slot's or listener's number it makes the operation's token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum OpKind {
     /// Multishot accept; the number is a listener's.
     Accept,
     /// Multishot receive.
     Receive,
-    /// A send that the kernel tries once and tells of only if not all of it went.
+    /// A send that the kernel tries once. It reports only a failure or a partial send.
     SendNow,
     /// A send that waits for room.
     SendWhenRoom,
     /// Connect.
     Connect,
-    /// Cancels another operation; told of only if it fails.
+    /// Cancels another operation; reported only if it fails.
     Cancel,
-    /// Closes a socket; told of only if it fails.
+    /// Closes a socket; reported only if it fails.
     Close,
     /// Multishot poll of the waker.
     Wake,
-    /// Puts a socket into the ring's table or takes it out; told of only if it fails.
+    /// Puts a socket into the ring's table or takes it out; reported only if it fails.
     Table,
 }
 
-impl Kind {
-    const ALL: [Kind; 9] = [
-        Kind::Accept,
-        Kind::Receive,
-        Kind::SendNow,
-        Kind::SendWhenRoom,
-        Kind::Connect,
-        Kind::Cancel,
-        Kind::Close,
-        Kind::Wake,
-        Kind::Table,
+impl OpKind {
+    const ALL: [OpKind; 9] = [
+        OpKind::Accept,
+        OpKind::Receive,
+        OpKind::SendNow,
+        OpKind::SendWhenRoom,
+        OpKind::Connect,
+        OpKind::Cancel,
+        OpKind::Close,
+        OpKind::Wake,
+        OpKind::Table,
     ];
 
-    /// The token of such an operation for slot `index`.
+    /// The token of an operation of this kind for slot `index`.
     pub(super) fn token(self, index: u32) -> u64 {
         (self as u64) << 32 | u64::from(index)
     }
 }
 
-/// What the kernel says of an operation.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Completion {
     token: u64,
@@ -91,21 +91,21 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    pub(super) fn kind(self) -> Kind {
-        // Tokens come from `Kind::token` alone.
-        Kind::ALL[(self.token >> 32) as usize]
+    pub(super) fn kind(self) -> OpKind {
+        // Tokens come from `OpKind::token` alone.
+        OpKind::ALL[(self.token >> 32) as usize]
     }
 
     pub(super) fn index(self) -> u32 {
         self.token as u32
     }
 
-    /// Whether the operation goes on.
+    /// Whether the operation continues.
     pub(super) fn more(self) -> bool {
         io_uring::cqueue::more(self.flags)
     }
 
-    /// Whether that buffer will be received into again before it is given back.
+    /// Whether the kernel will receive more into that buffer before it is returned.
     pub(super) fn buffer_goes_on(self) -> bool {
         self.flags & BUFFER_MORE != 0
     }
@@ -121,10 +121,10 @@ impl Completion {
 pub(super) enum Wait {
     /// Not at all.
     No,
-    /// So long at most.
+    /// At most this long.
     For(Duration),
-    /// Until there is one.
-    Ever,
+    /// Until there is a completion.
+    Forever,
 }
 
 /// The kernel's `io_uring_getevents_arg`.
@@ -156,12 +156,12 @@ pub(super) struct Ring {
     ring: IoUring,
     /// The ring's descriptor, or its index among the thread's registered rings.
     fd: RawFd,
-    /// Flags of every enter.
+    /// The flags of every `io_uring_enter` call.
     flags: u32,
 }
 
 impl Ring {
-    /// Sets a ring up for the calling thread, with the newest flags that the kernel takes.
+    /// Sets up a ring for the calling thread, with the newest flags that the kernel accepts.
     pub(super) fn new() -> io::Result<Ring> {
         let ring = build()?;
         let mut flags = 0;
@@ -171,16 +171,16 @@ impl Ring {
             flags |= ENTER_REGISTERED_RING;
         }
         if ring.params().is_feature_no_iowait() {
-            // A driver that waits for the network is idle; it must not look like one that waits for a disk.
+            // A driver that waits for the network is idle; it must not be counted as waiting for a disk.
             flags |= ENTER_NO_IOWAIT;
         }
         Ok(Ring { ring, fd, flags })
     }
 
-    /// Makes the ring's table of sockets, empty; its size, zero where it is not worth having. Kernels before 6.4
-    /// close a socket up to a second after it has left the table; this asks for a feature of 6.10.
+    /// Makes the ring's empty table of sockets, and returns its size: zero where it is not worth having. Kernels
+    /// before 6.4 close a socket up to a second after it has left the table; this requires a feature of 6.10.
     ///
-    /// The kernel lets the table be as large as the soft limit of descriptors, though places in it are none.
+    /// The kernel limits the table by the soft limit of descriptors, though its entries are no descriptors.
     pub(super) fn make_table(&self, descriptors: DescriptorKind) -> u32 {
         let size = match descriptors {
             DescriptorKind::Regular => table_limit().min(TABLE),
@@ -190,7 +190,7 @@ impl Ring {
         if wise && self.ring.submitter().register_files_sparse(size).is_ok() { size } else { 0 }
     }
 
-    /// Whether buffers can be filled through: the feature is of 6.15, by when what it rests on had matured.
+    /// Whether several receives can fill a buffer. The feature flag is of 6.15, when the code below it had matured.
     pub(super) fn fills_through(&self) -> bool {
         self.ring.params().is_feature_no_iowait()
     }
@@ -219,7 +219,7 @@ impl Ring {
         self.ring.submission().len() as u32
     }
 
-    /// Submits until nothing is queued, without waiting and without looking for completions.
+    /// Submits until nothing is queued, without waiting and without checking for completions.
     pub(super) fn submit_all(&mut self) -> io::Result<()> {
         for _ in 0..SUBMIT_TRIES {
             let queued = self.queued();
@@ -231,14 +231,14 @@ impl Ring {
         Err(io::Error::other("the kernel takes no more operations"))
     }
 
-    /// Submits what is queued and waits, in one system call. A signal or the end of the time is no error.
+    /// Submits what is queued and waits, in one system call. A signal or a timeout is not an error.
     pub(super) fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let queued = self.queued();
         let (want, timeout) = match wait {
             Wait::No => (0, None),
             Wait::For(Duration::ZERO) => (0, None),
             Wait::For(time) => (1, Some(time)),
-            Wait::Ever => (1, None),
+            Wait::Forever => (1, None),
         };
         self.enter_raw(queued, want, ENTER_GETEVENTS, timeout)
     }
@@ -268,13 +268,13 @@ impl Ring {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // Time ran out; a signal; the kernel wants its completions taken or is short of memory for a moment.
+            // A timeout; a signal; the kernel wants its completions taken, or is short of memory for a moment.
             Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
             _ => Err(error),
         }
     }
 
-    /// Moves all completions into `batch`, those too that the kernel kept back for want of room.
+    /// Moves all completions into `batch`, also those that the kernel kept because the queue was full.
     pub(super) fn drain(&mut self, batch: &mut Vec<Completion>) -> io::Result<()> {
         loop {
             batch.extend(self.ring.completion().map(|entry| Completion {
@@ -296,11 +296,11 @@ pub(crate) fn table_limit() -> u32 {
     limit.and_then(|limit| u32::try_from(limit).ok()).map_or(TABLE_ALONE, |limit| limit.min(TABLE_ALONE))
 }
 
-/// Registers the ring with the calling thread, which saves looking the descriptor up at every enter; the index,
-/// or `None` when the kernel cannot (before 5.18).
+/// Registers the ring with the calling thread, which saves a descriptor lookup at every enter. Returns the index, or
+/// `None` when the kernel does not support it (before 5.18).
 fn register_ring(fd: RawFd) -> Option<RawFd> {
     let mut update = Update { offset: u32::MAX, reserved: 0, data: fd as u64 };
-    // SAFETY: the update lives during the call, and one is said.
+    // SAFETY: the update lives during the call, and the count passed is one.
     let done = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
     (done == 1).then_some(update.offset as RawFd)
 }
@@ -310,7 +310,8 @@ impl Drop for Ring {
     fn drop(&mut self) {
         if self.flags & ENTER_REGISTERED_RING != 0 {
             let mut update = Update { offset: self.fd as u32, reserved: 0, data: 0 };
-            // SAFETY: the update lives during the call, and one is said. What is no longer registered is refused.
+            // SAFETY: the update lives during the call, and the count passed is one. A ring that is not registered is
+            // refused.
             unsafe {
                 libc::syscall(
                     libc::SYS_io_uring_register,
@@ -326,8 +327,8 @@ impl Drop for Ring {
 
 fn build() -> io::Result<IoUring> {
     type Flags = fn(&mut io_uring::Builder<squeue::Entry>);
-    // Newest first: completions made only when asked for (6.1); one thread (6.0); no interrupt to make them.
-    let wishes: [Flags; 3] = [
+    // Newest first: completions made only on request (6.1); one thread (6.0); no interrupt to make them.
+    let flag_sets: [Flags; 3] = [
         |b| {
             b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
         },
@@ -339,7 +340,7 @@ fn build() -> io::Result<IoUring> {
         },
     ];
     let mut refused = None;
-    for wish in wishes {
+    for wish in flag_sets {
         let mut builder = IoUring::builder();
         builder.dontfork().setup_submit_all().setup_cqsize(COMPLETIONS);
         wish(&mut builder);

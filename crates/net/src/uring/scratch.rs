@@ -1,7 +1,8 @@
-//! Memory that the kernel reads while operations are submitted: addresses and message headers.
+//! Memory that the kernel reads while operations are submitted: addresses and message headers. The io_uring driver
+//! fills it.
 //!
-//! `IORING_FEAT_SUBMIT_STABLE` says that the kernel has copied them when the submission is done, so one turn's
-//! are used again in the next.
+//! `IORING_FEAT_SUBMIT_STABLE` says that the kernel has copied them when the submission is done, so the next turn reuses
+//! the memory.
 
 use std::io::IoSlice;
 
@@ -14,7 +15,7 @@ struct Message {
     slices: [libc::iovec; MAX_SLICES],
 }
 
-/// The memory, in boxes since the kernel gets pointers to it.
+/// The memory, in boxes because the kernel gets pointers to it.
 #[derive(Default)]
 #[expect(clippy::vec_box, reason = "the boxes must not move when the list grows")]
 pub(super) struct Scratch {
@@ -25,7 +26,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// A header for as much of `out` as fits into one message, and the bytes that is.
+    /// A header for as much of `out` as fits into one message, and its length in bytes.
     pub(super) fn message(&mut self, out: &SendQueue) -> (*const libc::msghdr, usize) {
         if self.messages_used == self.messages.len() {
             // SAFETY: all-zero is a valid value of both: null pointers and zero lengths.
@@ -57,7 +58,7 @@ impl Scratch {
         &self.addrs[self.addrs_used - 1]
     }
 
-    /// Everything has been submitted.
+    /// Everything has been submitted, so the memory can be reused.
     pub(super) fn submitted(&mut self) {
         self.messages_used = 0;
         self.addrs_used = 0;

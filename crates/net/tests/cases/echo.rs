@@ -1,4 +1,4 @@
-//! Bytes come back as they were, whatever their number, the connections' number and the reader's speed.
+//! Bytes come back unchanged, whatever their number, the number of connections and the reader's speed.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -35,7 +35,7 @@ pub fn a_mebibyte_comes_back_to_a_slow_reader<D: Driver + 'static>(make: fn() ->
     assert!(back == sent, "{} of {} bytes", back.len(), sent.len());
 }
 
-/// Sends all, then FIN; reads, with a pause between reads, to the end.
+/// Sends everything, then FIN. Reads to the end, with a pause between reads.
 fn there_and_back(mut peer: TcpStream, sent: Vec<u8>, pause: Duration) -> Vec<u8> {
     let mut writer = peer.try_clone().unwrap();
     let writing = std::thread::spawn(move || {
@@ -77,7 +77,7 @@ pub fn two_thousand_connections<D: Driver + 'static>(make: fn() -> io::Result<D>
     }
 }
 
-/// More at once than all receive buffers of a driver hold.
+/// Sends more at once than all receive buffers of a driver hold.
 pub fn many_large_messages_at_once<D: Driver + 'static>(make: fn() -> io::Result<D>) {
     let server = Server::start(make, || Echo);
     let peers: Vec<TcpStream> = (0..64).map(|_| peer(server.addr)).collect();
@@ -98,7 +98,7 @@ pub fn many_large_messages_at_once<D: Driver + 'static>(make: fn() -> io::Result
     }
 }
 
-/// What a random peer does.
+/// A step of a random peer.
 #[derive(Debug, Clone)]
 enum Step {
     Write(usize, usize),
@@ -121,7 +121,7 @@ pub fn random_interleavings_lose_nothing<D: Driver + 'static>(make: fn() -> io::
     });
 }
 
-/// A peer, what it has sent and how much of it has come back.
+/// A peer, with what it has sent and how much has come back.
 struct Player {
     stream: TcpStream,
     sent: Vec<u8>,
@@ -133,7 +133,7 @@ impl Player {
         Player { stream: peer(server.addr), sent: Vec::new(), back: 0 }
     }
 
-    /// Reads up to `len` of the bytes that are on their way.
+    /// Reads up to `len` of the bytes that are under way.
     fn read(&mut self, len: usize) -> Result<(), TestCaseError> {
         let len = len.min(self.sent.len() - self.back);
         let mut back = vec![0; len];

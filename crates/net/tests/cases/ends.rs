@@ -1,4 +1,4 @@
-//! How connections end: closed, aborted, refused, reset, half-closed; and that nothing of them stays.
+//! How connections end: closed, aborted, refused, reset, half-closed; and that they leave nothing behind.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -105,11 +105,11 @@ pub fn a_reset_in_mid_data_fails_once<D: Driver>(make: fn() -> io::Result<D>) {
     assert!(is_failure(&record.seen[1].1));
 }
 
-/// Keeps what failures say.
+/// Records the unsent counts of failures.
 #[derive(Default)]
-struct Losses(Vec<usize>);
+struct FailureRecord(Vec<usize>);
 
-impl Handler for Losses {
+impl Handler for FailureRecord {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         if let Event::Failed { unsent, .. } = event {
             self.0.push(unsent);
@@ -118,9 +118,9 @@ impl Handler for Losses {
     }
 }
 
-pub fn a_failure_says_what_was_not_sent<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn a_failure_reports_the_unsent_bytes<D: Driver>(make: fn() -> io::Result<D>) {
     let mut driver = make().unwrap();
-    let mut losses = Losses::default();
+    let mut losses = FailureRecord::default();
     // Never connected: nothing was.
     let conn = driver.connect(&peer_listener().1.into(), None).unwrap();
     driver.send_with(conn, b"head", &BODY);
@@ -147,15 +147,15 @@ pub fn a_failure_says_what_was_not_sent<D: Driver>(make: fn() -> io::Result<D>) 
     assert!(losses.0[1] >= 4 && losses.0[1] <= left + 4, "{} of {left}", losses.0[1]);
 }
 
-pub fn data_before_a_reset_is_told_before_the_failure<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn data_before_a_reset_is_delivered_before_the_failure<D: Driver>(make: fn() -> io::Result<D>) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     peer.write_all(b"last words").unwrap();
-    // Unread bytes make the peer's close a reset, after the words have come.
+    // Unread bytes make the peer's close a reset, after its data has arrived.
     driver.send(conn, b"unread");
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| matches!(seen, Seen::Data(_))) > 0);
     peer.peek(&mut [0; 6]).unwrap();
     drop(peer);
-    // Sending into a reset connection must not hide how it ended, nor tell it twice.
+    // Sending on a reset connection must neither hide how it ended nor report the end twice.
     for _ in 0..5 {
         driver.send(conn, b"into the void");
         poll(&mut driver, &mut record);
@@ -188,7 +188,7 @@ pub fn after_eof_the_connection_can_still_send<D: Driver>(make: fn() -> io::Resu
     assert_eq!(record.count(is_failure), 0);
 }
 
-pub fn close_before_connected_tells_nothing<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn close_before_connected_emits_no_event<D: Driver>(make: fn() -> io::Result<D>) {
     let (_listener, addr) = peer_listener();
     let refusing = peer_listener().1;
     let mut driver = make().unwrap();
@@ -204,7 +204,7 @@ pub fn close_before_connected_tells_nothing<D: Driver>(make: fn() -> io::Result<
     assert!(record.seen.is_empty(), "{:?}", record.seen);
 }
 
-pub fn a_stale_name_does_nothing_to_the_next_life<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn a_stale_connection_does_not_affect_its_successor<D: Driver>(make: fn() -> io::Result<D>) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
@@ -292,14 +292,14 @@ pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D
 }
 
 /// Makes a new connection in every event, until it has made enough.
-struct Breeder {
+struct Multiplier {
     addr: SocketAddr,
     refusing: SocketAddr,
     left: usize,
     echoed: usize,
 }
 
-impl Handler for Breeder {
+impl Handler for Multiplier {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         if self.left > 0 {
             self.left -= 1;
@@ -321,15 +321,15 @@ impl Handler for Breeder {
 pub fn connecting_inside_events_is_allowed<D: Driver + 'static>(make: fn() -> io::Result<D>) {
     let server = Server::start(make, || Echo);
     let mut driver = make().unwrap();
-    let mut handler = Breeder { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
+    let mut handler = Multiplier { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
     driver.connect(&server.addr.into(), None).unwrap();
     run_out(&mut driver, &mut handler);
     assert_eq!(handler.left, 0);
     assert!(handler.echoed >= 300, "{}", handler.echoed);
 }
 
-/// Sockets bound or connected to `port` that somebody holds open, by descriptor or otherwise: the others have
-/// no inode.
+/// Sockets bound or connected to `port` that are still held open, by a descriptor or otherwise: the others have no
+/// inode.
 fn sockets_on(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let needle = format!(":{port:04X}");

@@ -1,4 +1,4 @@
-//! Peers that mean harm: whatever they do and when, no connection stays behind.
+//! Hostile peers: whatever they do and when, no connection stays behind.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,9 +8,9 @@ use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::common::{BODY, LONG, listener, peer, peer_listener, poll, reset, run_out, run_until, small_peer};
 
-/// Answers whatever comes with far more, as long as the peer takes it; closes when the peer has sent its last.
+/// Answers everything with far more bytes, as long as the peer takes them; closes when the peer has finished sending.
 #[derive(Default)]
-struct Generous {
+struct FloodingServer {
     told: usize,
     ended: usize,
 }
@@ -18,7 +18,7 @@ struct Generous {
 /// More than sockets hold.
 const MUCH: usize = 2 << 20;
 
-impl Handler for Generous {
+impl Handler for FloodingServer {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         self.told += 1;
         match event {
@@ -33,10 +33,10 @@ impl Handler for Generous {
     }
 }
 
-/// A peer's whole generation.
-type Life = fn(SocketAddr);
+/// What one peer does, from its connect to its end.
+type Peer = fn(SocketAddr);
 
-const LIVES: [Life; 9] = [
+const PEERS: [Peer; 9] = [
     // Gone before it is accepted.
     |addr| drop(peer(addr)),
     |addr| reset(peer(addr)),
@@ -47,7 +47,7 @@ const LIVES: [Life; 9] = [
         let _ = peer.write(&[1; 1000]);
         reset(peer);
     },
-    // Asks and never reads, then resets while the driver's send waits for room.
+    // Sends a request and never reads, then resets while the driver's send waits for room.
     |addr| {
         let mut peer = small_peer(addr);
         for _ in 0..50 {
@@ -56,7 +56,7 @@ const LIVES: [Life; 9] = [
         }
         reset(peer);
     },
-    // The same, and goes with bytes unread, which is a reset, too.
+    // The same, but closes with unread bytes, which is a reset, too.
     |addr| {
         let mut peer = small_peer(addr);
         let _ = peer.write(b"more");
@@ -92,10 +92,10 @@ pub fn no_peer_leaves_a_connection_behind<D: Driver>(make: fn() -> io::Result<D>
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
-    let mut handler = Generous::default();
+    let mut handler = FloodingServer::default();
     let peers = std::thread::spawn(move || {
         for round in 0..20 {
-            let all: Vec<_> = LIVES.iter().map(|generation| std::thread::spawn(move || generation(addr))).collect();
+            let all: Vec<_> = PEERS.iter().map(|generation| std::thread::spawn(move || generation(addr))).collect();
             for one in all {
                 one.join().unwrap();
             }
@@ -106,7 +106,7 @@ pub fn no_peer_leaves_a_connection_behind<D: Driver>(make: fn() -> io::Result<D>
     });
     run_until(&mut driver, &mut handler, |_, _| peers.is_finished());
     peers.join().unwrap();
-    // Some may wait to be accepted yet.
+    // Some may still wait to be accepted.
     for _ in 0..3 {
         poll(&mut driver, &mut handler);
     }
@@ -116,11 +116,11 @@ pub fn no_peer_leaves_a_connection_behind<D: Driver>(make: fn() -> io::Result<D>
 
 /// Connects to a server that resets at once, sends much, and gives up in every way.
 #[derive(Default)]
-struct Stubborn {
+struct ConnectsAgain {
     made: usize,
 }
 
-impl Handler for Stubborn {
+impl Handler for ConnectsAgain {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         match event {
             Event::Connected => {
@@ -144,7 +144,7 @@ impl Handler for Stubborn {
 pub fn a_server_that_resets_leaves_no_connection_behind<D: Driver>(make: fn() -> io::Result<D>) {
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();
-    let mut handler = Stubborn::default();
+    let mut handler = ConnectsAgain::default();
     let server = std::thread::spawn(move || {
         let mut held: Vec<TcpStream> = Vec::new();
         for number in 0..200 {
@@ -182,9 +182,9 @@ pub fn a_server_that_resets_leaves_no_connection_behind<D: Driver>(make: fn() ->
 }
 
 /// Closes or aborts at the first byte, while more pours in.
-struct Curt(usize);
+struct ClosesAtFirstByte(usize);
 
-impl Handler for Curt {
+impl Handler for ClosesAtFirstByte {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         if let Event::Data(_) = event {
             self.0 += 1;
@@ -198,7 +198,7 @@ pub fn floods_end_when_they_are_closed<D: Driver>(make: fn() -> io::Result<D>) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
-    let mut handler = Curt(0);
+    let mut handler = ClosesAtFirstByte(0);
     let floods: Vec<_> = (0..8)
         .map(|_| {
             std::thread::spawn(move || {

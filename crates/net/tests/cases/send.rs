@@ -1,4 +1,4 @@
-//! Everything queued leaves, in order, and the handler is told as documented.
+//! Everything queued is sent, in order, and the handler gets the documented events.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -58,7 +58,7 @@ pub fn static_bodies_come_whole_to_fast_and_slow_readers<D: Driver + 'static>(ma
     read_bodies(&mut fast, 150, Duration::ZERO);
 }
 
-/// Sends bytes and bodies of many sizes by turns.
+/// Sends bytes and bodies of many sizes in turn.
 struct Mixed;
 
 const SIZES: [usize; 8] = [1, 4096, 4097, 100, 0, 70_000, 5_000, 165_854];
@@ -181,7 +181,7 @@ pub fn sent_comes_once_when_the_queue_is_empty<D: Driver>(make: fn() -> io::Resu
     assert_eq!(sents(&record), 2);
 }
 
-pub fn unsent_counts_down_to_nothing<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn unsent_counts_down_to_zero<D: Driver>(make: fn() -> io::Result<D>) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     let (conn, mut peer) = connected(&mut driver, &mut record, small_peer);

@@ -1,4 +1,4 @@
-//! Unix stream sockets: the same as TCP, at a path.
+//! Unix stream sockets behave as TCP does, at a path.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -101,7 +101,7 @@ pub fn unix_peers_are_echoed_and_closed<D: Driver + 'static>(make: fn() -> io::R
     let mut all = Vec::new();
     peer.read_to_end(&mut all).unwrap();
     assert_eq!(all, b"bye");
-    // An abort is at least an end.
+    // An abort ends the connection at least.
     let mut peer = UnixStream::connect(&place.0).unwrap();
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Accepted) == 2);
     driver.abort(record.seen.last().unwrap().0);
@@ -109,7 +109,7 @@ pub fn unix_peers_are_echoed_and_closed<D: Driver + 'static>(make: fn() -> io::R
     assert_eq!(peer.read(&mut [0; 10]).unwrap_or(0), 0);
 }
 
-pub fn paths_are_taken_over_from_the_dead_only<D: Driver>(make: fn() -> io::Result<D>) {
+pub fn only_paths_of_dead_servers_are_taken_over<D: Driver>(make: fn() -> io::Result<D>) {
     let place = Place::new();
     // A dead server leaves its file.
     drop(UnixListener::bind(&place.0).unwrap());
@@ -127,14 +127,14 @@ pub fn paths_are_taken_over_from_the_dead_only<D: Driver>(make: fn() -> io::Resu
     let long = PathBuf::from("/tmp/".to_owned() + &"x".repeat(103));
     assert!(matches!(listen_unix(&long, 16), Err(UnixError::Path(_))));
     assert!(matches!(listen_unix(&place.0.join("below"), 16), Err(UnixError::Io { .. })));
-    // Whoever took the path meanwhile keeps it.
+    // A server that took the path meanwhile keeps it.
     std::fs::remove_file(&place.0).unwrap();
     let first = listen_unix(&place.0, 16).unwrap();
     std::fs::remove_file(&place.0).unwrap();
     let second = listen_unix(&place.0, 16).unwrap();
     drop(first);
     assert!(second.path().exists());
-    // And drivers say the same of a path that is too long.
+    // Drivers report the same error for a path that is too long.
     let mut driver = make().unwrap();
     assert!(driver.connect(&Address::unix(&long), None).is_err());
     assert_eq!(driver.open(), 0);

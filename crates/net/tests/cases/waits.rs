@@ -1,4 +1,4 @@
-//! Waiting: never early, ended by a wake-up, and source addresses.
+//! Waits are never early and end at a wake-up; connections use their source addresses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,7 +31,7 @@ pub fn until_in_the_past_returns_at_once<D: Driver>(make: fn() -> io::Result<D>)
         driver.poll(&mut record, Some(start)).unwrap();
     }
     assert!(start.elapsed() < LONG);
-    // And it looks for events all the same.
+    // It still checks for events.
     let (_listener, addr) = peer_listener();
     driver.connect(&addr.into(), None).unwrap();
     while record.seen.is_empty() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use weir_net::{Conn, Driver, Event, Handler, Io, Waker, listen_socket, raise_descriptor_limit};
 
-/// Far more than anything here takes; only a hang reaches it.
+/// Far longer than any test takes; only a hang reaches it.
 pub const LONG: Duration = Duration::from_secs(60);
 
 /// A static body of the size that a published benchmark uses.
@@ -43,7 +43,7 @@ pub fn peer_listener() -> (TcpListener, SocketAddr) {
     (listener, addr)
 }
 
-/// A connected peer that does not wait for ever.
+/// A connected peer with a read timeout.
 pub fn peer(addr: SocketAddr) -> TcpStream {
     let peer = TcpStream::connect(addr).unwrap();
     peer.set_read_timeout(Some(LONG)).unwrap();
@@ -66,7 +66,7 @@ pub fn reset(peer: TcpStream) {
     rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
 }
 
-/// Runs turns until `done` says so.
+/// Runs turns until `done` returns true.
 pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
     let end = Instant::now() + LONG;
     while !done(handler, driver) {
@@ -85,7 +85,7 @@ pub fn run_out<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
     run_until(driver, handler, |_, driver| driver.open() == 0);
 }
 
-/// An event, kept.
+/// A recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     Accepted,
@@ -96,7 +96,7 @@ pub enum Seen {
     Failed(io::ErrorKind),
 }
 
-/// Keeps all events.
+/// Records all events.
 #[derive(Debug, Default)]
 pub struct Record {
     pub seen: Vec<(Conn, Seen)>,
@@ -143,7 +143,7 @@ pub fn keep(event: &Event<'_>) -> Seen {
     }
 }
 
-/// Sends back what comes, and closes when the peer has sent its last.
+/// Sends back every byte, and closes when the peer has finished sending.
 #[derive(Debug, Default)]
 pub struct Echo;
 
@@ -157,7 +157,7 @@ impl Handler for Echo {
     }
 }
 
-/// A driver on its own thread, listening, until dropped.
+/// A driver that listens on its own thread until it is dropped.
 pub struct Server {
     pub addr: SocketAddr,
     stop: Arc<AtomicBool>,

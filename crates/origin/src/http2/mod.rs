@@ -1,11 +1,11 @@
-//! One connection that speaks HTTP/2: streams in, responses output, each when its own time has come.
+//! One connection that speaks HTTP/2: it reads requests and sends each response when it is due.
 //!
-//! Frames, windows and header compression are [`weir_wire::http2`]'s. What one event leads to leaves in one piece, and is
-//! counted when the kernel has taken that piece.
+//! [`weir_wire::http2`] implements frames, windows and header compression. The output of one event is sent in one
+//! piece, and is counted when the kernel has taken that piece.
 //!
 //! # Bounds
-//! A peer that opens streams and reads nothing fills at most this: [`HIGH_WATER`] bytes in the driver and what went over
-//! it (large bodies are not copied, or sent as room comes), [`MAX_STREAMS`] requests, holding at most
+//! A peer that opens streams and reads nothing fills at most this: [`HIGH_WATER`] bytes in the driver and what
+//! exceeded it (large bodies are not copied, or sent as room comes), and [`MAX_STREAMS`] requests that hold at most
 //! [`MAX_PAYLOAD`] bytes of bodies together.
 //!
 //! [`crate::http`] calls it. This module does not know what requests mean, nor whether there is TLS below.
@@ -45,39 +45,39 @@ pub(crate) struct Http2 {
     server: Server,
     conn: Conn,
     state: State,
-    /// By the streams' slots.
+    /// By stream slot.
     streams: Vec<Option<PendingRequest>>,
-    /// How many there are of those.
+    /// The number of requests in `streams`.
     pending: usize,
-    /// Bytes of request bodies that they hold.
+    /// Bytes of request bodies in `streams`.
     buffered: usize,
     /// Slots of requests that wait for room in the driver, oldest first.
     waiting_for_room: VecDeque<Stream>,
     sends: InFlight,
-    /// Written in this event, and not yet handed over.
+    /// Written in this event, and not yet given to the driver.
     written: Tally,
     in_flight: u64,
     requests: u64,
-    /// The counters were read over it.
+    /// The counters were read over this connection.
     reader: bool,
-    /// [`weir_net::Event::Sent`] is asked for and has not come.
+    /// [`weir_net::Event::Sent`] is requested and has not come.
     asked: bool,
     linger: Option<TimerId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// Nothing has been said.
+    /// Nothing has been sent or received.
     New,
     Open,
-    /// Takes no more requests; closes when those that came are answered.
+    /// Accepts no more requests; closes when the accepted ones are answered.
     Draining,
-    /// The peer broke the protocol and has been told; closes a while later.
+    /// The peer broke the protocol, and GOAWAY was sent; the connection closes a while later.
     Lingering,
     Closed,
 }
 
-/// A request that is not answered to the end.
+/// A request whose response is not complete.
 #[derive(Debug)]
 struct PendingRequest {
     request: Request,
@@ -89,7 +89,7 @@ struct PendingRequest {
 enum Phase {
     /// Its body is still coming.
     Reading,
-    /// It waits for its time, or for room; then this goes wrong.
+    /// It waits until it is due, or for room; then it is answered with this fault.
     Waiting(Option<Fault>),
     /// Its response is sent in pieces.
     Paced(Box<PacedBody>),
@@ -99,7 +99,7 @@ enum Phase {
     Stalled,
 }
 
-/// What is written or handed over, of counted requests.
+/// Written or sent bytes and responses, of counted requests.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     answered: u64,
@@ -108,7 +108,7 @@ struct Tally {
     own: u64,
 }
 
-/// What the driver was given and the kernel has not taken, event by event.
+/// What the driver was given and the kernel has not taken, per event.
 #[derive(Debug, Default)]
 struct InFlight {
     queued: u64,
@@ -143,7 +143,7 @@ impl Http2 {
         self.state == State::Closed
     }
 
-    /// Deals with an event.
+    /// Handles an event.
     pub(crate) fn on_event<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, event: SessionEvent<'_>) {
         match event {
             SessionEvent::Failed { unsent, reset } => return self.failed(state, unsent, reset),
@@ -252,11 +252,11 @@ impl Http2 {
             state.own_request(request.resolved.source, &mut self.reader);
         }
         if ends {
-            // What follows is its end, which has nothing more to say.
+            // Only its end follows, which carries nothing more.
             return self.complete(output, state, request);
         }
         if expects_continue && !request.too_large {
-            // Fails only if the stream is gone, and then nobody waits for it.
+            // This fails only if the stream is gone, and then no response is needed.
             let _ = self.server.interim(request.stream, 100, output);
         }
         self.insert(PendingRequest { request, phase: Phase::Reading, timer: None });
@@ -269,7 +269,7 @@ impl Http2 {
         }
     }
 
-    /// A request is complete: it is answered now, or when its time has come.
+    /// A request is complete: it is answered now, or when its response is due.
     fn complete<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, mut request: Request) {
         if request.too_large {
             request.resolved = std::rc::Rc::new(Resolved::too_large());
@@ -307,7 +307,7 @@ impl Http2 {
         }
     }
 
-    /// Goes on with a request that waited, if it is still there.
+    /// Continues with a request that waited, if it is still there.
     fn resume<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
         if self.pending(stream).is_none_or(|pending| pending.timer.is_some()) {
             return;
@@ -349,7 +349,7 @@ impl Http2 {
         }
     }
 
-    /// A response has been written to the end.
+    /// A response has been written completely.
     fn finished(&mut self, state: &mut HttpState, request: Request) {
         if request.role == Role::Counted {
             self.written.answered += 1;
@@ -358,7 +358,7 @@ impl Http2 {
         state.give_back(request.echoed.into_buffer());
     }
 
-    /// What the peer's window held up has been written: a response to its end, or a piece of one.
+    /// The peer's window has opened, and the blocked part is written: the rest of a response, or a piece of it.
     fn on_written<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, stream: Stream) {
         let piece = self.pending(stream).is_some_and(|pending| matches!(pending.phase, Phase::Paced(_)));
         if piece {
@@ -368,7 +368,7 @@ impl Http2 {
         }
     }
 
-    /// A request that gets no response, or no whole one.
+    /// A request gets no response, or only a part of one.
     fn abandon(&mut self, request: &Request) {
         if request.role == Role::Counted {
             self.in_flight -= 1;
@@ -384,7 +384,7 @@ impl Http2 {
         }
     }
 
-    /// Takes no more requests, answers those that are complete, and closes. Those that wait for something that will not
+    /// Accepts no more requests, answers the complete ones, and closes. Requests that wait for input which will not
     /// come are given up.
     fn drain<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, send_goaway: bool) {
         if send_goaway && self.state == State::Open {
@@ -397,7 +397,7 @@ impl Http2 {
             };
             let cannot_finish = match &pending.phase {
                 Phase::Reading | Phase::Stalled => true,
-                // Its window may still open, unless the peer has gone.
+                // The peer may still open its window, unless it has gone.
                 Phase::Blocked => !send_goaway,
                 Phase::Paced(paced) => paced.is_blocked() && !send_goaway,
                 Phase::Waiting(_) => false,
@@ -408,14 +408,14 @@ impl Http2 {
         }
     }
 
-    /// The peer broke the protocol; it has been told, and gets a while to read that.
+    /// The peer broke the protocol. It was notified, and gets a while to read that.
     fn linger(&mut self, state: &mut HttpState) {
         self.drop_all(state);
         self.state = State::Lingering;
         self.linger = Some(state.timers.set(Instant::now() + crate::pipeline::LINGER, (self.conn, LINGER)));
     }
 
-    /// Gives what was written to the driver, and closes if nothing is left to wait for.
+    /// Gives the driver what was written, and closes if nothing is left to wait for.
     fn flush<T: Transport>(&mut self, mut output: FrameOutput<'_, T>, state: &mut HttpState) {
         if self.state == State::Closed {
             return state.keep_frames(output.into_buffer());
@@ -426,8 +426,8 @@ impl Http2 {
         if bytes > 0 {
             self.sends.push(bytes, mem::take(&mut self.written));
         }
-        // Also when nothing was written now: a `Sent` may be of before the queue filled again, and without another one
-        // those that wait for room would wait for ever.
+        // Also when nothing was written now: a `Sent` may be older than what is queued. Without another one, requests
+        // that wait for room would wait for ever.
         if !self.sends.marks.is_empty() && !mem::replace(&mut self.asked, true) {
             transport.want_sent();
         }

@@ -1,11 +1,11 @@
-//! Where frames go: into one buffer, and from there to the connection's transport; bodies without a copy where the transport
-//! makes none.
+//! The output of one event: frames are gathered in one buffer, which goes to the connection's transport. Bodies are not
+//! copied where the transport does not copy them. The session of HTTP/2 writes here.
 
 use weir_wire::http2::Output;
 
 use crate::transport::Transport;
 
-/// Pieces of bodies up to this size are copied behind their frame's head: one piece is cheaper than two.
+/// Pieces of bodies up to this size are copied behind their frame's head: sending one piece is cheaper than two.
 const SMALL: usize = 4096;
 
 /// Frames on their way to a transport.
@@ -18,7 +18,7 @@ pub(super) struct FrameOutput<'a, T> {
 }
 
 impl<'a, T: Transport> FrameOutput<'a, T> {
-    /// Frames are gathered in `buffer`, which is empty.
+    /// Gathers frames in `buffer`, which is empty.
     pub(super) fn new(transport: &'a mut T, buffer: Vec<u8>) -> FrameOutput<'a, T> {
         FrameOutput { transport, buffer, gone: 0 }
     }
@@ -33,7 +33,7 @@ impl<'a, T: Transport> FrameOutput<'a, T> {
         self.transport.unsent() + self.buffer.len()
     }
 
-    /// Gives the transport what was gathered.
+    /// Gives the transport the gathered frames.
     pub(super) fn flush(&mut self) {
         if !self.buffer.is_empty() {
             self.transport.send(&self.buffer);
@@ -47,7 +47,7 @@ impl<'a, T: Transport> FrameOutput<'a, T> {
         self.transport
     }
 
-    /// The buffer, for the next time.
+    /// Returns the buffer for reuse.
     pub(super) fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }

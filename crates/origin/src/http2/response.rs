@@ -1,4 +1,4 @@
-//! One request of a stream, and the ways in which it is answered.
+//! One request on a stream, and how its response is made. The session of HTTP/2 calls it.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -20,12 +20,12 @@ use crate::transport::Transport;
 pub(super) struct Request {
     pub(super) stream: Stream,
     pub(super) resolved: Rc<Resolved>,
-    /// What it gives to its response.
+    /// What its response repeats.
     pub(super) echoed: Echoed,
     pub(super) role: Role,
-    /// Its body cannot be echoed.
+    /// Its body is too large to be echoed.
     pub(super) too_large: bool,
-    /// Bytes of the body of its response; known once that is written.
+    /// Bytes of the response's body; known once that is written.
     pub(super) body_length: u64,
     head_only: bool,
 }
@@ -36,15 +36,15 @@ pub(super) struct PacedBody {
     body: Bytes,
     at: usize,
     step: usize,
-    /// By the clock, or as room comes.
+    /// The pace by the clock; `None`: as room comes.
     pace: Option<Pace>,
-    /// The peer has no window for the last piece.
+    /// The peer's window has no room for the last piece.
     blocked: bool,
 }
 
 impl PacedBody {
     fn new(body: Bytes, pace: Option<Pace>) -> PacedBody {
-        let step = pace.as_ref().map_or(POUR, Pace::step);
+        let step = pace.as_ref().map_or(PIECE, Pace::step);
         PacedBody { body, at: 0, step, pace, blocked: false }
     }
 
@@ -61,8 +61,8 @@ enum Bytes {
     Static(&'static [u8]),
 }
 
-/// Bytes sent at a time as room comes.
-const POUR: usize = 64 << 10;
+/// Bytes sent at a time while room is limited.
+const PIECE: usize = 64 << 10;
 
 impl Bytes {
     fn len(&self) -> usize {
@@ -81,7 +81,7 @@ impl Bytes {
 }
 
 impl Request {
-    /// From its head.
+    /// Makes a request from its head.
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
         let role = if resolved.own { Role::Own } else { Role::Counted };
@@ -99,7 +99,7 @@ impl Request {
         Request { stream, resolved, echoed, role, too_large, body_length: 0, head_only }
     }
 
-    /// A piece of its body, kept if there is room for so many bytes more.
+    /// Stores a piece of its body if it is at most `room` bytes.
     pub(super) fn body(&mut self, piece: &[u8], room: usize) {
         if self.resolved.source != Source::Echo || self.too_large {
             return;
@@ -107,7 +107,7 @@ impl Request {
         if piece.len() <= room {
             self.echoed.push(piece);
         } else {
-            // What follows is read and dropped.
+            // The rest is read and dropped.
             self.too_large = true;
             self.echoed = Echoed::default();
         }
@@ -118,7 +118,7 @@ impl Request {
         self.resolved.source == Source::Fixed && self.resolved.is_large() && !self.head_only
     }
 
-    /// Answers it in the usual way, and learns the length of the body.
+    /// Responds in the usual way, and records the length of the body.
     #[inline]
     pub(super) fn respond(
         &mut self,
@@ -156,7 +156,7 @@ impl Request {
         sent
     }
 
-    /// The response in its parts: a head that claims this length or the true one, and the body.
+    /// The parts of the response: a head with this length or the true one, and the body.
     fn parts(&self, state: &HttpState, fault: Option<Fault>) -> Result<(Prepared, Bytes), EncodeError> {
         let resolved = &self.resolved;
         let body = match resolved.source {
@@ -191,7 +191,7 @@ fn write_head(echoed: &mut Echoed, head: &RequestHead<'_>) {
 }
 
 impl Http2 {
-    /// Answers with a fault, in pieces, or for the last time.
+    /// Responds with a fault, in pieces, or as the last response.
     #[cold]
     pub(super) fn respond_specially<T: Transport>(
         &mut self,
@@ -209,7 +209,7 @@ impl Http2 {
         }
         let closes = request.resolved.plan.close;
         let Ok((head, body)) = request.parts(state, fault) else {
-            // A content type that cannot be sent: the stream fails, and nothing else.
+            // The content type cannot be sent: only this stream fails.
             self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
             return self.abandon(&request);
         };
@@ -243,7 +243,7 @@ impl Http2 {
                 self.state = self.state.max(State::Draining);
             }
             Some(Fault::Stall) => {
-                // Without a body the head would be all, so it does not come.
+                // Without a body the head would be the whole response, so it is not sent.
                 if body.len() > 0 {
                     let _ = self.server.head(stream, &head, false, output);
                 }
@@ -305,7 +305,7 @@ impl Http2 {
                     return self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None });
                 }
                 Ok(SendStatus::Waiting) => {
-                    // Goes on when that has left: what waits inside is one piece, and not all of a body.
+                    // Continues when that is sent: only one piece is buffered, and not the whole body.
                     paced.blocked = true;
                     return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer: None });
                 }

@@ -1,5 +1,5 @@
-//! A toy protocol, served by the origin's own threads, drivers and TLS layer: it gives every line back, after a timer if the
-//! line says so. It has no requests, paths or statuses; adding a protocol asks for no more than is here.
+//! A toy protocol, served by the origin's own threads, drivers and TLS layer. It echoes every line, after a timer if
+//! the line says so. It has no requests, paths or statuses: a new protocol needs no more than is here.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ struct EchoSession {
     late: Vec<u8>,
 }
 
-/// What the connections of a worker share: how many lines it has given back.
+/// What the connections of a worker share: the number of lines echoed.
 #[derive(Debug, Default)]
 struct EchoShared {
     lines: u64,

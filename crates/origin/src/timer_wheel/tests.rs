@@ -36,7 +36,7 @@ impl Both {
         assert!(!self.wheel.cancel(id), "was taken back");
     }
 
-    /// Goes on, and checks who leaves: all that were due a tick ago, none that are not due.
+    /// Advances the clock, and checks which timers expire: all that were due a tick ago, none that are not due.
     fn advance(&mut self, by: u64) {
         self.now = self.now.saturating_add(by).min(LATEST);
         while let Some(number) = self.wheel.pop(self.now) {
@@ -51,7 +51,7 @@ impl Both {
         self.check_next();
     }
 
-    /// The next look is not later than a tick after the first timer.
+    /// The next check is not later than a tick after the first timer.
     fn check_next(&self) {
         match (self.wheel.next(), self.model.keys().next()) {
             (None, None) => {}
@@ -61,7 +61,7 @@ impl Both {
     }
 }
 
-/// Lengths of time of all orders of magnitude.
+/// Durations of all orders of magnitude.
 fn spans() -> impl Strategy<Value = u64> {
     (0u32..50, any::<u64>()).prop_map(|(bits, n)| n & ((1 << bits) - 1))
 }
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn who_looks_when_told_to_finds_all_in_a_tick(spans in proptest::collection::vec(spans(), 1..200)) {
+    fn checking_when_due_finds_all_within_a_tick(spans in proptest::collection::vec(spans(), 1..200)) {
         let mut both = Both::default();
         for span in spans {
             both.set(span & ((1 << 40) - 1));

@@ -1,4 +1,4 @@
-//! The worker on a driver that does what a test says: what is counted when, exactly.
+//! The worker on a driver that a test controls: what is counted, and when exactly.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Harness {
         self.event(Event::Data(bytes.as_ref()));
     }
 
-    /// The kernel takes everything, and says so if asked.
+    /// The kernel takes everything, and `Sent` follows if it was requested.
     fn sent(&mut self) {
         self.io.unsent = 0;
         if std::mem::take(&mut self.io.asked) {
@@ -115,7 +115,7 @@ fn get(target: &str) -> String {
 }
 
 #[test]
-fn an_answer_counts_when_its_last_byte_is_taken() {
+fn a_response_counts_when_its_last_byte_is_taken() {
     let mut harness = Harness::new(true);
     harness.data(get("/bytes/1000"));
     let all = harness.io.out.len();
@@ -147,7 +147,7 @@ fn what_the_kernel_did_not_take_before_a_failure_is_not_counted() {
 }
 
 #[test]
-fn requests_one_after_the_other_are_one_in_flight_even_if_sent_is_told_late() {
+fn sequential_requests_are_one_in_flight_even_if_sent_is_late() {
     let mut harness = Harness::new(false);
     for n in 0..5 {
         harness.data(get("/bytes/10"));
@@ -165,49 +165,49 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// `GET <target>` as a stream of HTTP/2.
-fn get_two(stream: u8, target: &str) -> Vec<u8> {
+fn get_http2(stream: u8, target: &str) -> Vec<u8> {
     let path = [&[0x04, target.len() as u8], target.as_bytes()].concat();
     // :method GET, :scheme http, :authority o, :path; the stream ends.
     frame(1, 0x5, stream, &[&[0x82, 0x86, 0x01, 1, b'o'][..], &path].concat())
 }
 
-/// How a client of HTTP/2 begins that never has to open a window again.
-fn begin_two() -> Vec<u8> {
+/// The beginning of an HTTP/2 client that never has to open a window again.
+fn begin_http2() -> Vec<u8> {
     let wide = frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
     [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), wide, frame(8, 0, 0, &[0x7f, 0xfe, 0, 0])].concat()
 }
 
-/// The driver says that all has left, and before the worker hears of it there is more.
-fn late_word(harness: &mut Harness) {
+/// The driver reports that everything is sent, but before the worker sees the event, more is written.
+fn late_sent_event(harness: &mut Harness) {
     assert!(std::mem::take(&mut harness.io.asked));
     harness.event(Event::Sent);
 }
 
 #[test]
-fn word_of_before_more_was_written_is_not_the_last() {
+fn a_late_sent_event_is_not_the_last() {
     let mut harness = Harness::new(true);
     harness.data(get("/bytes/10"));
     harness.data(get("/bytes/10"));
-    late_word(&mut harness);
+    late_sent_event(&mut harness);
     assert_eq!(harness.counters().answered, 0);
     harness.sent();
     assert_eq!(harness.counters().answered, 2);
 
     let mut harness = Harness::new(true);
-    harness.data([begin_two(), get_two(1, "/bytes/10"), get_two(3, "/bytes/10")].concat());
-    late_word(&mut harness);
+    harness.data([begin_http2(), get_http2(1, "/bytes/10"), get_http2(3, "/bytes/10")].concat());
+    late_sent_event(&mut harness);
     assert_eq!(harness.counters().answered, 0);
     harness.sent();
     assert_eq!(harness.counters().answered, 2);
 }
 
 #[test]
-fn what_waits_for_room_goes_on_after_word_of_before_more_was_written() {
+fn requests_waiting_for_room_continue_after_a_late_sent_event() {
     let mut harness = Harness::new(true);
-    let targets = [1, 3, 5].map(|stream| get_two(stream, "/bytes/300000"));
-    harness.data([begin_two(), targets.concat()].concat());
+    let targets = [1, 3, 5].map(|stream| get_http2(stream, "/bytes/300000"));
+    harness.data([begin_http2(), targets.concat()].concat());
     assert!(harness.io.out.len() < 600_000, "one waits: {}", harness.io.out.len());
-    late_word(&mut harness);
+    late_sent_event(&mut harness);
     for _ in 0..3 {
         harness.sent();
     }
@@ -259,7 +259,7 @@ fn a_slot_used_again_starts_anew() {
     harness.data(get("/bytes/1"));
     harness.sent();
     let after = harness.io.out.len();
-    // The former connection's timer finds nobody.
+    // The timer of the former connection has no effect.
     std::thread::sleep(Duration::from_millis(60));
     harness.worker.expire_timers(&mut harness.io);
     assert_eq!(harness.io.out.len(), after);
@@ -267,7 +267,7 @@ fn a_slot_used_again_starts_anew() {
     assert_eq!((counters.requests, counters.answered, counters.connections_accepted), (2, 1, 2));
     assert_eq!((counters.connections_used, counters.connections_open), (2, 1));
     assert_eq!(counters.bytes_in, (get("/delay/50ms").len() + "GET /bytes/1 HT".len() + get("/bytes/1").len()) as u64);
-    // And events of the former connection reach nobody.
+    // Events of the former connection have no effect.
     harness.worker.on_event(&mut harness.io, Conn::new(3, 1), Event::Data(b"nonsense\r\n\r\n"));
     assert_eq!(harness.counters(), counters);
 }
@@ -277,8 +277,8 @@ fn a_connection_that_waits_is_small() {
     assert!(size_of::<Connection<HttpSession>>() <= 320, "{}", size_of::<Connection<HttpSession>>());
 }
 
-/// Requests of all kinds on one connection, the last of them wrong, and what they come to.
-fn mixture() -> Vec<u8> {
+/// Requests of all kinds on one connection, the last of them invalid.
+fn mixed_requests() -> Vec<u8> {
     let parts = [
         get("/bytes/100"),
         "POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 11\r\n\r\nhello world".to_owned(),
@@ -296,14 +296,14 @@ fn mixture() -> Vec<u8> {
 }
 
 #[test]
-fn the_mixture_comes_to_this() {
+fn counters_of_mixed_requests() {
     let mut harness = Harness::new(false);
-    harness.data(mixture());
+    harness.data(mixed_requests());
     harness.sent();
     let counters = harness.counters();
     assert_eq!((counters.requests, counters.answered, counters.malformed, counters.own_requests), (9, 8, 1, 1));
     assert_eq!(counters.body_bytes_in, 11 + 13 + 4);
-    assert_eq!(counters.bytes_in, (mixture().len() - get("/_weir/ready").len()) as u64);
+    assert_eq!(counters.bytes_in, (mixed_requests().len() - get("/_weir/ready").len()) as u64);
     assert_eq!((counters.versions["HTTP/1.0"], counters.versions["HTTP/1.1"]), (1, 8));
     assert!(harness.io.out.windows(20_000).any(|bytes| bytes == payload(20_000)));
 }
@@ -312,11 +312,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn however_the_bytes_come_the_answers_and_the_counters_are_the_same(
+    fn responses_and_counters_do_not_depend_on_how_bytes_are_split(
         mut cuts in proptest::collection::vec(0usize..1000, 0..12),
         holds: bool,
     ) {
-        let all = mixture();
+        let all = mixed_requests();
         let mut whole = Harness::new(false);
         whole.data(&all);
         whole.sent();
@@ -330,7 +330,7 @@ proptest! {
         pieces.sent();
         prop_assert_eq!(String::from_utf8_lossy(&pieces.io.out), String::from_utf8_lossy(&whole.io.out));
         let (mut whole, mut pieces) = (whole.counters(), pieces.counters());
-        // The one thing that does depend on when the bytes come.
+        // Only this counter depends on when the bytes arrive.
         whole.max_in_flight_per_connection = 0;
         pieces.max_in_flight_per_connection = 0;
         prop_assert_eq!(pieces, whole);
@@ -347,7 +347,7 @@ proptest! {
     }
 }
 
-/// Takes everything, and notes when each connection was answered.
+/// Takes everything, and records when each connection was answered.
 #[derive(Debug, Default)]
 struct Clocked {
     answered: std::collections::HashMap<usize, Instant>,
@@ -374,7 +374,7 @@ impl Io for Clocked {
 }
 
 #[test]
-fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
+fn ten_thousand_in_flight_have_the_requested_mean_delay() {
     const N: u32 = 10_000;
     let mut worker = Worker::<HttpSession>::new(state(Arc::new(AllCounters::new(1)), ResponseOptions::default()), None);
     let mut io = Clocked::default();
@@ -397,7 +397,7 @@ fn ten_thousand_in_flight_come_out_with_the_mean_that_was_asked_for() {
     assert_eq!((most_at_once, io.answered.len()), (N as usize, N as usize));
     let waits: Vec<f64> = asked.iter().enumerate().map(|(slot, at)| (io.answered[&slot] - *at).as_secs_f64()).collect();
     let mean = waits.iter().sum::<f64>() / f64::from(N);
-    // The standard error of the mean is 1 %; a machine that others use adds what it held us up.
+    // The standard error of the mean is 1 %. On a busy machine, the delay measured here is added.
     assert!((0.19..0.22 + late.as_secs_f64()).contains(&mean), "{mean} s, held up for {late:?}");
     let below = waits.iter().filter(|wait| **wait < 0.2 * std::f64::consts::LN_2).count();
     let median_share = below as f64 / f64::from(N);

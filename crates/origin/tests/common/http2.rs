@@ -103,7 +103,7 @@ impl Http2 {
             }
         }
         let out = std::mem::take(&mut self.out);
-        // The origin may have gone already.
+        // The origin may have closed already.
         let _ = self.pipe.send(&out);
         true
     }

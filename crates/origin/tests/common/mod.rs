@@ -15,7 +15,7 @@ use weir_origin::{Options, Origin, ResponseOptions};
 /// How long anything may take before a test fails.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Runs each test on each driver; a kernel without io_uring makes those fail, loudly.
+/// Runs each test on each driver. On a kernel without io_uring, half of the tests fail on purpose.
 #[macro_export]
 macro_rules! on_each_driver {
     ($($name:ident),* $(,)?) => {
@@ -34,12 +34,12 @@ pub fn start_with(driver: DriverChoice, threads: u32) -> Origin {
     Origin::start(Options { threads, driver, ..Options::default() }).expect("an origin on a free port")
 }
 
-/// An origin that answers in this responses unless asked otherwise.
+/// An origin whose responses have this delay and these faults by default.
 pub fn start_in(driver: DriverChoice, responses: ResponseOptions) -> Origin {
     Origin::start(Options { driver, responses, ..Options::default() }).expect("an origin on a free port")
 }
 
-/// Waits until the counters are as wanted, and says what they are if they do not get there.
+/// Waits until the counters satisfy `wanted`. Panics with the counters if they do not in time.
 pub fn counters_when(origin: &Origin, wanted: impl Fn(&OriginCounters) -> bool) -> OriginCounters {
     let end = Instant::now() + TIMEOUT;
     loop {
@@ -112,7 +112,7 @@ impl Client {
         self.reply_to(false)
     }
 
-    /// Everything that still comes, and how it ends: properly, or with this error.
+    /// Reads everything that still comes. Returns it with the error that ended it, if any.
     pub fn rest(&mut self) -> (Vec<u8>, Option<std::io::ErrorKind>) {
         let mut rest = Vec::new();
         let end = self.reader.read_to_end(&mut rest).err().map(|error| error.kind());
@@ -123,12 +123,12 @@ impl Client {
     pub fn reply_to(&mut self, head: bool) -> Reply {
         let mut reply = Reply { status: 0, head: String::new(), body: Vec::new() };
         while !reply.head.ends_with("\r\n\r\n") {
-            let read = self.reader.read_line(&mut reply.head).expect("a transport of a head");
+            let read = self.reader.read_line(&mut reply.head).expect("a line of a head");
             assert!(read > 0, "the connection ended in a head: {:?}", reply.head);
         }
         let status =
             reply.head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
-        reply.status = status.unwrap_or_else(|| panic!("no status transport: {:?}", reply.head));
+        reply.status = status.unwrap_or_else(|| panic!("no status line: {:?}", reply.head));
         if head || reply.status < 200 || matches!(reply.status, 204 | 304) {
             return reply;
         }
@@ -146,9 +146,9 @@ impl Client {
 
     fn chunks(&mut self, body: &mut Vec<u8>) {
         loop {
-            let mut transport = String::new();
-            self.reader.read_line(&mut transport).expect("a chunk transport");
-            let size = usize::from_str_radix(transport.trim_end(), 16).expect("a chunk size");
+            let mut line = String::new();
+            self.reader.read_line(&mut line).expect("a chunk line");
+            let size = usize::from_str_radix(line.trim_end(), 16).expect("a chunk size");
             let start = body.len();
             body.resize(start + size, 0);
             self.reader.read_exact(&mut body[start..]).expect("a chunk");
@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    /// The origin has closed, properly, and sent nothing more.
+    /// Checks that the origin has closed properly and sent nothing more.
     pub fn expect_closed(&mut self) {
         let mut rest = Vec::new();
         self.reader.read_to_end(&mut rest).expect("an end, not a reset");

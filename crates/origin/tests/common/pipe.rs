@@ -15,7 +15,7 @@ pub struct Pipe {
     closed: bool,
 }
 
-/// TLS that anybody could speak, with a certificate made here.
+/// TLS options with a certificate made here.
 pub fn server_options() -> tls::ServerOptions {
     let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
     tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() }
@@ -36,7 +36,7 @@ impl Pipe {
     }
 
     /// With TLS, the handshake done.
-    pub fn secret(origin: &Origin, config: &ClientConfig) -> io::Result<Pipe> {
+    pub fn with_tls(origin: &Origin, config: &ClientConfig) -> io::Result<Pipe> {
         let mut pipe = Pipe::plain(origin);
         let name = ServerName::new("localhost").expect("a name");
         let mut session = Session::client(config, &name).map_err(io::Error::other)?;
@@ -67,7 +67,7 @@ impl Pipe {
         }
     }
 
-    /// Waits for bytes, and appends what is to be read of them. How many came below TLS; 0: the end.
+    /// Waits for bytes, and appends the plaintext. Returns the number of bytes below TLS; 0 means the end.
     pub fn receive(&mut self, to: &mut Vec<u8>) -> io::Result<usize> {
         let mut bytes = [0; 64 << 10];
         let count = loop {
@@ -94,7 +94,7 @@ impl Pipe {
         Ok(count)
     }
 
-    /// Everything that still comes; whether TLS said that it was all.
+    /// Reads everything that still comes. Returns whether TLS closed properly.
     pub fn rest(&mut self) -> (Vec<u8>, bool) {
         let mut bytes = Vec::new();
         while !matches!(self.receive(&mut bytes), Ok(0) | Err(_)) {}
