@@ -91,7 +91,7 @@ fn push_body(seen: &mut Vec<Seen>, body: &[u8]) {
     }
 }
 
-/// ResponseParser in a row: bytes, which requests were HEAD, and what is to be seen.
+/// Responses in a row: bytes, which requests were HEAD, and what is to be seen.
 fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
     let one = (
         vec(select(vec![100u16, 102, 103, 199]), 0..3),
@@ -141,7 +141,7 @@ fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
     })
 }
 
-/// RequestParser in a row: bytes, and what is to be seen.
+/// Requests in a row: bytes, and what is to be seen.
 fn some_requests() -> impl Strategy<Value = (Vec<u8>, Vec<Seen>)> {
     let one = ("[A-Z]{1,9}", "/[!-~]{0,30}", plain_headers(), body(), sent(), any::<[bool; 2]>());
     vec(one, 1..5).prop_map(|all| {
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn valid_answers_read_the_same_however_cut((bytes, heads, seen) in some_answers(), cuts in cuts()) {
         let closes = seen.last() == Some(&Seen::Eof(Ok(true)));
-        // RequestParser after a response that closes would be errors at the end; they are not what is tested.
+        // Requests after a response that closes would be errors at the end, which this test does not cover.
         let answered = seen.iter().filter(|s| matches!(s, Seen::Answer { .. })).count();
         let heads = if closes { &heads[..answered] } else { &heads[..] };
         prop_assert_eq!(&read(&mut answers_for(heads), [&bytes[..]]), &seen);
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_as_a_request_is_read(
+    fn written_requests_are_read_back(
         method in "[!#$%&'*+.^_`|~0-9A-Za-z-]{1,10}",
         target in "(/[!-~]{0,30}|\\*|http://[a-z.]{1,9}(:[0-9]{1,5})?/[!-~]{0,9})",
         mut fields in plain_headers(),
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_as_an_answer_is_read(
+    fn written_responses_are_read_back(
         status in 200u16..1000,
         fields in plain_headers(),
         body in body(),
@@ -310,14 +310,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_keep_the_readers_promises(data in vec(any::<u8>(), 0..300)) {
+    fn parser_properties_hold_for_any_bytes(data in vec(any::<u8>(), 0..300)) {
         oracle::responses(&data);
         oracle::requests(&data);
     }
 
     /// Bytes at random hardly ever get past the start line; pieces of HTTP do.
     #[test]
-    fn any_pieces_of_http_keep_the_readers_promises(
+    fn parser_properties_hold_for_pieces_of_http(
         control in "[0-7][0-7][0-?]",
         start in select(vec!["", "HTTP/1.1 200 OK\r\n", "POST / HTTP/1.1\r\nHost: h\r\n"]),
         rest in vec(select(FRAGMENTS), 0..25),
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn valid_messages_with_a_byte_changed_keep_the_readers_promises(
+    fn parser_properties_hold_for_messages_with_a_changed_byte(
         control in "[0-7][0-7][0-?]",
         (mut bytes, _, _) in some_answers(),
         (mut requests, _) in some_requests(),

@@ -70,7 +70,7 @@ fn status_lines() {
 }
 
 #[test]
-fn something_else_than_http_is_refused_before_its_line_ends() {
+fn other_protocols_are_refused_before_the_line_ends() {
     check(&[("\u{15}\u{3}\u{3}", "BadStartLine"), ("HTTQ", "BadStartLine"), ("HTTP", "eof TruncatedHead")]);
 }
 

@@ -149,7 +149,7 @@ fn a_template_is_filled_in() {
 }
 
 #[test]
-fn the_server_says_how_many_streams() {
+fn the_server_limits_the_streams() {
     let client = ClientOptions { max_streams: 1000, ..ClientOptions::default() };
     let server = ServerOptions { max_streams: 3, ..ServerOptions::default() };
     let mut pipe = Pipe::new(&client, &server);
@@ -174,14 +174,14 @@ fn the_server_says_how_many_streams() {
 }
 
 #[test]
-fn what_goes_away_says_what_it_left_undone() {
+fn goaway_names_the_unprocessed_streams() {
     let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
     pipe.start();
     pipe.client.request(7, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
     pipe.take();
     pipe.server.go_away(&mut pipe.to_client);
-    // On its way when the server goes.
+    // Under way when the server sends GOAWAY.
     pipe.client.request(8, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     assert!(pipe.run().is_empty());
     assert_eq!(pipe.client.streams(), 0);
@@ -196,7 +196,7 @@ fn what_goes_away_says_what_it_left_undone() {
 }
 
 #[test]
-fn a_cancelled_request_is_heard_of_no_more() {
+fn a_cancelled_request_has_no_more_events() {
     let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
     pipe.start();
     for tag in 0..2 {
@@ -256,7 +256,7 @@ fn an_answer_in_pieces() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_with_its_name() {
+fn invalid_parts_are_refused_by_name() {
     let request = |method, scheme, authority, path, name: &'static str, value: &'static str| {
         Prepared::request(&Request { method, scheme, authority, path, headers: &[(name, value)] }).unwrap_err()
     };
@@ -296,7 +296,7 @@ fn a_request_cancelled_in_the_middle_of_a_frame() {
     let rest: Vec<_> = seen[2..].iter().map(|seen| seen.to_string()[..2].to_owned()).collect();
     assert_eq!(rest, ["1:", "1:", "1:"]);
     assert_eq!(pipe.client.open(), 0);
-    // Nor does the server hear of it as an error.
+    // The server does not see it as an error either.
     assert!(pipe.run().is_empty());
     assert_eq!((pipe.take(), pipe.server.open()), (vec![], 0));
 }

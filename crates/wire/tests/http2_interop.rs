@@ -22,7 +22,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Takes whatever is sent and gives it back, with the path and an odd header; to HEAD nothing.
+/// Echoes every body, with the path and an odd header; to HEAD nothing.
 async fn serve(socket: tokio::net::TcpStream, window: u32) {
     let mut connection = h2::server::Builder::new()
         .initial_window_size(window)
@@ -59,7 +59,7 @@ async fn serve(socket: tokio::net::TcpStream, window: u32) {
     }
 }
 
-/// Asks until all requests are answered; gives status, `x-path`, `x-odd` and body of each.
+/// Sends requests until all are answered. Returns status, `x-path`, `x-odd` and body of each.
 fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: &ClientOptions) -> Vec<Answer> {
     let mut client = Client::new(options);
     let mut out = Vec::new();
@@ -161,7 +161,7 @@ fn serve_one(mut socket: TcpStream, options: &ServerOptions) {
     let mut open: Vec<(Stream, bool, Vec<u8>)> = Vec::new();
     let mut buffer = vec![0; 3000];
     loop {
-        // The client may have what it wants and be gone.
+        // The client may have finished and closed.
         let _ = socket.write_all(&out);
         out.clear();
         let Ok(length @ 1..) = socket.read(&mut buffer) else { return };

@@ -1,5 +1,5 @@
-//! What HTTP/2 costs in memory: nothing is allocated for an exchange that is like those before it, and a connection that
-//! waits is small.
+//! What HTTP/2 costs in memory: nothing is allocated for an exchange that is like those before it, and a connection
+//! that waits is small.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -62,7 +62,7 @@ impl Both {
         both
     }
 
-    /// Carries all bytes, responses all requests; gives how many responses ended.
+    /// Transfers all bytes and answers all requests. Returns how many responses ended.
     fn carry(&mut self) -> u32 {
         let mut ended = 0;
         while !self.to_server.is_empty() || !self.to_client.is_empty() {

@@ -1,5 +1,5 @@
-//! HTTP/2's two halves against each other with everything at random: what is asked, sizes, windows, cuts, the order of the
-//! responses. What one says the other hears, whole and in order.
+//! HTTP/2's two halves against each other with everything at random: what is asked, sizes, windows, cuts, the order
+//! of the responses. What one says the other hears, whole and in order.
 
 #[path = "common/http2_pipe.rs"]
 mod pipe;
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_one_half_says_the_other_hears(
+    fn each_half_receives_what_the_other_sends(
         exchanges in vec(exchange(), 1..25),
         pieces in prop_oneof![Just(vec![]), vec(1..40usize, 1..5), vec(1..5000usize, 1..5)],
         windows in (0..3000u32, 0..3000u32, 1..20u32),
@@ -96,7 +96,7 @@ proptest! {
                 .unwrap();
                 next += 1;
             }
-            // RequestParser come in the order of their streams.
+            // Requests come in the order of their streams.
             let streams = pipe.run();
             waiting.extend(streams.into_iter().map(|stream| ((stream.id() - 1) / 2, stream)));
             if newest_first {

@@ -111,7 +111,7 @@ fn prefix(want: &str) -> &'static str {
 }
 
 #[test]
-fn the_connection_says_why_it_ends() {
+fn the_reason_of_an_end_is_sent() {
     let options = ClientOptions::default();
     for (frame, want) in [
         (frame(PING, 0, 0, &[0; 7]), "goaway 0 FRAME_SIZE_ERROR"),
@@ -287,7 +287,7 @@ fn bodies_that_are_malformed() {
 }
 
 #[test]
-fn what_a_stream_that_has_ended_gets_ends_the_connection() {
+fn frames_for_an_ended_stream_end_the_connection() {
     let ended = head(END_STREAM, &[(":status", "200")]);
     for late in [frame(DATA, 0, 1, b"x"), ok()] {
         assert_eq!(client(&[ended.clone(), late]), "0: 200 | 0: end | error StreamClosed");
@@ -408,7 +408,7 @@ fn a_block_that_changes_the_table_is_read_each_time() {
 }
 
 #[test]
-fn a_name_from_a_table_says_nothing_about_the_value() {
+fn a_name_from_a_table_does_not_excuse_the_value() {
     // `server` from the static table; `te` from the dynamic one, where its value was right.
     for (block, want) in [
         (&b"\x88\x0f\x27\x03a\nb"[..], "0: reset: Malformed(BadValue)"),
@@ -422,7 +422,7 @@ fn a_name_from_a_table_says_nothing_about_the_value() {
 }
 
 #[test]
-fn what_brings_something_forward_is_no_flood() {
+fn frames_that_make_progress_are_not_a_flood() {
     let limits = Limits { idle_frames: 10, resets: 5, ..Limits::default() };
     let server = ServerOptions { limits, ..ServerOptions::default() };
     // As many streams that end well as are reset.
@@ -496,7 +496,7 @@ fn header_lists_are_bounded_even_if_their_bytes_are_few() {
 }
 
 #[test]
-fn goaway_tells_what_was_not_processed() {
+fn goaway_reports_unprocessed_requests() {
     let goaway =
         |last: u32, code: u8| frame(GOAWAY, 0, 0, &[&last.to_be_bytes()[..], &[0, 0, 0, code], b"why"].concat());
     let three = ["GET", "GET", "GET"];
@@ -508,7 +508,7 @@ fn goaway_tells_what_was_not_processed() {
 }
 
 #[test]
-fn a_later_goaway_does_not_say_more() {
+fn a_later_goaway_does_not_accept_more() {
     let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
     pipe.feed_server(&[&weir_wire::http2::PREFACE[..], &settings(&[]), &get(1)].concat());
     pipe.server.go_away(&mut pipe.to_client);
@@ -525,7 +525,7 @@ fn pings_are_answered_and_settings_acknowledged() {
 }
 
 #[test]
-fn the_first_bytes_tell_the_protocol() {
+fn the_first_bytes_decide_the_protocol() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for length in 0..=24 {
         let want = if length < 16 { Detected::Undecided } else { Detected::Http2 };

@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn malloc_usable_size(of: *mut c_void) -> usize;
 }
 
-/// OriginCounters what was allocated: with the heap's own word of eight bytes.
+/// Counts what was allocated: with the heap's own word of eight bytes.
 fn made(new: *mut c_void) -> *mut c_void {
     if !new.is_null() {
         // SAFETY: it was allocated just now.
@@ -98,7 +98,7 @@ unsafe extern "C" fn free(old: *mut c_void) {
     unsafe { __libc_free(old) }
 }
 
-/// Carries bytes between the two until nobody has any left.
+/// Transfers bytes between the two until neither has any left.
 fn settle(client: &mut Session, server: &mut Session, scratch: &mut Scratch, there: &mut Vec<u8>, back: &mut Vec<u8>) {
     while !there.is_empty() || !back.is_empty() {
         hear(server, there, scratch, back);

@@ -1,6 +1,6 @@
 //! Classes of bytes, and fast tests of whole lines.
 //!
-//! Knows the character rules of RFC 9110 section 5.6; knows nothing of messages.
+//! The parsers and the encoder call it. It knows the character rules of RFC 9110 section 5.6, and nothing of messages.
 
 use super::ParseError;
 
@@ -20,7 +20,7 @@ const fn token_table() -> [bool; 256] {
     table
 }
 
-/// Whether the byte may stand in a token.
+/// Whether the byte is allowed in a token.
 #[inline]
 pub(crate) const fn is_token_byte(byte: u8) -> bool {
     TOKEN[byte as usize]
@@ -31,8 +31,8 @@ pub(crate) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&b| is_token_byte(b))
 }
 
-/// Whether a byte may not stand in a field value, a reason phrase or a chunk extension: a control byte that is
-/// not a tab (RFC 9110 section 5.5).
+/// Whether the byte is not allowed in a field value, a reason phrase or a chunk extension: a control byte other than
+/// tab (RFC 9110 section 5.5).
 #[inline]
 fn is_control(byte: u8) -> bool {
     (byte < 0x20 && byte != b'\t') || byte == 0x7f
@@ -50,7 +50,7 @@ pub(super) fn control_error(byte: u8) -> ParseError {
 
 /// Checks that `bytes` has no control bytes but tabs.
 ///
-/// Eight bytes at a time, since this looks at every byte of every head.
+/// It checks eight bytes at a time, because it reads every byte of every head.
 #[inline]
 pub(crate) fn check_text(bytes: &[u8]) -> Result<(), ParseError> {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -83,7 +83,7 @@ fn find_control(bytes: &[u8]) -> Result<(), ParseError> {
     bytes.iter().find(|&&b| is_control(b)).map_or(Ok(()), |&b| Err(control_error(b)))
 }
 
-/// Without the spaces and tabs at either end (optional white space, RFC 9110 section 5.6.3).
+/// Removes spaces and tabs at either end (optional white space, RFC 9110 section 5.6.3).
 #[inline]
 pub(crate) fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
@@ -95,16 +95,16 @@ pub(crate) fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// A complete line (it ends in LF) without its line end.
+/// Returns a complete line (it ends in LF) without its line end.
 ///
-/// Section 2.2 of RFC 9112 lets a recipient take a lone LF for a line end. weir does not, in either half: what
-/// a product sends is what is being examined, and no product is known to need it.
+/// Section 2.2 of RFC 9112 lets a recipient accept a lone LF as a line end. weir does not, in either half: it
+/// examines what products send, and no product is known to need it.
 #[inline]
 pub(super) fn strip_line_end(line: &[u8]) -> Result<&[u8], ParseError> {
     line.strip_suffix(b"\r\n").ok_or(ParseError::BareLf)
 }
 
-/// Whether `target` is one that weir sends and serves: origin form, absolute form or `*` (RFC 9112 section 3.2).
+/// Whether `target` has a form that weir sends and serves: origin form, absolute form or `*` (RFC 9112 section 3.2).
 /// Authority form belongs to CONNECT.
 pub(super) fn is_target(target: &[u8]) -> bool {
     if !target.iter().all(u8::is_ascii_graphic) {
@@ -121,8 +121,8 @@ pub(super) fn is_target(target: &[u8]) -> bool {
     }
 }
 
-/// Whether `host` can be a `Host` value: host and optional port, or nothing (RFC 9110 section 7.2). Looks at the
-/// set of bytes and at the port, not at whether an address is one.
+/// Whether `host` can be a `Host` value: a host with an optional port, or nothing (RFC 9110 section 7.2). It checks
+/// the set of bytes and the port, not whether an address is valid.
 pub(crate) fn is_host(host: &[u8]) -> bool {
     let host_byte = |b: &u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(b);
     let colon = host.iter().rposition(|&b| b == b':');

@@ -1,27 +1,27 @@
 //! Bodies: by length, chunked, or until the connection closes.
 //!
-//! Data is handed out as slices of the caller's bytes; only a chunk-size line or a trailer that was cut in two is
-//! ever copied. Does not know which framing a message has.
+//! Data is returned as slices of the caller's bytes. Only a chunk-size line or a trailer that was split is ever
+//! copied. The parsers call it; it does not know how a message chose its framing.
 
 use super::chars::{check_text, strip_line_end, trim};
 use super::head::{Bounds, StartLine, Store};
 use super::headers::split_field;
 use super::{Framing, ParseError};
 
-/// How much of a body is still to come, and of what.
+/// How much of a body is still to come, and in which part it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Body {
-    /// So many bytes; never 0.
+    /// This many bytes; never 0.
     Length(u64),
     /// The line with a chunk's size.
     ChunkLine,
-    /// So many bytes of a chunk; never 0.
+    /// This many bytes of a chunk; never 0.
     ChunkData(u64),
     /// The CR after a chunk's data.
     ChunkCr,
     /// The LF after that.
     ChunkLf,
-    /// Trailers; so many bytes of them were read.
+    /// Trailers; this many bytes of them were read.
     Trailers(u32),
     /// Everything up to the end of the connection.
     UntilClose,
@@ -29,19 +29,19 @@ pub(super) enum Body {
     Done,
 }
 
-/// What came of a body.
+/// The result of reading a body.
 #[derive(Debug)]
 pub(super) enum Step<'i> {
-    /// All input was used, and the body goes on.
+    /// All input was used, and the body continues.
     More,
-    /// Some data, at least a byte.
+    /// Some data, at least one byte.
     Data(&'i [u8]),
     /// The body is complete.
     Done,
 }
 
 impl Body {
-    /// A body from its beginning.
+    /// A body at its beginning.
     pub(super) fn new(framing: Framing) -> Body {
         match framing {
             Framing::None | Framing::Length(0) => Body::Done,
@@ -97,7 +97,7 @@ impl Body {
         }
     }
 
-    /// Hands out what there is of `left` bytes; `then` follows the last of them.
+    /// Returns the available part of `left` bytes; `then` is the state after the last of them.
     #[inline]
     fn data<'i>(&mut self, input: &mut &'i [u8], left: u64, more: fn(u64) -> Body, then: Body) -> Step<'i> {
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
@@ -145,8 +145,8 @@ fn chunk_size(line: &[u8]) -> Result<u64, ParseError> {
         .ok_or(ParseError::BadChunkSize)
 }
 
-/// A trailer's size with its line end; `None` when it is the empty line at the end. What trailers say is ignored,
-/// as RFC 9110 section 6.5.1 allows; that they are well-formed is checked.
+/// Returns a trailer's size with its line end, or `None` for the empty line at the end. The content of trailers is
+/// ignored, as RFC 9110 section 6.5.1 allows, but they must be well-formed.
 fn trailer(line: &[u8]) -> Result<Option<u32>, ParseError> {
     if line == b"\r\n" {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! Writes requests and responses.
+//! Writes requests and responses. The client and the origin call it.
 //!
-//! What is written is checked first, by the rules that the readers have, so that weir cannot send what it would
-//! refuse to read. Nothing is written when a check fails.
+//! Every value is checked first, by the same rules as in the parsers, so that weir cannot send what it would refuse
+//! to read. Nothing is written when a check fails.
 
 use super::chars::{check_text, is_host, is_target, is_token, trim};
 
-/// What cannot be written.
+/// Why a message cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -27,7 +27,7 @@ pub enum EncodeError {
     /// More than one `Host`, or one that is no host and port.
     #[error("the Host header {0:?} is given twice or is not a host with an optional port")]
     BadHost(String),
-    /// A header that this module writes itself, from the body.
+    /// A header that this module itself derives from the body.
     #[error("the header {0} follows from the body and cannot be given")]
     FramingHeader(String),
     /// Not from 100 to 999.
@@ -41,7 +41,7 @@ pub enum EncodeError {
 /// How a response's body is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// So many bytes; writes `Content-Length`.
+    /// This many bytes; writes `Content-Length`.
     Length(u64),
     /// Writes `Transfer-Encoding: chunked`.
     Chunked,
@@ -49,12 +49,12 @@ pub enum BodyFraming {
     None,
 }
 
-/// What a response says about its connection.
+/// The `Connection` header of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
-    /// Nothing: an HTTP/1.1 peer keeps it open.
+    /// No header: an HTTP/1.1 peer keeps the connection open.
     Implied,
-    /// `Connection: keep-alive`, for HTTP/1.0 peers that asked for it.
+    /// `Connection: keep-alive`, for HTTP/1.0 peers that requested it.
     KeepAlive,
     /// `Connection: close`.
     Close,
@@ -63,7 +63,7 @@ pub enum Persistence {
 /// `100 Continue`, whole.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What follows a chunk's data.
+/// The bytes after a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 /// The last chunk, without trailers.
@@ -73,7 +73,7 @@ pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 /// POST, PUT and PATCH also when there is none (RFC 9110 section 8.6).
 ///
 /// # Errors
-/// What cannot be sent; `out` is then as it was.
+/// What cannot be sent. `out` is then unchanged.
 pub fn request(
     out: &mut Vec<u8>,
     method: &str,
@@ -119,7 +119,7 @@ pub fn request(
 /// The version is 1.1 whatever the request's was: it is the server's own (RFC 9110 section 2.5).
 ///
 /// # Errors
-/// What cannot be sent; `out` is then as it was.
+/// What cannot be sent. `out` is then unchanged.
 #[inline]
 pub fn response_head(
     out: &mut Vec<u8>,
@@ -158,8 +158,8 @@ pub fn response_head(
     Ok(())
 }
 
-/// Appends the line before a chunk of `len` bytes; the data and [`CHUNK_END`] follow. `len` must not be 0, which would
-/// end the body; [`chunk`] sees to that itself.
+/// Appends the line before a chunk of `len` bytes; the data and [`CHUNK_END`] follow. `len` must not be 0, which
+/// would end the body; [`chunk`] takes care of that itself.
 pub fn chunk_head(out: &mut Vec<u8>, len: usize) {
     debug_assert_ne!(len, 0, "a chunk of no bytes ends the body");
     let digits = (usize::BITS - len.leading_zeros()).div_ceil(4).max(1);
@@ -169,7 +169,7 @@ pub fn chunk_head(out: &mut Vec<u8>, len: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a whole chunk; nothing when there is no data.
+/// Appends a whole chunk, or nothing when there is no data.
 pub fn chunk(out: &mut Vec<u8>, data: &[u8]) {
     if !data.is_empty() {
         chunk_head(out, data.len());
@@ -232,7 +232,7 @@ pub fn reason(status: u16) -> &'static str {
     }
 }
 
-/// A header that may be given: well-formed, and not one of those that frame the body.
+/// Checks a header that a caller gives: it is well-formed, and not one of those that frame the body.
 fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
     if !is_token(name.as_bytes()) {
         return Err(EncodeError::BadHeaderName(name.to_owned()));
@@ -262,8 +262,8 @@ fn put_decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits[first..]);
 }
 
-/// A number's digits, which end the array, and where they begin. By hand, since the formatter of the standard library costs
-/// more than the rest of the head.
+/// Returns a number's digits, at the end of the array, and where they begin. The formatter of the standard library
+/// would cost more than the rest of the head.
 #[inline]
 pub(crate) fn decimal(mut number: u64) -> ([u8; 20], usize) {
     // 2^64 has 20 digits.

@@ -1,7 +1,7 @@
-//! What a peer can do wrong, one kind for each way.
+//! The ways in which a peer can break the protocol, with one kind for each. The parsers return them.
 //!
-//! The kinds are small and `Copy`, so that a connection can remember the one it failed with and counters can count by
-//! kind. They do not carry positions or bytes.
+//! The kinds are small and `Copy`, so that a connection can store its error and counters can count by kind. They
+//! carry no positions or bytes.
 
 /// What a peer did wrong. Sections are of RFC 9112 unless another is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum ParseError {
     /// A chunk-size line that does not begin with a hexadecimal number below 2^64 (section 7.1).
     #[error("a chunk's size is not a hexadecimal number")]
     BadChunkSize,
-    /// What follows the size is no chunk extension (section 7.1.1).
+    /// The size is followed by something that is not a chunk extension (section 7.1.1).
     #[error("a chunk's size is followed by something that is no extension")]
     BadChunkExtension,
     /// The line is longer than [`super::Limits::chunk_line_bytes`].
@@ -95,10 +95,10 @@ pub enum ParseError {
     #[error("the trailers are larger than the limit")]
     TrailersTooLarge,
 
-    /// Bytes came, and no request was waiting for a response.
+    /// Bytes arrived although no request was waiting for a response.
     #[error("bytes came although no request was waiting for an answer")]
     Unsolicited,
-    /// Bytes came after a message that was the connection's last (section 9.6).
+    /// Bytes arrived after a message that was the connection's last (section 9.6).
     #[error("bytes came after the message that closes the connection")]
     DataAfterClose,
     /// The peer closed with requests unanswered, before the first byte of the next response.
@@ -113,8 +113,8 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The status that a server answers a request with when reading it ends in this error
-    /// (RFC 9110 sections 15.5 and 15.6, RFC 6585 section 5).
+    /// The status that a server responds with when reading a request fails with this error (RFC 9110 sections 15.5
+    /// and 15.6, RFC 6585 section 5).
     pub fn status(self) -> u16 {
         match self {
             ParseError::HeadTooLarge | ParseError::TooManyHeaders | ParseError::TrailersTooLarge => 431,

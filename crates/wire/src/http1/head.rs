@@ -1,18 +1,18 @@
-//! Heads in pieces: finds the lines of a head, whether it comes in one slice or byte by byte.
+//! Finds the lines of a head, whether it arrives in one slice or byte by byte. The parsers call it.
 //!
-//! A head that is whole in the caller's slice is parsed where it is, line by line, in one pass. One that is not is
-//! copied to a [`Spill`], made for the purpose, together with what its first lines said. A head is judged line by
-//! line in both ways, so that how the network cut it cannot change the outcome.
+//! A head that is complete in the caller's slice is parsed in place, line by line, in one pass. Otherwise it is
+//! copied to a [`Spill`] together with what its first lines said. Both ways check a head line by line, so that how
+//! the network splits it cannot change the outcome.
 //!
-//! Does not know what a start line says ([`StartLine`] does) or what follows a head.
+//! It does not know what a start line says ([`StartLine`] does) or what follows a head.
 
 use super::headers::Fields;
 use super::{Limits, ParseError};
 
-/// A spill buffer above this size is given back when its message ends, so that waiting connections stay small.
+/// A spill buffer above this size is freed when its message ends, so that waiting connections stay small.
 const KEPT_SPILL: usize = 1024;
 
-/// [`Limits`] in the 16 bytes that a connection can afford.
+/// [`Limits`] in 16 bytes, which a connection can afford.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) head_bytes: u32,
@@ -39,15 +39,15 @@ pub(super) trait StartLine: Copy {
     /// Whether it is a request line.
     const REQUEST: bool;
 
-    /// Reads a complete line, with its line end.
+    /// Parses a complete line, with its line end.
     fn parse(line: &[u8]) -> Result<Self, ParseError>;
 
-    /// Refuses the beginning of a line that can become none, so that a peer that speaks something else (TLS, HTTP/2)
-    /// is told apart from one that is slow. Refuses nothing that [`StartLine::parse`] would refuse otherwise.
+    /// Rejects the beginning of a line that can never become valid, so that a peer that speaks something else (TLS,
+    /// HTTP/2) is distinguished from a slow one. It rejects only what [`StartLine::parse`] would reject, too.
     fn begin(beginning: &[u8]) -> Result<(), ParseError>;
 }
 
-/// What the lines of a head said so far.
+/// What the lines of a head have said so far.
 #[derive(Debug)]
 struct Lines<S> {
     start: Option<S>,
@@ -59,7 +59,7 @@ impl<S: StartLine> Lines<S> {
         Lines { start: None, fields: Fields::default() }
     }
 
-    /// Takes in a complete line; gives the start line when this was the empty line at the end.
+    /// Processes a complete line. Returns the start line when this was the empty line at the end.
     #[inline]
     fn add(&mut self, line: &[u8], bounds: &Bounds) -> Result<Option<S>, ParseError> {
         match self.start {
@@ -70,7 +70,7 @@ impl<S: StartLine> Lines<S> {
         Ok(None)
     }
 
-    /// Judges a line that is not complete, where it already can be.
+    /// Checks an incomplete line, as far as possible.
     fn judge_part(&self, part: &[u8]) -> Result<(), ParseError> {
         if self.start.is_none() { S::begin(part) } else { Ok(()) }
     }
@@ -93,18 +93,18 @@ pub(super) struct Head<'i, S> {
     pub(super) place: Place<'i>,
 }
 
-/// Bytes that a slice ended in the middle of.
+/// Bytes of a head or line that the slice did not complete.
 #[derive(Debug)]
 struct Spill<S> {
     bytes: Vec<u8>,
     /// Where the unfinished line begins.
     line: usize,
     lines: Lines<S>,
-    /// Whether `bytes` waits for more. If not, it is what was handed out last.
+    /// Whether `bytes` is incomplete. If not, it is what was returned last.
     partial: bool,
 }
 
-/// A connection's place for an unfinished head or line; empty until one is needed.
+/// A connection's storage for an unfinished head or line. It is empty until one is needed.
 #[derive(Debug)]
 pub(super) struct Store<S>(Option<Box<Spill<S>>>);
 
@@ -118,12 +118,12 @@ impl<S: StartLine> Store<S> {
         self.0.as_ref().is_some_and(|spill| spill.partial)
     }
 
-    /// The bytes of the head that [`Store::read_head`] said is in the spill buffer.
+    /// The bytes of the head that [`Store::read_head`] left in the spill buffer.
     pub(super) fn head(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |spill| &spill.bytes)
     }
 
-    /// A message ended: gives a large buffer back.
+    /// A message has ended: frees a large buffer.
     pub(super) fn message_ended(&mut self) {
         if self.0.as_ref().is_some_and(|spill| !spill.partial && spill.bytes.capacity() > KEPT_SPILL) {
             self.0 = None;
@@ -144,7 +144,7 @@ impl<S: StartLine> Store<S> {
         spill
     }
 
-    /// Reads a head. `None`: all of `input` was used, and the head goes on.
+    /// Reads a head. `None`: all of `input` was used, and the head continues.
     #[inline]
     pub(super) fn read_head<'i>(
         &mut self,
@@ -180,7 +180,7 @@ impl<S: StartLine> Store<S> {
         Ok(None)
     }
 
-    /// Goes on with a head in the spill buffer, a line at a time.
+    /// Continues a head in the spill buffer, a line at a time.
     #[cold]
     fn continue_head<'i>(&mut self, input: &mut &'i [u8], bounds: &Bounds) -> Result<Option<Head<'i, S>>, ParseError> {
         let spill = self.open();
@@ -205,8 +205,8 @@ impl<S: StartLine> Store<S> {
         }
     }
 
-    /// Reads one line of at most `limit` bytes with its line end, and gives it to `read`. `None`: all of `input`
-    /// was used, and the line goes on.
+    /// Reads one line of at most `limit` bytes with its line end, and passes it to `read`. `None`: all of `input` was
+    /// used, and the line continues.
     #[inline]
     pub(super) fn read_line<R>(
         &mut self,
@@ -236,7 +236,7 @@ impl<S: StartLine> Store<S> {
 }
 
 impl<S> Spill<S> {
-    /// Moves bytes from `input`, up to the end of the line and to `limit` bytes in all; true when the line is
+    /// Moves bytes from `input`, up to the end of the line and to `limit` bytes in all. Returns true when the line is
     /// complete. When it is not and there is room left, `input` is empty.
     fn take_line_part(&mut self, input: &mut &[u8], limit: usize) -> bool {
         let room = limit - self.bytes.len();

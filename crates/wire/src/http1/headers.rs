@@ -1,14 +1,14 @@
-//! Header lines: the iterator over them that users have, and the few headers that frame a message.
+//! Header lines: the public iterator over them, and the few headers that frame a message. The parsers call it.
 //!
-//! Knows what `Content-Length`, `Transfer-Encoding`, `Connection`, `Host` and `Expect` say; does not know start
-//! lines, bodies, or where a line came from.
+//! It knows the meaning of `Content-Length`, `Transfer-Encoding`, `Connection`, `Host` and `Expect`. It does not know
+//! start lines, bodies, or where a line came from.
 
 use super::chars::{check_text, control_error, is_host, is_token_byte, strip_line_end, trim};
 use super::{ConnectionHeader, Framing, ParseError, Version};
 
 /// The headers of a head's raw bytes, in order: name as sent, and value without the white space around it.
 ///
-/// Meant for the `raw` of a head that was parsed; of other bytes it yields what looks like headers.
+/// It is meant for the `raw` of a parsed head; of other bytes it yields what looks like headers.
 pub fn headers(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
     raw.split(|&b| b == b'\n')
         .skip(1)
@@ -40,7 +40,7 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     }
 }
 
-/// Why a header line is none: `rest` begins at the first byte that is not of a token.
+/// Why a line is not a header. `rest` begins at the first byte that is not part of a token.
 #[cold]
 fn bad_field(name: &[u8], rest: &[u8]) -> ParseError {
     match rest {
@@ -51,7 +51,7 @@ fn bad_field(name: &[u8], rest: &[u8]) -> ParseError {
     }
 }
 
-/// The members of a comma-separated list, empty ones left out (RFC 9110 section 5.6.1.2).
+/// The members of a comma-separated list, without empty ones (RFC 9110 section 5.6.1.2).
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(trim).filter(|member| !member.is_empty())
 }
@@ -70,7 +70,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Takes in one complete header line. Most headers are none of the five, and are told so by their length.
+    /// Processes one complete header line. Most headers are not one of the five, which their length shows.
     #[inline]
     pub(super) fn add(&mut self, line: &[u8], most: u32, request: bool) -> Result<(), ParseError> {
         self.count += 1;
@@ -137,16 +137,16 @@ impl Fields {
         if is_host(value) { Ok(()) } else { Err(ParseError::BadHost) }
     }
 
-    /// Whether the message outlives its connection's rules: RFC 9112 section 9.3.
+    /// Whether the connection stays open after the message: RFC 9112 section 9.3.
     pub(super) fn persists(&self, version: Version) -> bool {
         !self.close && (version == Version::Http11 || self.keep_alive)
     }
 
-    /// The framing that the headers ask for, `None` when they ask for none.
+    /// The framing that the headers specify; `None` when they specify none.
     ///
-    /// RFC 9112 section 6.3 lets Transfer-Encoding win over Content-Length, and section 6.1 calls a message with
-    /// both an error of its sender, as it does Transfer-Encoding in HTTP/1.0. Both are refused here: a recipient
-    /// that goes on cannot know what the next one in the chain made of it.
+    /// RFC 9112 section 6.3 lets Transfer-Encoding override Content-Length, and section 6.1 calls a message with both
+    /// an error of its sender, as it does Transfer-Encoding in HTTP/1.0. Both are rejected here: a recipient that
+    /// continues cannot know how the next one in the chain reads the message.
     pub(super) fn framing(&self, version: Version) -> Result<Option<Framing>, ParseError> {
         match (self.chunked, self.content_length) {
             (true, Some(_)) => Err(ParseError::LengthAndTransferEncoding),
@@ -157,17 +157,17 @@ impl Fields {
         }
     }
 
-    /// Whether a `Host` came.
+    /// Whether there was a `Host`.
     pub(super) fn has_host(&self) -> bool {
         self.host
     }
 
-    /// Whether `Expect: 100-continue` came.
+    /// Whether there was `Expect: 100-continue`.
     pub(super) fn expects_continue(&self) -> bool {
         self.expects_continue
     }
 
-    /// The `Connection` headers as one. `close` wins, since it is what will happen.
+    /// All `Connection` headers combined. `close` wins, because the connection will close.
     pub(super) fn connection(&self) -> ConnectionHeader {
         match (self.connection, self.close, self.keep_alive) {
             (_, true, _) => ConnectionHeader::Close,
@@ -178,7 +178,7 @@ impl Fields {
     }
 }
 
-/// One or more digits as a number; `None` when it is none or does not fit.
+/// Parses one or more digits. `None` when it is not a number or does not fit.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

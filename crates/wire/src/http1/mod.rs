@@ -1,12 +1,13 @@
 //! HTTP/1.1, client and server half (RFC 9112 and 9110).
 //!
-//! [`ResponseParser`] reads what a server sends, [`RequestParser`] what a client sends, [`encode`] writes both.
+//! [`ResponseParser`] reads what a server sends, [`RequestParser`] reads what a client sends, and [`encode`] writes
+//! both. The client (`weir-load`) and the origin call them.
 //!
-//! Both readers are strict: a benchmark has to notice a product that sends what is not HTTP, and an origin has to
-//! notice a proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a
-//! message with both framings) they refuse, with a kind of error for each. They are lenient in three things that
-//! are harmless: a status line may end after the code, one empty line may come before a request, and equal
-//! `Content-Length`s may be repeated.
+//! Both parsers are strict: a benchmark has to notice a product that sends invalid HTTP, and an origin has to notice a
+//! proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a
+//! message with both framings) they return an error, with a kind for each. They are lenient in three harmless cases:
+//! a status line may end after the code, one empty line may come before a request, and equal `Content-Length`s may be
+//! repeated.
 
 pub(crate) mod chars;
 mod chunked;
@@ -47,7 +48,7 @@ impl Default for Limits {
 pub enum Framing {
     /// No body.
     None,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
@@ -64,10 +65,10 @@ pub enum Version {
     Http11,
 }
 
-/// What comes out of the client half.
+/// An event of the client half.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponseEvent<'a> {
-    /// A 1xx response (not 101); the final one is still to come.
+    /// A 1xx response (not 101); the final one follows.
     Informational(u16),
     /// The head of the final response.
     Head(ResponseHead<'a>),
@@ -93,7 +94,7 @@ pub struct ResponseHead<'a> {
     pub raw: &'a [u8],
 }
 
-/// What comes out of the server half.
+/// An event of the server half.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestEvent<'a> {
     /// The head of a request.
@@ -102,7 +103,7 @@ pub enum RequestEvent<'a> {
     Body(&'a [u8]),
     /// The request is complete.
     End {
-        /// The peer will take another response on this connection.
+        /// The connection may carry another response.
         keep_alive: bool,
     },
 }

@@ -1,6 +1,6 @@
-//! The server half: reads requests.
+//! The server half: parses requests. The origin calls it.
 //!
-//! Knows what a request must have; does not know what is answered, or when.
+//! It knows what a request must contain. It does not know how or when a request is answered.
 
 use super::chars::{is_target, is_token_byte, strip_line_end};
 use super::chunked::{Body, Step};
@@ -8,7 +8,7 @@ use super::head::{Bounds, Head, Place, StartLine, Store};
 use super::response::parse_version;
 use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
 
-/// Reads the requests of one connection. At most 48 bytes until a request comes in pieces.
+/// Parses the requests of one connection. It takes at most 48 bytes until a request arrives in pieces.
 #[derive(Debug)]
 pub struct RequestParser {
     state: State,
@@ -19,7 +19,7 @@ pub struct RequestParser {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Between requests. One empty line is passed over here (RFC 9112 section 2.2).
+    /// Between requests. One empty line is skipped here (RFC 9112 section 2.2).
     Between,
     /// After the CR of that empty line.
     EmptyLine,
@@ -39,13 +39,13 @@ impl RequestParser {
         RequestParser { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
     }
 
-    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    /// Returns the next event from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
     ///
-    /// Call it until it gives `None`, even when `input` is empty: the last `End` needs no bytes.
+    /// Call it until it returns `None`, even when `input` is empty: the last `End` needs no bytes.
     ///
     /// # Errors
-    /// What the peer did wrong; [`ParseError::status`] is what to answer. The connection is of no more use, and every
-    /// further call gives the same error.
+    /// What the peer did wrong; [`ParseError::status`] is the status to respond with. The connection is unusable
+    /// then, and every further call returns the same error.
     #[inline]
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
         match &mut self.state {
@@ -67,10 +67,11 @@ impl RequestParser {
         }
     }
 
-    /// The peer closed, or will send no more. Give all bytes that came before, until [`RequestParser::next`] gives `None`.
+    /// The peer has closed or finished sending. Call [`RequestParser::next`] with all earlier bytes first, until it
+    /// returns `None`.
     ///
     /// # Errors
-    /// It did so in the middle of a request, or had failed before.
+    /// The peer did so in the middle of a request, or the parser had failed before.
     pub fn on_eof(&mut self) -> Result<(), ParseError> {
         let error = match self.state {
             _ if self.is_idle() => {
@@ -84,7 +85,8 @@ impl RequestParser {
         Err(self.fail(error))
     }
 
-    /// Between requests, with nothing of a next one read (an empty line is nothing). Also after the last one.
+    /// Whether it is between requests and nothing of a next one was read (an empty line does not count). True after
+    /// the last request, too.
     pub fn is_idle(&self) -> bool {
         match self.state {
             State::Between | State::EmptyLine | State::Closed => true,
@@ -93,7 +95,7 @@ impl RequestParser {
         }
     }
 
-    /// A head, or nothing.
+    /// Reads a head, if it is complete.
     #[inline]
     fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
         if let Err(error) = self.pass_empty_line(input) {
@@ -125,14 +127,14 @@ impl RequestParser {
             method,
             target,
             framing,
-            // RFC 9110 section 10.1.1: to be ignored in HTTP/1.0, and pointless without a body.
+            // RFC 9110 section 10.1.1: it is ignored in HTTP/1.0, and pointless without a body.
             expects_continue: fields.expects_continue() && version == Version::Http11 && has_body,
             connection: fields.connection(),
             raw,
         })))
     }
 
-    /// Passes over one empty line before a request; some old clients send one after a body.
+    /// Skips one empty line before a request; some old clients send one after a body.
     #[inline]
     fn pass_empty_line(&mut self, input: &mut &[u8]) -> Result<(), ParseError> {
         while let Some((&first, rest)) = input.split_first() {
@@ -157,7 +159,7 @@ impl RequestParser {
     }
 }
 
-/// How the body is delimited (RFC 9112 section 6.3), when the head is one of a request.
+/// How the body of a request is delimited (RFC 9112 section 6.3).
 #[inline]
 fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, ParseError> {
     let version = head.start.version;
@@ -167,7 +169,7 @@ fn judge(head: &Head<'_, RequestLine>) -> Result<Framing, ParseError> {
     Ok(head.fields.framing(version)?.unwrap_or(Framing::None))
 }
 
-/// `GET / HTTP/1.1`, as places in the head's bytes.
+/// `GET / HTTP/1.1`, as positions in the head's bytes.
 #[derive(Debug, Clone, Copy)]
 struct RequestLine {
     version: Version,
@@ -187,7 +189,7 @@ impl RequestLine {
 impl StartLine for RequestLine {
     const REQUEST: bool = true;
 
-    /// RFC 9112 section 3: single spaces, and no others.
+    /// RFC 9112 section 3: exactly single spaces.
     #[inline]
     fn parse(line: &[u8]) -> Result<RequestLine, ParseError> {
         RequestLine::begin(line)?;

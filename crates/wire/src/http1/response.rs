@@ -1,7 +1,7 @@
-//! The client half: reads responses, in the order of the requests.
+//! The client half: parses responses, in the order of the requests. The load calls it.
 //!
-//! Knows which answers have no body and what ends a connection; does not know what was asked, beyond whether it
-//! was HEAD.
+//! It knows which responses have no body and what ends a connection. Of the requests it knows only whether they were
+//! HEAD.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use super::head::{Bounds, Head, Place, StartLine, Store};
 use super::headers::Fields;
 use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 
-/// Reads the responses of one connection. At most 64 bytes until a response comes in pieces.
+/// Parses the responses of one connection. It takes at most 64 bytes until a response arrives in pieces.
 #[derive(Debug)]
 pub struct ResponseParser {
     state: State,
     bounds: Bounds,
     store: Store<StatusLine>,
-    /// Which requests in flight were HEAD, by number. Hardly ever used, so empty until it is.
+    /// The numbers of HEAD requests in flight. Hardly ever used, so it is allocated when needed.
     #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
     heads: Option<Box<VecDeque<u32>>>,
     /// Number of the request whose response is next; wraps.
@@ -52,7 +52,8 @@ impl ResponseParser {
         }
     }
 
-    /// A request was sent; responses come in that order. `head`: it was a HEAD request, whose response has no body.
+    /// Records that a request was sent; responses come in that order. `head`: it was a HEAD request, whose response
+    /// has no body.
     pub fn request_sent(&mut self, head: bool) {
         if head {
             let number = self.number.wrapping_add(self.in_flight);
@@ -61,17 +62,17 @@ impl ResponseParser {
         self.in_flight += 1;
     }
 
-    /// RequestParser sent whose [`ResponseEvent::End`] has not come.
+    /// Requests sent whose [`ResponseEvent::End`] has not come.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    /// Returns the next event from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
     ///
-    /// Call it until it gives `None`, even when `input` is empty: the last `End` needs no bytes.
+    /// Call it until it returns `None`, even when `input` is empty: the last `End` needs no bytes.
     ///
     /// # Errors
-    /// What the peer did wrong. The connection is of no more use, and every further call gives the same error.
+    /// What the peer did wrong. The connection is unusable then, and every further call returns the same error.
     #[inline]
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         match &mut self.state {
@@ -92,14 +93,15 @@ impl ResponseParser {
         }
     }
 
-    /// The peer closed. `Ok(true)`: a body that lasts until the close ended properly here; its response is complete,
-    /// with no `End` to come. `Ok(false)`: nothing was pending.
+    /// The peer has closed. `Ok(true)`: a body that lasts until the close ended properly here; its response is
+    /// complete, and no `End` follows. `Ok(false)`: nothing was pending.
     ///
-    /// Give it all bytes that came before, until [`ResponseParser::next`] gives `None`.
+    /// Call [`ResponseParser::next`] with all earlier bytes first, until it returns `None`.
     ///
     /// # Errors
-    /// The peer closed in the middle of a response, or with requests unanswered ([`ParseError::ClosedBeforeResponse`],
-    /// which a client may answer by asking again: RFC 9112 section 9.3.1). Or it had failed before.
+    /// The peer closed in the middle of a response, or with requests unanswered
+    /// ([`ParseError::ClosedBeforeResponse`]; a client may then send them again: RFC 9112 section 9.3.1). Or the
+    /// parser had failed before.
     pub fn on_eof(&mut self) -> Result<bool, ParseError> {
         let error = match self.state {
             State::Body(Body::UntilClose | Body::Done) => {
@@ -118,7 +120,7 @@ impl ResponseParser {
         Err(self.fail(error))
     }
 
-    /// A head, or nothing.
+    /// Reads a head, if it is complete.
     #[inline]
     fn next_head<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         if input.is_empty() {
@@ -150,7 +152,7 @@ impl ResponseParser {
         Ok(Some(ResponseEvent::Head(ResponseHead { version, status, framing, raw })))
     }
 
-    /// How the body is delimited (RFC 9112 section 6.3); `None` for a response that is only informational.
+    /// How the body is delimited (RFC 9112 section 6.3); `None` for an informational response.
     #[inline]
     fn judge(&self, head: &Head<'_, StatusLine>) -> Result<Option<Framing>, ParseError> {
         let StatusLine { version, status } = head.start;
@@ -158,7 +160,7 @@ impl ResponseParser {
         Ok(match status {
             101 => return Err(ParseError::SwitchingProtocols),
             100..=199 => None,
-            // Whatever the headers say: they tell what GET would have got.
+            // Whatever the headers say: they describe the response to a GET.
             204 | 304 => Some(Framing::None),
             _ if self.answers_head() => Some(Framing::None),
             _ => Some(said.unwrap_or(Framing::UntilClose)),
@@ -190,7 +192,7 @@ impl ResponseParser {
     }
 }
 
-/// `HTTP/1.1 200 OK`, less the reason.
+/// `HTTP/1.1 200 OK`, without the reason.
 #[derive(Debug, Clone, Copy)]
 struct StatusLine {
     version: Version,
@@ -200,7 +202,7 @@ struct StatusLine {
 impl StartLine for StatusLine {
     const REQUEST: bool = false;
 
-    /// RFC 9112 section 4. The space before an absent reason is often left out, and not missed here.
+    /// RFC 9112 section 4. The space before an absent reason is often omitted, and not required here.
     #[inline]
     fn parse(line: &[u8]) -> Result<StatusLine, ParseError> {
         StatusLine::begin(line)?;

@@ -1,19 +1,19 @@
-//! Bodies that are sent, and where bytes that are sent go.
+//! The bodies that callers send, and the output that receives the bytes. Both halves of HTTP/2 use them.
 
-/// What a message carries.
+/// The body of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Body<'a> {
     /// No body.
     #[default]
     None,
-    /// Sent from where it lies, and never copied if the [`Output`] need not.
+    /// Not copied, unless the [`Output`] has to.
     Static(&'static [u8]),
-    /// Copied: what the peer has a window for to the [`Output`], the rest into the connection until it has.
+    /// Copied: the part that fits the peer's window goes to the [`Output`], the rest is stored in the connection.
     Copied(&'a [u8]),
 }
 
 impl<'a> Body<'a> {
-    /// Bytes.
+    /// Its length in bytes.
     pub fn len(&self) -> usize {
         match self {
             Body::None => 0,
@@ -22,20 +22,20 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Where a connection appends what is to be sent.
+/// Where a connection appends the bytes to send.
 pub trait Output {
-    /// Bytes are appended here; nothing else is done to it.
+    /// The buffer that bytes are appended to. Nothing else is done to it.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// Appends a piece of a body behind all that was appended so far.
+    /// Appends a piece of a body after everything appended so far.
     ///
-    /// An output that hands bodies to a driver without copying them first hands over what is in the buffer.
+    /// An output that gives bodies to a driver without a copy first gives it the contents of the buffer.
     fn body(&mut self, piece: &'static [u8]);
 }
 

@@ -1,14 +1,15 @@
-//! What a header means to HTTP/2 itself, and whether it can be one (RFC 9113 section 8.2).
+//! Classifies a header by what it means to HTTP/2 itself, and whether it is allowed (RFC 9113 section 8.2). The HPACK
+//! tables and [`super::message`] use it.
 //!
-//! A class is found once, when a header is decoded or enters the table, and is then only looked at.
+//! A header is classified once, when it is decoded or enters the table.
 
 use super::StreamError;
 use crate::http1::chars::{check_text, is_token_byte};
 
-/// What kind of header.
+/// The class of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// One without a meaning here.
+    /// A header without a meaning here.
     Plain,
     /// `:method`
     Method,
@@ -26,11 +27,11 @@ pub(super) enum Class {
     Host,
     /// `expect`
     Expect,
-    /// One that no message may have.
+    /// A header that is not allowed in a message.
     Bad(StreamError),
 }
 
-/// The class of a header as it came.
+/// Classifies a header.
 pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
     if !is_value(value) {
         return Class::Bad(StreamError::BadValue);
@@ -52,11 +53,11 @@ pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
     }
 }
 
-/// The class of a header that has its name from one with the class `of`.
+/// The class of a header whose name comes from one with the class `of`.
 #[inline]
 pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
     match of {
-        // What was wrong may have been the value; and what `te` may be depends on the value.
+        // The value may have been the problem; and whether `te` is allowed depends on its value.
         Class::Bad(_) => classify(name, value),
         Class::Plain if name == b"te" => classify(name, value),
         _ if is_value(value) => of,
@@ -64,14 +65,14 @@ pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
     }
 }
 
-/// A value that is allowed: no control bytes, no white space at an end.
+/// Whether a value is allowed: no control bytes, no white space at an end.
 #[inline]
 pub(super) fn is_value(value: &[u8]) -> bool {
     let padded = matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']);
     !padded && check_text(value).is_ok()
 }
 
-/// Headers that say something about a connection of HTTP/1.1 (section 8.2.2).
+/// Headers that belong to a connection of HTTP/1.1 (section 8.2.2).
 pub(super) fn is_connection_header(name: &[u8]) -> bool {
     matches!(name, b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade")
 }
@@ -82,7 +83,7 @@ pub(super) fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|&b| NAME[usize::from(b)])
 }
 
-/// Bytes that may stand in a name.
+/// Bytes that are allowed in a name.
 static NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -1,14 +1,14 @@
-//! The client half of a connection.
+//! The client half of a connection. The load calls it.
 
 use super::conn::{Conn, Event, Own};
 use super::hpack::{put_content_length, put_path_name, put_text};
 use super::streams::{ANY, is};
 use super::{Body, Code, ConnectionError, Headers, Limits, Output, Prepared, ResetCause, SendError};
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Streams it wants to have open at a time.
+    /// Streams that it opens at a time, at most.
     pub max_streams: u32,
     /// Bytes of responses that the server may send ahead on a stream, up to 2^31 - 1.
     pub stream_window: u32,
@@ -16,9 +16,9 @@ pub struct ClientOptions {
     pub connection_window: u32,
     /// Largest frame the server may send, from 16,384 to 2^24 - 1.
     pub max_frame: u32,
-    /// Keep the headers of responses for [`ResponseHead::headers`]; without, that is empty and reading costs less.
+    /// Keep the headers of responses for [`ResponseHead::headers`]. Without, that is empty and reading costs less.
     pub keep_headers: bool,
-    /// Bounds.
+    /// Limits on what the server may send.
     pub limits: Limits,
 }
 
@@ -36,46 +36,46 @@ impl Default for ClientOptions {
     }
 }
 
-/// What comes out of the client half. `tag` is what the caller named the request.
+/// An event of the client half. `tag` is the caller's number for the request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ClientEvent<'a> {
-    /// The server's SETTINGS came: [`Client::streams`] may have changed.
+    /// The server's SETTINGS arrived: [`Client::streams`] may have changed.
     Settings,
-    /// A 1xx response; the final one is still to come.
+    /// A 1xx response; the final one follows.
     Informational {
-        /// Of which request.
+        /// The request.
         tag: u32,
         /// From 100 to 199.
         status: u16,
     },
     /// The head of the final response.
     Head {
-        /// Of which request.
+        /// The request.
         tag: u32,
-        /// What it says.
+        /// Its content.
         head: ResponseHead<'a>,
     },
     /// A piece of the body.
     Data {
-        /// Of which request.
+        /// The request.
         tag: u32,
         /// Never empty.
         bytes: &'a [u8],
     },
-    /// The response is complete, and the stream gone.
+    /// The response is complete, and the stream is closed.
     End {
-        /// Of which request.
+        /// The request.
         tag: u32,
     },
-    /// There will be no (more) answer, and the stream is gone.
+    /// The stream was closed before its response was complete.
     Reset {
-        /// Of which request.
+        /// The request.
         tag: u32,
         /// Why.
         cause: ResetCause,
     },
-    /// The server takes no more requests. [`Client::streams`] is 0 from now on. A [`ClientEvent::Reset`] with
-    /// [`ResetCause::GoneAway`] follows for each request that it did not look at; the others will still be answered.
+    /// The server accepts no more requests. [`Client::streams`] is 0 from now on. A [`ClientEvent::Reset`] with
+    /// [`ResetCause::GoneAway`] follows for each request that it did not process; the others will still be answered.
     GoAway {
         /// Why.
         code: Code,
@@ -101,7 +101,7 @@ pub struct Client {
 
 /// Largest stream number (RFC 9113 section 5.1.1).
 const LAST_ID: u32 = (1 << 31) - 1;
-/// How many streams are opened before the server has said how many may be (section 6.5.2 recommends that it be no fewer).
+/// How many streams are opened before the server's limit is known (section 6.5.2 recommends a limit that is no lower).
 const UNTOLD: u32 = 100;
 
 impl Client {
@@ -114,15 +114,15 @@ impl Client {
         Client { conn }
     }
 
-    /// Writes what comes first: preface, SETTINGS and the connection's window.
+    /// Writes the first bytes: preface, SETTINGS and the connection's window.
     pub fn start<O: Output>(&mut self, out: &mut O) {
         out.buffer().extend_from_slice(super::PREFACE);
         self.conn.start(out.buffer());
     }
 
-    /// How many streams may be open at a time now: what was wished for, or less if the server wants less (100 until its
-    /// SETTINGS come). 0: the connection takes no more requests, and another is to be made. A server may also say 0 in
-    /// its SETTINGS, for a time.
+    /// How many streams may be open now: the number in the options, or less if the server allows less (100 until its
+    /// SETTINGS arrive). 0: the connection takes no more requests, and a new one is needed. A server may also set 0
+    /// temporarily.
     #[inline]
     pub fn streams(&self) -> u32 {
         if self.conn.is_closing() || self.conn.last == LAST_ID {
@@ -131,13 +131,13 @@ impl Client {
         self.conn.own.max_streams.min(self.conn.peer.max_streams)
     }
 
-    /// RequestParser whose [`ClientEvent::End`] or [`ClientEvent::Reset`] has not come.
+    /// Requests whose [`ClientEvent::End`] or [`ClientEvent::Reset`] has not come.
     #[inline]
     pub fn open(&self) -> u32 {
         self.conn.streams.open()
     }
 
-    /// Sends a request, with what the peer has a window for of its body.
+    /// Sends a request, with as much of its body as fits the peer's window.
     ///
     /// # Errors
     /// Why it cannot be sent now; nothing was written.
@@ -152,7 +152,7 @@ impl Client {
         self.request_filled(tag, request, b"", &[], body, out)
     }
 
-    /// Sends a request made of a template: `path` if that changes (else it is ignored), and one of `values` for each
+    /// Sends a request made from a template: `path` if it changes (else it is ignored), and one of `values` for each
     /// header that changes.
     ///
     /// # Errors
@@ -203,19 +203,20 @@ impl Client {
         Ok(())
     }
 
-    /// Gives a request up (RST_STREAM with CANCEL). No more events come for it.
+    /// Cancels a request (RST_STREAM with CANCEL). No more events come for it.
     pub fn cancel<O: Output>(&mut self, tag: u32, out: &mut O) {
         if let Some(slot) = self.conn.streams.search(|stream| stream.tag == tag) {
             self.conn.reset(slot, Code::CANCEL, out.buffer());
         }
     }
 
-    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    /// Returns the next event from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
     ///
-    /// Call it until it gives `None`, even when `input` is empty. `out` gets what the protocol wants to be sent.
+    /// Call it until it returns `None`, even when `input` is empty. Bytes that the protocol has to send are appended
+    /// to `out`.
     ///
     /// # Errors
-    /// A connection error; every further call gives the same.
+    /// A connection error; every further call returns the same.
     #[inline]
     pub fn next<'s, 'i: 's, O: Output>(
         &'s mut self,
@@ -239,7 +240,7 @@ impl Client {
         }
     }
 
-    /// Says that no more requests follow (GOAWAY). ResponseParser under way still come.
+    /// Announces that no more requests follow (GOAWAY). Responses under way still come.
     pub fn go_away<O: Output>(&mut self, out: &mut O) {
         self.conn.go_away(out.buffer());
     }

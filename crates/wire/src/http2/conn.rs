@@ -1,4 +1,4 @@
-//! What both halves of a connection have in common: frames in, events out, settings, windows, the end.
+//! What both halves of a connection share: frames in, events out, settings, windows, the end.
 
 use super::body::Output;
 use super::fields::Fields;
@@ -9,9 +9,9 @@ use super::send::Backlog;
 use super::streams::{Streams, is};
 use super::{Code, ConnectionError, Limits, ResetCause, StreamError, Violation};
 
-/// Window of a connection, and of streams before anything is said (RFC 9113 section 6.9.2).
+/// Window of a connection, and of streams before SETTINGS (RFC 9113 section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
-/// Largest frame before anything is said (section 6.5.2).
+/// Largest frame before SETTINGS (section 6.5.2).
 pub(super) const FIRST_MAX_FRAME: u32 = 16_384;
 /// Largest window (section 6.9.1).
 pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
@@ -20,13 +20,13 @@ pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
 pub(super) mod todo {
     /// A DATA frame, or the end of a stream, is under way.
     pub(in crate::http2) const PAYLOAD: u8 = 1;
-    /// Streams that GOAWAY left out are to be told.
+    /// Streams that GOAWAY excluded have to be reported.
     pub(in crate::http2) const GONE: u8 = 2;
-    /// Bodies that waited have left.
+    /// Bodies that waited have been sent.
     pub(in crate::http2) const FINISHED: u8 = 4;
 }
 
-/// What a half wants of its peer.
+/// The settings of one half.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Own {
     pub(super) server: bool,
@@ -38,7 +38,7 @@ pub(super) struct Own {
     pub(super) limits: Limits,
 }
 
-/// What the peer wants.
+/// The settings of the peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) stream_window: i32,
@@ -46,18 +46,18 @@ pub(super) struct Peer {
     pub(super) max_streams: u32,
 }
 
-/// A DATA frame that is being read. All zero, and [`todo::PAYLOAD`] set: its stream ends.
+/// A DATA frame that is being read. All zero, with [`todo::PAYLOAD`] set: its stream ends.
 #[derive(Debug, Default)]
 pub(super) struct Payload {
     pub(super) slot: u32,
-    /// 0: nobody wants it.
+    /// 0: the data is discarded.
     pub(super) id: u32,
     pub(super) left: u32,
     pub(super) padding: u32,
     pub(super) ends: bool,
 }
 
-/// What came of reading a payload.
+/// The result of reading a payload.
 #[derive(Debug)]
 pub(super) enum Step<'i> {
     Event(Event<'i>),
@@ -75,7 +75,7 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What happens on a connection. What a head said is in [`Conn::message`] and [`Conn::fields`].
+/// An event on a connection. The content of a head is in [`Conn::message`] and [`Conn::fields`].
 #[derive(Debug)]
 pub(super) enum Event<'i> {
     Settings,
@@ -99,7 +99,8 @@ pub(super) struct Conn {
     pub(super) encoder: Encoder,
     pub(super) fields: Fields,
     pub(super) message: Message,
-    /// The last block read, if it would say the same again: then `message` and `fields` have it. Else empty.
+    /// The last block read, if reading it again would give the same result, which is in `message` and `fields`. Else
+    /// empty.
     pub(super) memo: Vec<u8>,
     pub(super) block: Option<Box<Block>>,
     pub(super) payload: Payload,
@@ -111,9 +112,9 @@ pub(super) struct Conn {
     pub(super) received: u32,
     /// The client's last stream.
     pub(super) last: u32,
-    /// Up to this number, streams that are closed may be so without the peer's knowledge: frames for them are dropped.
+    /// Streams up to this number may be closed without the peer's knowledge: frames for them are dropped.
     pub(super) lenient: u32,
-    /// The last stream that the peer's GOAWAY lets go on.
+    /// The last stream that the peer's GOAWAY accepts.
     pub(super) goaway: Option<u32>,
     pub(super) idle_frames: u32,
     pub(super) resets: u32,
@@ -122,7 +123,7 @@ pub(super) struct Conn {
     pub(super) settings_acked: bool,
     /// GOAWAY was sent.
     pub(super) leaving: bool,
-    /// The last stream that it let go on: a later one must not say more (section 6.8).
+    /// The last stream that our GOAWAY accepted. A later one must not accept more (section 6.8).
     promised: u32,
     pub(super) failed: Option<ConnectionError>,
 }
@@ -168,7 +169,7 @@ impl Conn {
         }
     }
 
-    /// Says that nothing new is taken or asked.
+    /// Announces that no new streams are accepted or opened.
     pub(super) fn go_away(&mut self, out: &mut Vec<u8>) {
         if !self.leaving && self.failed.is_none() {
             self.leaving = true;
@@ -177,7 +178,7 @@ impl Conn {
         }
     }
 
-    /// Whether no new stream can be opened because one side goes away.
+    /// Whether no new stream can be opened because one side has sent GOAWAY.
     pub(super) fn is_closing(&self) -> bool {
         self.leaving || self.goaway.is_some() || self.failed.is_some()
     }
@@ -262,7 +263,7 @@ impl Conn {
         }
     }
 
-    /// Events that need no input: streams that are not processed, bodies that have left.
+    /// Events that need no input: streams that were not processed, bodies that have been sent.
     #[cold]
     pub(super) fn follow_up(&mut self) -> Option<Event<'static>> {
         if self.todo & todo::FINISHED != 0 {
@@ -288,7 +289,7 @@ impl Conn {
         None
     }
 
-    /// A stream ends as it should.
+    /// A stream ends normally.
     #[inline]
     pub(super) fn ended_well(&mut self, slot: u32) {
         self.streams.remove(slot);
@@ -318,7 +319,7 @@ impl Conn {
         Event::Reset { slot, id, tag, cause: ResetCause::Malformed(fault) }
     }
 
-    /// Forgets a stream that the peer will not go on with.
+    /// Forgets a stream that the peer will not process.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, cause: ResetCause) -> Event<'static> {
         let stream = self.streams.remove(slot);
@@ -326,7 +327,7 @@ impl Conn {
         Event::Reset { slot, id: stream.id, tag: stream.tag, cause }
     }
 
-    /// What must hold of a frame because of those before it.
+    /// Checks a frame against those before it.
     #[inline]
     fn expect(&self, head: Head) -> Result<(), Violation> {
         if !self.settings_seen && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
@@ -366,7 +367,7 @@ impl Conn {
         }
     }
 
-    /// A frame that brings nothing forward.
+    /// Counts a frame that makes no progress.
     #[inline]
     pub(super) fn on_idle_frame(&mut self) -> Result<(), Violation> {
         self.idle_frames += 1;

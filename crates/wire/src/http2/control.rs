@@ -1,4 +1,5 @@
-//! Frames that control a connection or a stream and carry no message (RFC 9113 sections 6.3 to 6.10).
+//! Frames that control a connection or a stream and carry no message (RFC 9113 sections 6.3 to 6.10). [`super::conn`]
+//! calls it.
 
 use super::body::Output;
 use super::conn::{Conn, Event, MAX_WINDOW, todo};
@@ -43,7 +44,7 @@ impl Conn {
                 }
                 return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
             }
-            // PRIORITY says nothing any more (section 5.3.2), and a response to PING is one that nobody waits for.
+            // PRIORITY has no meaning any more (section 5.3.2), and no response to a PING is awaited.
             _ => {}
         }
         Ok(None)
@@ -76,7 +77,7 @@ impl Conn {
         } else {
             self.on_idle_frame()?;
         }
-        // What has left is told before the next frame is looked at.
+        // Sent bodies are reported before the next frame is read.
         Ok(if self.todo & todo::FINISHED != 0 { self.follow_up() } else { None })
     }
 

@@ -1,4 +1,4 @@
-//! What goes wrong: on a connection, on a stream, in what the caller asked for.
+//! Errors: of a connection, of a stream, and of the caller's requests.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Nothing is wrong.
+    /// There is no error.
     NO_ERROR = 0,
     /// Something that the protocol forbids.
     PROTOCOL_ERROR = 1,
-    /// The sender's own fault.
+    /// An internal error of the sender.
     INTERNAL_ERROR = 2,
-    /// More was sent than there was a window for.
+    /// More was sent than the window allowed.
     FLOW_CONTROL_ERROR = 3,
     /// SETTINGS were not acknowledged in time.
     SETTINGS_TIMEOUT = 4,
@@ -41,21 +41,21 @@ codes! {
     FRAME_SIZE_ERROR = 6,
     /// The stream was refused before anything was done for it; it can be tried again.
     REFUSED_STREAM = 7,
-    /// The stream is no longer wanted.
+    /// The stream is no longer needed.
     CANCEL = 8,
-    /// Header compression is out of step.
+    /// Header compression is out of sync.
     COMPRESSION_ERROR = 9,
     /// The connection of a CONNECT failed.
     CONNECT_ERROR = 10,
-    /// The peer does what looks like an attack.
+    /// The peer's behaviour looks like an attack.
     ENHANCE_YOUR_CALM = 11,
-    /// The transport is not safe enough.
+    /// The transport is not secure enough.
     INADEQUATE_SECURITY = 12,
-    /// HTTP/1.1 is to be used instead.
+    /// HTTP/1.1 is required.
     HTTP_1_1_REQUIRED = 13,
 }
 
-/// A connection error: the connection is of no more use. GOAWAY with the code has been written.
+/// A connection error: the connection is unusable. GOAWAY with the code has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{violation} ({code})")]
 pub struct ConnectionError {
@@ -78,7 +78,7 @@ pub enum Violation {
     /// Longer than SETTINGS_MAX_FRAME_SIZE allows, or of a length that its type cannot have (section 4.2).
     #[error("a frame has a size that it cannot have")]
     FrameSize,
-    /// On stream 0 where that is forbidden, or on another where stream 0 is wanted, or on one that cannot be used yet.
+    /// On stream 0 where that is forbidden, on another stream where 0 is required, or on one that cannot be used yet.
     #[error("a frame came on a stream that it cannot have")]
     WrongStream,
     /// A frame for a stream that has ended (section 5.1).
@@ -96,7 +96,7 @@ pub enum Violation {
     /// WINDOW_UPDATE by 0 (section 6.9).
     #[error("a window grows by nothing")]
     NoIncrement,
-    /// More data than there was a window for (section 6.9.1).
+    /// More data than the window allowed (section 6.9.1).
     #[error("more data came than there was a window for")]
     WindowExceeded,
     /// CONTINUATION where none belongs, or none where one does (section 6.10).
@@ -105,7 +105,7 @@ pub enum Violation {
     /// A header block that cannot be decoded (RFC 7541).
     #[error("a header block cannot be decoded")]
     Compression,
-    /// A header block beyond all bounds.
+    /// A header block above the limits.
     #[error("a header block is too large")]
     BlockTooLarge,
     /// PUSH_PROMISE, which a client has switched off and a server never takes (section 8.4).
@@ -114,10 +114,10 @@ pub enum Violation {
     /// GOAWAY that takes back what an earlier one said (section 6.8).
     #[error("a GOAWAY allows more than the one before it")]
     BadGoAway,
-    /// Frames without end that bring nothing forward.
+    /// An endless series of frames that make no progress.
     #[error("too many frames bring nothing forward")]
     Flood,
-    /// Streams made and reset without end.
+    /// An endless series of streams that are opened and reset.
     #[error("too many streams are reset")]
     ResetFlood,
 }
@@ -158,10 +158,11 @@ pub enum StreamError {
     /// Not a number, or two that differ (section 8.1.1).
     #[error("Content-Length is no number, or two that differ")]
     BadContentLength,
-    /// The body is longer or shorter than announced, or there is one where none can be (section 8.1.1).
+    /// The body is longer or shorter than announced, or is not allowed (section 8.1.1).
     #[error("the body does not have the length that Content-Length says")]
     WrongLength,
-    /// Trailers that do not end the stream, data before the head, a interim response that ends the stream (section 8.1).
+    /// Trailers that do not end the stream, data before the head, an interim response that ends the stream (section
+    /// 8.1).
     #[error("header blocks and data come in a wrong order")]
     WrongOrder,
     /// Larger than [`super::Limits::header_list`].
@@ -170,7 +171,7 @@ pub enum StreamError {
     /// CONNECT, which is not served.
     #[error("CONNECT is not served")]
     Connect,
-    /// More data than the stream had a window for (section 6.9.1).
+    /// More data than the stream's window allowed (section 6.9.1).
     #[error("more data came than the stream had a window for")]
     WindowExceeded,
     /// A window above 2^31 - 1 (section 6.9.1).
@@ -193,7 +194,7 @@ impl StreamError {
     }
 }
 
-/// Why a stream ended before its time.
+/// Why a stream ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResetCause {
     /// The peer reset it.
@@ -202,13 +203,13 @@ pub enum ResetCause {
     /// What the peer sent on it is malformed. It has been reset.
     #[error("{0}")]
     Malformed(StreamError),
-    /// GOAWAY said that it was not looked at, and will not be.
+    /// GOAWAY said that it was not processed, and will not be.
     #[error("not processed: the peer goes away")]
     GoneAway,
 }
 
 impl ResetCause {
-    /// Whether the peer certainly did nothing with the request, so that it can be sent again (RFC 9113 section 8.7).
+    /// Whether the peer certainly did not process the request, so that it can be sent again (RFC 9113 section 8.7).
     pub fn not_processed(self) -> bool {
         matches!(self, ResetCause::GoneAway | ResetCause::Peer(Code::REFUSED_STREAM))
     }
@@ -218,7 +219,7 @@ impl ResetCause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// As many streams are open as may be: [`super::Client::streams`].
+    /// The limit of open streams is reached: [`super::Client::streams`].
     #[error("as many streams are open as may be")]
     Full,
     /// GOAWAY was sent or has come, or the connection failed. A new connection is needed.
@@ -227,7 +228,7 @@ pub enum SendError {
     /// A connection has 2^30 stream numbers, and all are used (RFC 9113 section 5.1.1). A new connection is needed.
     #[error("the connection has no stream numbers left")]
     Exhausted,
-    /// A value that was filled in cannot be sent, or their number is not the template's.
+    /// A filled-in value cannot be sent, or the number of values is not the template's.
     #[error("what was filled into the template cannot be sent")]
     BadValue,
     /// The stream is gone, or its response has begun (or ended) already.
@@ -235,7 +236,7 @@ pub enum SendError {
     NoStream,
 }
 
-/// What cannot be sent at all.
+/// What can never be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -260,13 +261,13 @@ pub enum EncodeError {
     /// `connection`, `keep-alive`, `proxy-connection`, `transfer-encoding`, `upgrade`, or `te` other than `trailers`.
     #[error("the header {0} belongs to HTTP/1.1 and cannot be sent in HTTP/2 (RFC 9113 section 8.2.2)")]
     ConnectionHeader(String),
-    /// `content-length`, which follows from the body, or `host`, which is the authority.
+    /// `content-length`, which is derived from the body, or `host`, which is the authority.
     #[error("the header {0} is written from the body or the authority and cannot be given")]
     Derived(String),
     /// Not from 100 to 999, or 101, which HTTP/2 does not have.
     #[error("{0} is not a status code of HTTP/2")]
     BadStatus(u16),
-    /// No header has this place.
+    /// No header has this index.
     #[error("there is no header {0} that could change")]
     NoSuchHeader(usize),
 }

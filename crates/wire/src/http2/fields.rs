@@ -1,4 +1,4 @@
-//! Decoded headers, flat in one buffer.
+//! Decoded headers, flat in one buffer. Decoders write them, and callers read them as [`Headers`].
 
 /// The headers of a message, without pseudo-headers, as they came: names in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,22 +29,22 @@ impl<'a> Headers<'a> {
 
 /// Bytes of lengths before each header.
 const LENGTHS: usize = 8;
-/// A larger buffer is given back after use, so that waiting connections stay small.
+/// A larger buffer is freed after use, so that waiting connections stay small.
 const KEPT: usize = 1024;
 
-/// The buffer. Also where a decoder builds a header before anybody knows whether it is to be kept.
+/// The buffer. A decoder also builds a header here before it is known whether it is kept.
 #[derive(Debug)]
 pub(super) struct Fields {
     flat: Vec<u8>,
     /// Of the header that is being built: where it begins and where its name ends.
     name_end: usize,
     keep: bool,
-    /// No more than so many bytes of headers are kept.
+    /// The most bytes of headers that are kept.
     limit: usize,
 }
 
 impl Fields {
-    /// `keep`: headers stay until [`Fields::clear`]; without, they are built and forgotten.
+    /// `keep`: headers stay until [`Fields::clear`]. Without, they are built and dropped.
     pub(super) fn new(keep: bool, limit: u32) -> Fields {
         Fields { flat: Vec::new(), name_end: 0, keep, limit: limit as usize }
     }
@@ -60,13 +60,13 @@ impl Fields {
         self.keep && self.flat.len() <= self.limit
     }
 
-    /// Adds a header, if headers are kept; says where its value begins.
+    /// Adds a header, if headers are kept. Returns where its value begins.
     #[inline]
     pub(super) fn push(&mut self, name: &[u8], value: &[u8]) -> usize {
         if !self.keeps() {
             return 0;
         }
-        // Strings are shorter than 2^29 bytes: the decoder takes no longer integers.
+        // Strings are shorter than 2^29 bytes: the decoder accepts no longer integers.
         self.flat.extend_from_slice(&(name.len() as u32).to_ne_bytes());
         self.flat.extend_from_slice(&(value.len() as u32).to_ne_bytes());
         self.flat.extend_from_slice(name);
@@ -75,7 +75,7 @@ impl Fields {
         at
     }
 
-    /// Begins a header; says where.
+    /// Begins a header. Returns where.
     pub(super) fn begin(&mut self) -> usize {
         let start = self.flat.len();
         self.flat.extend_from_slice(&[0; LENGTHS]);
@@ -109,7 +109,7 @@ impl Fields {
         self.flat[start + 4..start + LENGTHS].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// The bytes from `at` on, so many.
+    /// The given number of bytes from `at` on.
     pub(super) fn slice(&self, (at, length): (u32, u32)) -> &[u8] {
         self.flat.get(at as usize..(at + length) as usize).unwrap_or_default()
     }

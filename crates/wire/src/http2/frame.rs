@@ -1,4 +1,5 @@
-//! Frames: their form (RFC 9113 sections 4 and 6), and how they come out of slices that end anywhere.
+//! Frames: their format (RFC 9113 sections 4 and 6), and how they are found in slices that end anywhere.
+//! [`super::conn`] calls it.
 
 use super::Violation;
 
@@ -28,7 +29,7 @@ pub(super) mod flag {
     pub(in crate::http2) const PRIORITY: u8 = 0x20;
 }
 
-/// What stands before a payload.
+/// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) length: u32,
@@ -61,7 +62,7 @@ impl Head {
         self.flags & flag != 0
     }
 
-    /// What can be judged before the payload is there: its length and the stream's number being 0 or not.
+    /// Checks what is known before the payload: its length, and whether the stream's number is 0.
     #[inline]
     pub(super) fn check(self, max_frame: u32) -> Result<(), Violation> {
         if self.length > max_frame {
@@ -108,7 +109,7 @@ pub(super) fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The fragment of a header block in a HEADERS frame (section 6.2). The priority that may stand before it is ignored.
+/// The fragment of a header block in a HEADERS frame (section 6.2). The optional priority before it is ignored.
 #[inline]
 pub(super) fn fragment(head: Head, payload: &[u8]) -> Result<&[u8], Violation> {
     let mut payload = payload;
@@ -122,7 +123,7 @@ pub(super) fn fragment(head: Head, payload: &[u8]) -> Result<&[u8], Violation> {
     Ok(payload)
 }
 
-/// A larger buffer is given back after use.
+/// A larger buffer is freed after use.
 const KEPT: usize = 128;
 
 /// What a [`Framer`] found.
@@ -132,7 +133,7 @@ pub(super) enum Found<'i> {
     Nothing,
     /// A frame that lies whole in the input.
     Whole(Head, &'i [u8]),
-    /// A frame that came in pieces: [`Framer::take`], then [`Framer::give_back`].
+    /// A frame that arrived in pieces: [`Framer::take`], then [`Framer::give_back`].
     Stored(Head),
     /// The beginning of DATA, whose payload is still in the input: with the length of its padding.
     Data(Head, u8),
@@ -140,7 +141,7 @@ pub(super) enum Found<'i> {
     Unknown(Head),
 }
 
-/// Finds frames. Holds only what is incomplete.
+/// Finds frames. It stores only incomplete ones.
 #[derive(Debug)]
 pub(super) struct Framer {
     stored: Vec<u8>,
@@ -193,7 +194,7 @@ impl Framer {
         self.store(input)
     }
 
-    /// Goes on with a frame in pieces.
+    /// Continues a frame in pieces.
     #[cold]
     fn store<'i>(&mut self, input: &mut &'i [u8]) -> Result<Found<'i>, Violation> {
         if !self.fill(HEAD, input) {
@@ -222,7 +223,7 @@ impl Framer {
         Ok(begun)
     }
 
-    /// Moves bytes from `input` until so many are stored; false if there were not enough.
+    /// Moves bytes from `input` until the given number is stored. Returns false if there were not enough.
     fn fill(&mut self, length: usize, input: &mut &[u8]) -> bool {
         let wanted = length.saturating_sub(self.stored.len()).min(input.len());
         let (piece, rest) = input.split_at(wanted);
@@ -236,7 +237,7 @@ impl Framer {
         std::mem::take(&mut self.stored)
     }
 
-    /// Takes the buffer back.
+    /// Returns the buffer.
     pub(super) fn give_back(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() <= KEPT {
             buffer.clear();

@@ -1,4 +1,5 @@
-//! What a header block says as a request, a response or trailers, and whether it may (RFC 9113 section 8).
+//! Interprets a header block as a request, a response or trailers, and checks it (RFC 9113 section 8).
+//! [`super::receive`] calls it.
 
 use super::StreamError;
 use super::class::Class;
@@ -8,7 +9,7 @@ use super::prepared::is_path;
 use super::streams::ANY;
 use crate::http1::chars::{is_host, is_token};
 
-/// What a block is to be.
+/// The kind of message that a block should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Request,
@@ -29,7 +30,7 @@ mod seen {
     pub(super) const REQUEST: u8 = METHOD | SCHEME | PATH;
 }
 
-/// What a block said.
+/// The content of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
     /// `content-length`, or [`ANY`].
@@ -73,7 +74,7 @@ impl Message {
         }
     }
 
-    /// After the last header: whether all that has to be there is.
+    /// Called after the last header: checks that nothing required is missing.
     pub(super) fn finish(&mut self, fields: &Fields) -> Result<(), StreamError> {
         if let Some(fault) = self.fault {
             return Err(fault);

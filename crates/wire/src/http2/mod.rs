@@ -1,13 +1,13 @@
 //! HTTP/2, client and server half (RFC 9113), with its own header compression (HPACK, RFC 7541).
 //!
-//! [`Client`] makes requests and reads responses, [`Server`] reads requests and gives responses. Both are pulled like
-//! [`crate::http1`]: give [`Client::next`] or [`Server::next`] a slice until it yields `None`, then the next slice. What
-//! they have to send they append to an [`Output`]; flow control is theirs, so bodies that the peer has no window for
-//! wait inside and leave when it has.
+//! [`Client`] sends requests and reads responses, [`Server`] reads requests and sends responses; the load and the
+//! origin call them. Both are pulled like [`crate::http1`]: call [`Client::next`] or [`Server::next`] with a slice
+//! until it returns `None`, then with the next slice. They append the bytes to send to an [`Output`]. They handle
+//! flow control: bodies that exceed the peer's window wait inside and are sent when it opens.
 //!
-//! Both are strict, as http1 is: what RFC 9113 calls an error is one, a connection error ends in [`ConnectionError`] (with
-//! GOAWAY written), a stream error in RST_STREAM and an event. Everything a peer can make grow is bounded by
-//! [`Limits`]. Server push and CONNECT are refused, priorities are ignored.
+//! Both are strict, as http1 is: what RFC 9113 calls an error is one. A connection error ends in [`ConnectionError`]
+//! (with GOAWAY written), a stream error in RST_STREAM and an event. Everything that a peer can make grow is limited
+//! by [`Limits`]. Server push and CONNECT are rejected, priorities are ignored.
 //!
 //! This module does not know sockets, clocks, TLS, or what requests mean.
 
@@ -45,9 +45,9 @@ pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct Limits {
     /// Largest header list: names, values and 32 bytes for each header (RFC 9113 section 6.5.2), bytes.
     pub header_list: u32,
-    /// Most frames in a row that bring nothing forward (PING, SETTINGS, WINDOW_UPDATE, empty DATA, unknown ...).
+    /// The most frames in a row that make no progress (PING, SETTINGS, WINDOW_UPDATE, empty DATA, unknown ...).
     pub idle_frames: u32,
-    /// Most streams that the peer may reset beyond those that ended well.
+    /// The most streams that the peer may reset in addition to those that ended normally.
     pub resets: u32,
 }
 
@@ -58,10 +58,10 @@ impl Default for Limits {
     }
 }
 
-/// Which protocol a client speaks on a connection without TLS.
+/// The protocol of a client on a connection without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detected {
-    /// The bytes so far begin both; ask again with more.
+    /// The bytes so far begin both; call again with more.
     Undecided,
     /// HTTP/1: for [`crate::http1::RequestParser`].
     Http1,
@@ -69,14 +69,14 @@ pub enum Detected {
     Http2,
 }
 
-/// Tells from the first bytes of a connection which protocol the client speaks (RFC 9113 section 3.3).
+/// Detects the protocol of a client from the first bytes of a connection (RFC 9113 section 3.3).
 ///
-/// The method `PRI` is reserved for this, so `PRI * HTTP/2.0` decides; no byte is used up.
+/// The method `PRI` is reserved for this, so `PRI * HTTP/2.0` decides. No byte is consumed.
 pub fn detect(first: &[u8]) -> Detected {
-    const TELLTALE: &[u8] = b"PRI * HTTP/2.0\r\n";
-    if first.starts_with(TELLTALE) {
+    const PREFACE_LINE: &[u8] = b"PRI * HTTP/2.0\r\n";
+    if first.starts_with(PREFACE_LINE) {
         Detected::Http2
-    } else if TELLTALE.starts_with(first) {
+    } else if PREFACE_LINE.starts_with(first) {
         Detected::Undecided
     } else {
         Detected::Http1

@@ -1,4 +1,4 @@
-//! Heads checked and encoded ahead.
+//! Heads that are checked and encoded in advance. The load and the origin prepare them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use super::class::{is_connection_header, is_name, is_value};
 use super::hpack::{Field, put_text};
 use crate::http1::chars::{is_host, is_token};
 
-/// What a request says, to prepare it.
+/// The parts of a request to prepare.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Method; not `CONNECT`.
     pub method: &'a str,
     /// `http` or `https`.
     pub scheme: &'a str,
-    /// What HTTP/1.1 has in `Host`.
+    /// What `Host` contains in HTTP/1.1.
     pub authority: &'a str,
     /// Path with query, or `*`.
     pub path: &'a str,
@@ -23,16 +23,16 @@ pub struct Request<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// The head of a request or of a response, checked and encoded ahead.
+/// The head of a request or a response, checked and encoded in advance.
 ///
-/// On each connection the first use inserts it into the peer's table, and later uses cost a byte or two a header. It
-/// belongs to no connection: one serves all.
+/// On each connection the first use inserts it into the peer's table, and later uses cost a byte or two per header. It
+/// belongs to no connection: one instance serves all.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     number: u64,
     pseudo: Box<[Arc<Field>]>,
     headers: Box<[Arc<Field>]>,
-    /// Names of the headers whose values come later, encoded.
+    /// Names of the headers whose values are filled in later, encoded.
     changing: Box<[Box<[u8]>]>,
     path_changes: bool,
     /// The response has no body: to HEAD (a request), 204 or 304 (a response).
@@ -44,8 +44,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A request that is always the same. `content-length` is added when it is sent: when there is a body, and for POST,
-    /// PUT and PATCH always (RFC 9110 section 8.6).
+    /// A request that is always the same. `content-length` is added when it is sent: if there is a body, and for
+    /// POST, PUT and PATCH always (RFC 9110 section 8.6).
     ///
     /// # Errors
     /// What cannot be sent.
@@ -53,9 +53,9 @@ impl Prepared {
         Self::template(request, false, &[])
     }
 
-    /// A request of which some values come when it is sent ([`super::Client::request_filled`]): the path, if
-    /// `path_changes`, and those of the headers at `changing` (ascending places in `request.headers`; what the values
-    /// there are does not matter). Headers that change are sent behind the others.
+    /// A request of which some values are filled in when it is sent ([`super::Client::request_filled`]): the path, if
+    /// `path_changes`, and the headers at `changing` (ascending indexes into `request.headers`; their values there are ignored).
+    /// Headers that change are sent after the others.
     ///
     /// # Errors
     /// What cannot be sent.
@@ -101,8 +101,8 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The head of a response. `length` writes `content-length`, which need not be the length of the body that is sent
-    /// (responses to HEAD).
+    /// The head of a response. `length` writes `content-length`, which may differ from the length of the body that is
+    /// sent (responses to HEAD).
     ///
     /// # Errors
     /// What cannot be sent.
@@ -141,7 +141,7 @@ impl Prepared {
         }
     }
 
-    /// Whether this is the head of a request, and what is filled in is what it wants and can be sent.
+    /// Whether this is the head of a request, and the filled-in values match it and can be sent.
     pub(super) fn takes(&self, path: &[u8], values: &[&[u8]]) -> bool {
         self.status == 0
             && (!self.path_changes || is_path(path))
@@ -149,7 +149,7 @@ impl Prepared {
             && values.iter().all(|value| is_value(value))
     }
 
-    /// What no other has; clones have the same.
+    /// A unique number; clones share it.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         self.number
@@ -165,7 +165,7 @@ impl Prepared {
         &self.headers
     }
 
-    /// Whether the path comes when the request is sent.
+    /// Whether the path is filled in when the request is sent.
     pub(super) fn path_changes(&self) -> bool {
         self.path_changes
     }
@@ -183,7 +183,7 @@ impl Prepared {
         self.bodiless
     }
 
-    /// Whether `content-length` is written for a body of no bytes.
+    /// Whether `content-length` is written for an empty body.
     pub(super) fn says_empty(&self) -> bool {
         self.says_empty
     }
@@ -205,7 +205,7 @@ pub(super) fn is_path(path: &[u8]) -> bool {
     (path.first() == Some(&b'/') && path.iter().all(u8::is_ascii_graphic)) || path == b"*"
 }
 
-/// A header that may be given. The name is in lower case.
+/// A valid header. The name is in lower case.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
     if !is_name(name.as_bytes()) {
         return Err(EncodeError::BadName(name.to_owned()));

@@ -1,4 +1,5 @@
-//! Header compression by itself, for tests and fuzzing that compare it with another's. Not part of the interface.
+//! Header compression alone, for tests and fuzzing that compare it with another implementation. Not part of the
+//! interface.
 
 use super::class::Class;
 use super::fields::Fields;
@@ -7,7 +8,7 @@ use super::hpack::{self, Reader, Table};
 /// Name and value.
 pub type Header = (Vec<u8>, Vec<u8>);
 
-/// A decoder that gives all headers of a block, whatever they mean.
+/// A decoder that returns all headers of a block, whatever they mean.
 #[derive(Debug)]
 pub struct Blocks {
     table: Table,
@@ -23,12 +24,12 @@ impl Reader for All {
 }
 
 impl Blocks {
-    /// A new decoder, whose table may have so many bytes.
+    /// A new decoder with the given table size in bytes.
     pub fn new(limit: u32) -> Blocks {
         Blocks { table: Table::new(limit), fields: Fields::new(true, 1 << 20) }
     }
 
-    /// The headers of a block, and whether it left the table as it was. `None`: it is no block.
+    /// The headers of a block, and whether it left the table unchanged. `None`: the block is invalid.
     pub fn read(&mut self, block: &[u8]) -> Option<(Vec<Header>, bool)> {
         let mut all = All(Vec::new());
         self.fields.clear();

@@ -1,4 +1,5 @@
-//! What comes on streams: header blocks and DATA, judged by the state of their stream (RFC 9113 sections 5.1, 6.1, 8.1).
+//! Reads header blocks and DATA of streams, and checks them against the state of their stream (RFC 9113 sections 5.1,
+//! 6.1, 8.1). [`super::conn`] calls it.
 
 use super::conn::{Conn, Event, FIRST_WINDOW, MEMO, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
@@ -25,7 +26,7 @@ impl Conn {
         }
     }
 
-    /// A block of a stream that is not open. The table wants it read nevertheless.
+    /// A block of a stream that is not open. It is read nevertheless, because it may change the table.
     #[cold]
     fn on_stray_block(&mut self, id: u32, block: &[u8]) -> Result<Option<Event<'static>>, Violation> {
         if self.is_idle(id) {
@@ -39,7 +40,7 @@ impl Conn {
         Ok(None)
     }
 
-    /// Reads a block into `message` and `fields`, or sees that they have it already.
+    /// Reads a block into `message` and `fields`, unless they already hold its contents.
     #[inline]
     fn read_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
         if kind != Kind::Trailers && !self.memo.is_empty() && self.memo == block {
@@ -76,7 +77,7 @@ impl Conn {
         self.last = id;
         let judged = self.read_block(Kind::Request, block)?;
         if self.leaving {
-            // GOAWAY said that it would not be looked at.
+            // GOAWAY announced that it would not be processed.
             self.lenient = id;
             self.on_idle_frame()?;
             return Ok(None);
@@ -127,7 +128,7 @@ impl Conn {
             return Ok(Some(Event::Interim { tag, status }));
         }
         stream.state |= is::HEADED;
-        // Those may say a length and have no body (section 8.1.1).
+        // These may have a length and no body (section 8.1.1).
         let bodiless = stream.is(is::BODILESS) || matches!(status, 204 | 304);
         stream.left = if bodiless { 0 } else { length };
         if ends && !matches!(stream.left, 0 | ANY) {
@@ -152,7 +153,7 @@ impl Conn {
         self.todo |= todo::PAYLOAD;
     }
 
-    /// A block behind the body.
+    /// A block after the body.
     #[cold]
     fn on_trailers(
         &mut self,
@@ -178,7 +179,7 @@ impl Conn {
         Ok(Some(self.malformed(slot, fault, out)))
     }
 
-    /// The beginning of DATA. The whole frame counts against the windows, padding too.
+    /// The beginning of DATA. The whole frame counts against the windows, including padding.
     #[inline]
     pub(super) fn on_data(
         &mut self,
@@ -213,7 +214,7 @@ impl Conn {
         } else if !ends {
             self.on_idle_frame()?;
         }
-        // Until the peer has acknowledged our SETTINGS, it goes by the first window.
+        // Until the peer has acknowledged our SETTINGS, it uses the initial window.
         let window = self.own.stream_window;
         let allowed = if self.settings_acked { window } else { window.max(FIRST_WINDOW) };
         let stream = self.streams.at(slot);
@@ -260,7 +261,7 @@ impl Conn {
         None
     }
 
-    /// Goes on with DATA, or with the end of a stream.
+    /// Continues with DATA, or with the end of a stream.
     #[inline]
     pub(super) fn read_payload<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Step<'i> {
         let Payload { slot, id, left, padding, ends } = self.payload;
@@ -297,7 +298,7 @@ impl Conn {
             if sent {
                 self.ended_well(slot);
             } else if !self.own.server {
-                // The server has said all; it does not need the rest of the request (section 8.1).
+                // The server has sent everything; it does not need the rest of the request (section 8.1).
                 self.reset(slot, Code::CANCEL, out);
             }
             return Step::Event(Event::End { slot, id, tag });
@@ -305,7 +306,7 @@ impl Conn {
         Step::Done
     }
 
-    /// So many bytes of payload are for nobody.
+    /// Discards the given number of payload bytes.
     pub(super) fn skip(&mut self, length: u32) {
         self.payload = Payload { slot: 0, id: 0, left: length, padding: 0, ends: false };
         self.todo |= todo::PAYLOAD;

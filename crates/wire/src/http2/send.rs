@@ -1,5 +1,5 @@
-//! Messages on their way out: header blocks at once, DATA as the peer's windows allow, the rest later (RFC 9113
-//! sections 4.3, 5.2 and 6.9).
+//! Sends messages: header blocks at once, DATA as the peer's windows allow, the rest later (RFC 9113 sections 4.3,
+//! 5.2 and 6.9). Both halves call it.
 
 use super::body::{Body, Output};
 use super::conn::{Conn, todo};
@@ -7,14 +7,14 @@ use super::frame::{self, HEAD, Head, flag, kind};
 use super::hpack::Encoder;
 use super::streams::is;
 
-/// No frame is larger, whatever the peer would take.
+/// The largest frame sent, whatever the peer accepts.
 const LARGEST: u32 = 1 << 20;
 
 /// What waits for a window.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     waiting: Vec<Waiting>,
-    /// Slot and number of streams whose bodies have left since.
+    /// Slot and number of streams whose bodies have been sent since.
     finished: Vec<(u32, u32)>,
 }
 
@@ -32,7 +32,7 @@ struct Waiting {
 #[derive(Debug)]
 enum Piece {
     Static(&'static [u8]),
-    /// With how much of it has left.
+    /// With the number of bytes already sent.
     Owned(Vec<u8>, usize),
 }
 
@@ -83,7 +83,7 @@ impl Conn {
         }
     }
 
-    /// Sends a piece of a stream's body, or keeps what cannot be sent now. True: the piece has left.
+    /// Sends a piece of a stream's body, or stores what cannot be sent now. True: the piece has been sent.
     #[inline]
     pub(super) fn send_body<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> bool {
         let stream = self.streams.at(slot);
@@ -99,7 +99,7 @@ impl Conn {
         false
     }
 
-    /// Sends what there is a window for, and END_STREAM with the last byte if the stream ends; says how much.
+    /// Sends what the windows allow, and END_STREAM with the last byte if the stream ends. Returns how much was sent.
     #[inline]
     fn send_now<O: Output>(&mut self, slot: u32, body: Body<'_>, ends: bool, out: &mut O) -> usize {
         let largest = self.peer.max_frame.min(LARGEST) as usize;
@@ -130,7 +130,7 @@ impl Conn {
         sendable
     }
 
-    /// Keeps what is left of a piece.
+    /// Stores the rest of a piece.
     #[cold]
     fn keep(&mut self, slot: u32, body: Body<'_>, sent: usize, ends: bool) {
         let piece = match body {
@@ -151,7 +151,7 @@ impl Conn {
         }
     }
 
-    /// A window has grown: sends what now can be. True: something was sent.
+    /// A window has grown: sends what fits now. True: something was sent.
     #[inline]
     pub(super) fn pump<O: Output>(&mut self, out: &mut O) -> bool {
         match self.backlog.take() {
@@ -193,7 +193,7 @@ impl Conn {
         self.window != window || out.buffer().len() != before
     }
 
-    /// A stream whose body has left since it had to wait.
+    /// A stream whose body had to wait and has been sent since.
     pub(super) fn next_finished(&mut self) -> Option<(u32, u32)> {
         let finished = self.backlog.as_mut()?.finished.pop();
         if finished.is_none() && self.backlog.as_ref().is_some_and(|backlog| backlog.waiting.is_empty()) {
@@ -202,7 +202,7 @@ impl Conn {
         finished
     }
 
-    /// A stream is gone: so is what waits for it.
+    /// A stream is gone: drops its waiting data.
     pub(super) fn forget_waiting(&mut self, slot: u32, id: u32) {
         if let Some(backlog) = &mut self.backlog {
             backlog.waiting.retain(|waiting| (waiting.slot, waiting.id) != (slot, id));

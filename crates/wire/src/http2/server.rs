@@ -1,4 +1,4 @@
-//! The server half of a connection.
+//! The server half of a connection. The origin calls it.
 
 use super::class::is_value;
 use super::conn::{Conn, Event, Own};
@@ -10,7 +10,7 @@ use super::{
     Violation,
 };
 
-/// How a server behaves.
+/// The options of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Streams that the client may have open at a time.
@@ -21,7 +21,7 @@ pub struct ServerOptions {
     pub connection_window: u32,
     /// Largest frame the client may send, from 16,384 to 2^24 - 1.
     pub max_frame: u32,
-    /// Bounds.
+    /// Limits on what the client may send.
     pub limits: Limits,
 }
 
@@ -46,7 +46,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Dense from 0, and used again after the stream is gone: for tables. Below [`ServerOptions::max_streams`].
+    /// Dense from 0, and reused after the stream is gone: for tables. Below [`ServerOptions::max_streams`].
     pub fn slot(self) -> usize {
         self.slot as usize
     }
@@ -57,43 +57,43 @@ impl Stream {
     }
 }
 
-/// What comes out of the server half.
+/// An event of the server half.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerEvent<'a> {
-    /// The client's SETTINGS came.
+    /// The client's SETTINGS arrived.
     Settings,
     /// The head of a request.
     Request {
         /// The stream that the response goes to.
         stream: Stream,
-        /// What it says.
+        /// Its content.
         head: RequestHead<'a>,
     },
     /// A piece of a request's body.
     Data {
-        /// Of which request.
+        /// The request.
         stream: Stream,
         /// Never empty.
         bytes: &'a [u8],
     },
     /// The request is complete. (If its response is, too, the stream is gone.)
     End {
-        /// Which request.
+        /// The request.
         stream: Stream,
     },
-    /// What [`Server::respond`] or [`Server::data`] left [`SendStatus::Waiting`] has been written.
+    /// A body that [`Server::respond`] or [`Server::data`] left [`SendStatus::Waiting`] has been written.
     Sent {
-        /// Which.
+        /// Its stream.
         stream: Stream,
     },
-    /// The stream is gone before its time; what is left of its response is dropped.
+    /// The stream ended early; the rest of its response is dropped.
     Reset {
-        /// Which.
+        /// The stream.
         stream: Stream,
         /// Why.
         cause: ResetCause,
     },
-    /// A request that is malformed from its head on; it has been reset and has no stream.
+    /// A request whose head is malformed; it has been reset and has no stream.
     Malformed {
         /// What is wrong.
         fault: StreamError,
@@ -118,7 +118,7 @@ pub struct RequestHead<'a> {
     pub path: &'a [u8],
     /// `content-length`, if given.
     pub length: Option<u64>,
-    /// The head is all of the request: [`ServerEvent::End`] follows.
+    /// The head is the whole request: [`ServerEvent::End`] follows.
     pub ends: bool,
     /// Whether the client waits for `100 Continue`: [`Server::interim`].
     pub expects_continue: bool,
@@ -126,12 +126,12 @@ pub struct RequestHead<'a> {
     pub headers: Headers<'a>,
 }
 
-/// How far a response is.
+/// How much of a response was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendStatus {
     /// All of it was written.
     All,
-    /// The peer has no window for all of it. The rest follows by itself, and then [`ServerEvent::Sent`].
+    /// The peer's window is too small for all of it. The rest follows by itself, and then [`ServerEvent::Sent`].
     Waiting,
 }
 
@@ -144,7 +144,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// For a new connection, whose first bytes are still to be read, the preface included.
+    /// For a new connection, whose first bytes, the preface included, are not read yet.
     pub fn new(options: &ServerOptions) -> Server {
         let &ServerOptions { max_streams, stream_window, connection_window, max_frame, limits } = options;
         let own =
@@ -152,24 +152,24 @@ impl Server {
         Server { conn: Conn::new(own), preface: 0 }
     }
 
-    /// Writes what comes first: SETTINGS and the connection's window.
+    /// Writes the first bytes: SETTINGS and the connection's window.
     pub fn start<O: Output>(&mut self, out: &mut O) {
         self.conn.start(out.buffer());
     }
 
-    /// Streams that are open: requests that are not complete, or not answered to the end.
+    /// Open streams: requests that are incomplete or not fully answered.
     #[inline]
     pub fn open(&self) -> u32 {
         self.conn.streams.open()
     }
 
-    /// The next event from `input`, which loses the bytes used. `None`: all of `input` was used; give more bytes.
+    /// Returns the next event from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
     ///
-    /// Call it until it gives `None`, even when `input` is empty. `out` gets what the protocol wants to be sent, and
-    /// what waited of responses when the peer has made room.
+    /// Call it until it returns `None`, even when `input` is empty. Bytes that the protocol has to send are appended
+    /// to `out`, and waiting parts of responses when the peer has made room.
     ///
     /// # Errors
-    /// A connection error; every further call gives the same.
+    /// A connection error; every further call returns the same.
     #[inline]
     pub fn next<'s, 'i: 's, O: Output>(
         &'s mut self,
@@ -200,7 +200,7 @@ impl Server {
         }
     }
 
-    /// Compares what comes first with the preface (RFC 9113 section 3.4).
+    /// Compares the first bytes with the preface (RFC 9113 section 3.4).
     #[cold]
     fn read_preface(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), ConnectionError> {
         let wanted = &PREFACE[usize::from(self.preface)..];
@@ -214,7 +214,7 @@ impl Server {
         Ok(())
     }
 
-    /// A stream that is open, whose response is at this stage.
+    /// An open stream whose response is at this stage.
     #[inline]
     fn slot(&mut self, stream: Stream, headed: bool) -> Result<u32, SendError> {
         if self.conn.failed.is_some() {
@@ -226,10 +226,10 @@ impl Server {
         }
     }
 
-    /// Writes a interim response (100 to 199, not 101), such as `100 Continue`.
+    /// Writes an interim response (100 to 199, not 101), such as `100 Continue`.
     ///
     /// # Errors
-    /// The stream is gone or answered, or that is no interim status.
+    /// The stream is gone or answered, or the status is not an interim one.
     pub fn interim<O: Output>(&mut self, stream: Stream, status: u16, out: &mut O) -> Result<(), SendError> {
         self.slot(stream, false)?;
         if !(100..=199).contains(&status) || status == 101 {
@@ -243,7 +243,7 @@ impl Server {
         Ok(())
     }
 
-    /// ResponseParser a request, whole. The body is left out where none can be: HEAD, 204, 205, 304.
+    /// Sends a whole response. The body is omitted where none is allowed: HEAD, 204, 205, 304.
     ///
     /// # Errors
     /// The stream is gone or answered. Nothing was written.
@@ -264,8 +264,8 @@ impl Server {
         Ok(self.send(slot, body, true, out))
     }
 
-    /// ResponseParser a request with a head that is encoded now and has no place in the peer's table, and `content-length`.
-    /// Names are in lower case. The body is left out as by [`Server::respond`], its length is not (but for 204).
+    /// Sends a whole response with `content-length`, whose head is encoded now and does not enter the peer's table.
+    /// Names are in lower case. The body is omitted as by [`Server::respond`], its length is not (except for 204).
     ///
     /// # Errors
     /// The stream is gone or answered, or (`BadValue`) the head cannot be sent. Nothing was written.
@@ -305,7 +305,7 @@ impl Server {
         Ok(self.send(slot, body, true, out))
     }
 
-    /// Writes the head of a response whose body comes with [`Server::data`]; `ends`: there is none.
+    /// Writes the head of a response whose body follows with [`Server::data`]; `ends`: there is no body.
     ///
     /// # Errors
     /// The stream is gone or answered, or the head is not a response's. Nothing was written.
@@ -331,8 +331,8 @@ impl Server {
         Ok(SendStatus::All)
     }
 
-    /// Writes a piece of the body of a response, or the last one. [`SendStatus`] counts for the last one. Where no body can be
-    /// (as for [`Server::respond`]) only the end is written.
+    /// Writes a piece of the body of a response. [`SendStatus`] counts for the last one. Where no body is allowed (as
+    /// for [`Server::respond`]) only the end is written.
     ///
     /// # Errors
     /// The stream is gone, its head is not written, or its response has ended. Nothing was written.
@@ -381,8 +381,8 @@ impl Server {
         }
     }
 
-    /// Says that no more requests are taken (GOAWAY). Those that came are still answered; when [`Server::open`] is 0, the
-    /// connection can be closed.
+    /// Announces that no more requests are accepted (GOAWAY). Those received are still answered. When
+    /// [`Server::open`] is 0, the connection can be closed.
     pub fn go_away<O: Output>(&mut self, out: &mut O) {
         self.conn.go_away(out.buffer());
     }

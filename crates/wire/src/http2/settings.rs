@@ -1,4 +1,4 @@
-//! SETTINGS, ours and the peer's (RFC 9113 section 6.5).
+//! SETTINGS, ours and the peer's (RFC 9113 section 6.5). Both halves call it.
 
 use super::Violation;
 use super::conn::{Conn, FIRST_MAX_FRAME, FIRST_WINDOW};
@@ -15,7 +15,7 @@ mod setting {
 }
 
 impl Conn {
-    /// Writes SETTINGS, and the connection's window if it is not the usual one.
+    /// Writes SETTINGS, and the connection's window if it is not the default.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
         let own = &self.own;
         let mut payload = Vec::with_capacity(24);
@@ -43,7 +43,7 @@ impl Conn {
     pub(super) fn on_setting(&mut self, id: u16, value: u32) -> Result<(), Violation> {
         match id {
             setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
-            // Only a client may switch it on.
+            // Only a client may enable it.
             setting::ENABLE_PUSH if value > u32::from(self.own.server) => return Err(Violation::BadSetting),
             setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
             setting::INITIAL_WINDOW_SIZE => {
@@ -59,7 +59,7 @@ impl Conn {
                 return Err(Violation::BadSetting);
             }
             setting::MAX_FRAME_SIZE => self.peer.max_frame = value,
-            // The size of header lists is advice, and what is unknown is to be ignored (section 6.5.2).
+            // The size of header lists is advisory, and unknown settings are ignored (section 6.5.2).
             _ => {}
         }
         Ok(())

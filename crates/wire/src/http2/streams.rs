@@ -1,16 +1,16 @@
 //! The streams of a connection: found by their numbers without hashing in the usual case.
 //!
-//! Streams lie in slots that are used again. A small table leads from the low bits of a number to its slot; numbers
-//! follow one another, so streams that are open together rarely meet there. When two have met, the older one is found by
-//! looking at all slots.
+//! Streams are in slots that are reused. A small table maps the low bits of a number to its slot. Numbers are
+//! consecutive, so streams that are open together rarely collide. When two collide, the older one is found by a scan
+//! of all slots.
 
 /// What is true of a stream, as bits.
 pub(super) mod is {
-    /// The head of the final response (client) or of the request (server) has come.
+    /// The head of the final response (client) or of the request (server) has arrived.
     pub(in crate::http2) const HEADED: u8 = 1;
-    /// We have sent all that we will.
+    /// We have finished sending.
     pub(in crate::http2) const SENT: u8 = 2;
-    /// The peer has sent all that it will.
+    /// The peer has finished sending.
     pub(in crate::http2) const HEARD: u8 = 4;
     /// The response has no body: to HEAD, 204, 304.
     pub(in crate::http2) const BODILESS: u8 = 8;
@@ -18,7 +18,7 @@ pub(super) mod is {
     pub(in crate::http2) const ANSWERING: u8 = 16;
     /// A part of a body waits for a window.
     pub(in crate::http2) const WAITING: u8 = 32;
-    /// What waits is the last (server).
+    /// The waiting part is the last (server).
     pub(in crate::http2) const ENDING: u8 = 64;
 }
 
@@ -31,7 +31,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Stream {
     /// Its number; 0: the slot is free.
     pub(super) id: u32,
-    /// The caller's name for it; in a free slot the next free one.
+    /// The caller's number for it; in a free slot the next free one.
     pub(super) tag: u32,
     /// Bytes that may be sent. Below 0 after SETTINGS made windows smaller.
     pub(super) window: i32,
@@ -71,7 +71,7 @@ impl Streams {
         self.open
     }
 
-    /// Adds a stream; gives its slot.
+    /// Adds a stream. Returns its slot.
     #[inline]
     pub(super) fn add(&mut self, id: u32, tag: u32, window: i32, state: u8) -> u32 {
         let stream = Stream { id, tag, window, received: 0, left: ANY, state };
@@ -134,7 +134,7 @@ impl Streams {
         }
     }
 
-    /// The slot of the first open stream that `wanted` is true of.
+    /// The slot of the first open stream for which `wanted` is true.
     #[cold]
     pub(super) fn search(&self, wanted: impl Fn(&Stream) -> bool) -> Option<u32> {
         self.slots.iter().position(|stream| stream.id != 0 && wanted(stream)).map(|slot| slot as u32)
@@ -152,7 +152,7 @@ impl Streams {
         &mut self.slots[slot as usize]
     }
 
-    /// Frees a slot; gives what was there.
+    /// Frees a slot. Returns the stream.
     #[inline]
     pub(super) fn remove(&mut self, slot: u32) -> Stream {
         let stream = self.slots[slot as usize];
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_used_again_and_an_old_name_does_not_fit_the_new_stream() {
+    fn slots_are_reused_and_an_old_handle_does_not_match_the_new_stream() {
         let mut streams = Streams::new();
         let slots: Vec<u32> = (0..5).map(|n| streams.add(2 * n + 1, n, 0, 0)).collect();
         assert_eq!(slots, [0, 1, 2, 3, 4]);

@@ -1,6 +1,7 @@
-//! Alerts: how one side tells the other why it ends (RFC 8446, section 6).
+//! Alerts: how one side tells the other why it ends (RFC 8446, section 6). Error texts and the record layer use the
+//! names.
 
-/// What [`name`] and its inverse go by: IANA's registry.
+/// The names in IANA's registry.
 const NAMES: [(u8, &str); 35] = [
     (0, "close_notify"),
     (10, "unexpected_message"),

@@ -1,4 +1,4 @@
-//! Options, checked and ready for connections.
+//! Options, checked and ready for connections. The load and the origin make them once.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::options::{ClientAuth, ClientOptions, ServerOptions, Version};
 use super::tickets::Tickets;
 use super::verify::{self, Verifier};
 
-/// Whom the client half asks for: a DNS name, sent as SNI, or an IP address, which is not sent. Either is what the peer's
-/// certificate must be for when authorities are given.
+/// The server's name for the client half: a DNS name, sent as SNI, or an IP address, which is not sent. When
+/// authorities are given, the peer's certificate must be valid for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerName(pub(super) pki_types::ServerName<'static>);
 
 impl ServerName {
-    /// A host as it stands in a URL: `example.com`, `127.0.0.1`, `[::1]` or `::1`, without a port.
+    /// A host as in a URL: `example.com`, `127.0.0.1`, `[::1]` or `::1`, without a port.
     ///
     /// # Errors
     /// [`TlsErrorKind::Options`] when it is neither a DNS name nor an address.
@@ -52,7 +52,7 @@ impl ClientConfig {
     /// Checks the options.
     ///
     /// # Errors
-    /// [`TlsErrorKind::Options`], with a text that names what is wrong and what there is instead.
+    /// [`TlsErrorKind::Options`], with a text that names the wrong value and the valid ones.
     pub fn new(options: &ClientOptions) -> Result<ClientConfig, TlsError> {
         let provider = provider(&options.suites, &options.groups, options.versions)?;
         let verifier = Arc::new(Verifier::new(options.authorities.as_deref(), &provider)?);
@@ -74,15 +74,15 @@ impl ClientConfig {
         Ok(ClientConfig { rustls: Arc::new(config), resumption: options.resumption })
     }
 
-    /// The same, with a store of tickets of its own, so that threads do not wait for each other. One a thread (or one a thread
-    /// and target, where targets do not understand each other's tickets).
+    /// A copy with its own store of tickets, so that threads do not wait for each other. Make one per thread (or one
+    /// per thread and target, where targets do not accept each other's tickets).
     pub fn for_thread(&self) -> ClientConfig {
         let mut config = rustls::ClientConfig::clone(&self.rustls);
         config.resumption = resumption(self.resumption);
         ClientConfig { rustls: Arc::new(config), resumption: self.resumption }
     }
 
-    /// The same (tickets included), asking for another protocol by ALPN.
+    /// A copy, tickets included, that requests another protocol by ALPN.
     pub fn with_alpn(&self, alpn: Option<&str>) -> ClientConfig {
         let mut config = rustls::ClientConfig::clone(&self.rustls);
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -104,7 +104,7 @@ impl ServerConfig {
     /// Checks the options.
     ///
     /// # Errors
-    /// [`TlsErrorKind::Options`], with a text that names what is wrong and what there is instead.
+    /// [`TlsErrorKind::Options`], with a text that names the wrong value and the valid ones.
     pub fn new(options: &ServerOptions) -> Result<ServerConfig, TlsError> {
         if options.identities.is_empty() {
             return Err(TlsError::new(TlsErrorKind::Options, "a TLS server needs a certificate and its key"));
@@ -131,7 +131,7 @@ impl ServerConfig {
             .with_cert_resolver(Arc::new(resolver));
         config.alpn_protocols = options.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         config.enable_secret_extraction = true;
-        // By tickets only: they need no memory and no lock that all threads share.
+        // By tickets only: they need no memory and no lock shared by all threads.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         if options.resumption {
             config.ticketer = aws_lc_rs::Ticketer::new().map_err(|e| TlsError::of_options("the key of tickets", &e))?;
@@ -142,7 +142,7 @@ impl ServerConfig {
     }
 }
 
-/// The crypto library, cut down to what was asked for.
+/// The crypto library, restricted to the requested suites and groups.
 fn provider(suites: &[String], groups: &[String], range: (Version, Version)) -> Result<Arc<CryptoProvider>, TlsError> {
     let cipher_suites = chosen_suites(suites, range)?;
     let kx_groups = chosen_groups(groups)?;
@@ -160,7 +160,7 @@ fn versions(range: (Version, Version)) -> &'static [&'static SupportedProtocolVe
     }
 }
 
-/// The certificates that a server has, in the order of its preference.
+/// The certificates of a server, in the order of its preference.
 #[derive(Debug)]
 struct Identities {
     all: Vec<Arc<CertifiedKey>>,
@@ -169,8 +169,8 @@ struct Identities {
 }
 
 impl ResolvesServerCert for Identities {
-    /// The first whose key the client can check, by its signatures and, for TLS 1.2, its suites. If there is none, any will do to
-    /// find out what the two have not in common.
+    /// The first certificate whose key the client can check, by its signatures and, for TLS 1.2, its suites. If there
+    /// is none, any serves to find out what the two sides do not have in common.
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let suits = |one: &&Arc<CertifiedKey>| {
             one.key.choose_scheme(hello.signature_schemes()).is_some()
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_addresses_are_told_apart() {
+    fn names_and_addresses_are_distinguished() {
         for name in ["localhost", "example.com", "a_b.example"] {
             assert!(matches!(ServerName::new(name).unwrap().0, pki_types::ServerName::DnsName(_)), "{name}");
         }

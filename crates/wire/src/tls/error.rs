@@ -1,4 +1,4 @@
-//! What can go wrong with TLS, in words.
+//! The failures of TLS and their texts.
 
 use std::fmt;
 
@@ -6,22 +6,23 @@ use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMi
 
 use super::{alert, verify};
 
-/// What kind of failure it was, for counters that count by kind.
+/// The kind of a failure, for counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsErrorKind {
-    /// The options cannot be used: an unknown suite, a PEM that is none. The text names what is wrong and what there is.
+    /// The options cannot be used: an unknown suite, an invalid PEM text. The text names the problem and the valid
+    /// values.
     Options,
-    /// The peer ended the handshake, or there was nothing both can.
+    /// The peer ended the handshake, or the two sides have nothing in common.
     Handshake,
     /// The peer's certificate was refused here.
     Certificate,
-    /// What came is not TLS.
+    /// The received bytes are not TLS.
     NotTls,
-    /// The peer ended the connection by an alert after the handshake. (Of TLS 1.3 that may be about the handshake: a client is
-    /// ready before the server has seen its certificate.)
+    /// The peer ended the connection by an alert after the handshake. (With TLS 1.3 that may be about the handshake:
+    /// a client is ready before the server has seen its certificate.)
     Alert,
-    /// A record that does not open with the agreed keys.
+    /// A record cannot be opened with the agreed keys.
     Decrypt,
     /// The peer broke the protocol.
     Protocol,
@@ -46,7 +47,7 @@ impl TlsError {
         self.kind
     }
 
-    /// What rustls says of a handshake.
+    /// The error for a failure of rustls in a handshake.
     pub(super) fn of_handshake(error: &Error) -> TlsError {
         use TlsErrorKind as Kind;
         let (kind, text) = match error {
@@ -75,7 +76,7 @@ impl TlsError {
         TlsError::new(kind, text)
     }
 
-    /// What rustls says of options.
+    /// The error for options that rustls rejects.
     pub(super) fn of_options(what: &str, error: &Error) -> TlsError {
         let text = match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
@@ -87,7 +88,7 @@ impl TlsError {
     }
 }
 
-/// Why a certificate is refused. rustls has words for the rarer reasons only.
+/// Why a certificate is rejected. rustls has texts for the rarer reasons only.
 fn refusal(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => "it comes from none of the authorities given".to_owned(),
@@ -100,7 +101,7 @@ fn refusal(why: &CertificateError) -> String {
     }
 }
 
-/// What the two sides have not in common.
+/// What the two sides do not have in common.
 fn incompatible(why: &PeerIncompatible) -> String {
     use PeerIncompatible as Why;
     let what = match why {

@@ -1,7 +1,7 @@
 //! A connection until its handshake is done: rustls, fed record by record.
 //!
-//! rustls gets whole records only, one at a time. So when it says that the handshake is done it holds nothing that came
-//! after it, and its secrets can be taken out.
+//! rustls gets whole records only, one at a time. So when the handshake is done, rustls holds nothing that came after
+//! it, and its secrets can be extracted. [`super::session`] calls it.
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -20,9 +20,9 @@ use super::verify::key_kind;
 /// The handshake of one connection.
 pub(super) struct Handshake {
     half: Half,
-    /// Records, or the start of one, that rustls has not taken.
+    /// Records, or the start of one, that rustls has not consumed.
     buffer: Vec<u8>,
-    /// How much of it rustls has seen: messages that go over several records stay until they are whole.
+    /// How much of it rustls has seen. Messages that span several records stay until they are complete.
     seen: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Handshake {
 pub(super) enum Half {
     Client {
         connection: UnbufferedClientConnection,
-        /// Whether anybody wants tickets.
+        /// Whether tickets are stored.
         tickets: bool,
     },
     Server(UnbufferedServerConnection),
@@ -53,15 +53,15 @@ impl Unbuffered<ServerConnectionData> for UnbufferedConnectionCommon<ServerConne
     }
 }
 
-/// Where rustls is after what it was given.
+/// The state of rustls after its input.
 enum Step {
-    /// It wants more.
+    /// It needs more.
     Wants,
     /// The handshake is done.
     Done,
-    /// The peer said that it will send no more.
+    /// The peer has finished sending.
     Closed,
-    /// Data came before the end of the handshake, which record by record cannot be.
+    /// Data came before the end of the handshake, which cannot happen record by record.
     Data,
 }
 
@@ -70,8 +70,8 @@ impl Handshake {
         Handshake { half, buffer: Vec::new(), seen: 0 }
     }
 
-    /// Takes records from the input until the handshake is done (true) or the input is used up (false). With an empty input:
-    /// says what is to be said first.
+    /// Reads records from the input until the handshake is done (true) or the input is used up (false). With an empty
+    /// input, it writes the first message.
     pub(super) fn next(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<bool, Fail> {
         if input.is_empty() {
             return self.step(out);
@@ -84,7 +84,7 @@ impl Handshake {
         Ok(false)
     }
 
-    /// Takes what the next record lacks; says whether it is whole.
+    /// Reads the rest of the next record. Returns whether it is complete.
     fn take_record(&mut self, input: &mut &[u8]) -> Result<bool, Fail> {
         loop {
             let record = &self.buffer[self.seen..];
@@ -153,7 +153,7 @@ impl Handshake {
     }
 }
 
-/// Lets rustls work until it wants more; removes from the buffer what it took, and says how much that was.
+/// Runs rustls until it needs more. Removes the consumed bytes from the buffer, and returns their number.
 fn drive<Data>(
     connection: &mut UnbufferedConnectionCommon<Data>,
     buffer: &mut Vec<u8>,
@@ -175,7 +175,7 @@ where
                 None
             }
             Err(error) => {
-                // It may have something to say to the peer about that, and says it before it reads; it must not read again.
+                // It may have an alert to send about that, and sends it before it reads; it must not read again.
                 while connection.wants_write() {
                     let ConnectionState::EncodeTlsData(data) = connection.process(buffer).state? else { break };
                     encode(data, out)?;
@@ -197,7 +197,7 @@ where
     }
 }
 
-/// Appends what rustls wants sent.
+/// Appends what rustls has to send.
 fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<(), Error> {
     let failed = |e: EncodeError| Error::General(e.to_string());
     match data.encode(&mut []) {
@@ -211,7 +211,7 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<
     }
 }
 
-/// What the two sides agreed on, while rustls still knows.
+/// What the two sides agreed on, while rustls still has it.
 fn negotiated(common: &CommonState) -> Negotiated {
     let version = match common.protocol_version() {
         Some(ProtocolVersion::TLSv1_2) => Version::Tls12,

@@ -1,4 +1,4 @@
-//! Certificates and keys: read from PEM texts, or made when nobody gives any.
+//! Certificates and keys: read from PEM texts, or generated when none are given. [`super::config`] calls it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,8 +35,8 @@ pub(super) fn certified(identity: &Identity, provider: &CryptoProvider) -> Resul
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 impl Identity {
-    /// A self-signed certificate for `localhost`, `127.0.0.1` and `::1`, made once a process. It is its own authority: given as
-    /// [`super::ClientOptions::authorities`], its `chain` verifies.
+    /// A self-signed certificate for `localhost`, `127.0.0.1` and `::1`, made once per process. It is its own
+    /// authority: its `chain` verifies when it is given as [`super::ClientOptions::authorities`].
     ///
     /// # Errors
     /// When the machine has no random numbers.

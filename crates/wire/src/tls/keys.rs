@@ -1,7 +1,7 @@
 //! One direction's keys: records are sealed and opened with them (RFC 8446, section 5.2; RFC 5246, section 6.2.3.3 with
 //! RFC 5288 for AES-GCM and RFC 7905 for ChaCha20-Poly1305).
 //!
-//! This module does not know what records mean.
+//! [`super::records`] calls it. This module does not know what records mean.
 
 use aws_lc_rs::aead;
 use rustls::ConnectionTrafficSecrets;
@@ -22,15 +22,15 @@ const EXPLICIT: usize = 8;
 /// How a record is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// TLS 1.3: the content's type is encrypted behind the content.
+    /// TLS 1.3: the content type is encrypted, after the content.
     Tls13,
-    /// TLS 1.2, AES-GCM: eight bytes of the nonce go ahead of the ciphertext.
+    /// TLS 1.2, AES-GCM: eight bytes of the nonce precede the ciphertext.
     Gcm12,
     /// TLS 1.2, ChaCha20-Poly1305.
     ChaCha12,
 }
 
-/// The keys do not exist, or a record does not open. Says nothing more, on purpose (nor does the crypto library).
+/// The keys cannot be made, or a record cannot be opened. It says nothing more on purpose (as the crypto library).
 #[derive(Debug)]
 pub(super) struct Unusable;
 
@@ -38,7 +38,7 @@ pub(super) struct Unusable;
 pub(super) struct Keys {
     key: aead::LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
-    /// Records so far with this key.
+    /// The number of records so far with this key.
     seq: u64,
     form: Form,
     /// Records that one key may seal ([RFC 8446, section 5.5]; the margin is rustls's).
@@ -64,13 +64,13 @@ impl Keys {
         Ok(Keys { key, iv, seq, form, most })
     }
 
-    /// Whether these keys have sealed as many records as they should, and the next ones can be agreed on. TLS 1.2 cannot
-    /// without a new handshake; it goes on, as the peers do: what a benchmark sends is no secret.
+    /// Whether these keys have sealed as many records as they should, and new ones can be agreed on. TLS 1.2 cannot
+    /// do that without a new handshake, so it continues, as the peers do: a benchmark sends no secrets.
     pub(super) fn worn(&self) -> bool {
         self.seq >= self.most && self.form == Form::Tls13
     }
 
-    /// Bytes that a record of so many bytes of content has beyond them.
+    /// Bytes that a record has in addition to its content.
     pub(super) fn overhead(&self) -> usize {
         HEADER
             + TAG
@@ -100,7 +100,7 @@ impl Keys {
         nonce
     }
 
-    /// What TLS 1.2 authenticates beside the content.
+    /// The additional data that TLS 1.2 authenticates.
     fn aad12(&self, kind: u8, len: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.seq.to_be_bytes());
@@ -111,7 +111,7 @@ impl Keys {
         aad
     }
 
-    /// Appends a record of the content that is the pieces one after another, `len` bytes in all, at most [`PLAIN_MOST`].
+    /// Appends a record whose content is the pieces one after another, `len` bytes in all, at most [`PLAIN_MOST`].
     pub(super) fn seal<'a>(
         &mut self,
         kind: u8,
@@ -182,7 +182,7 @@ impl Keys {
         if self.form != Form::Tls13 {
             return Ok((header[0], len));
         }
-        // The type is the last byte that is not padding. A record that is all padding has none: type 0 is never right.
+        // The type is the last byte that is not padding. A record that is all padding has none: type 0 is never valid.
         match plain.iter().rposition(|byte| *byte != 0) {
             Some(at) => Ok((plain[at], at)),
             None => Ok((0, 0)),

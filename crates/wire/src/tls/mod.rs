@@ -1,8 +1,9 @@
-//! TLS 1.2 and 1.3 as a sans-IO session, client and server half: bytes of the wire in, bytes for the wire and plaintext out.
+//! TLS 1.2 and 1.3 as a sans-IO session, client and server half. It takes and writes bytes of the wire, and returns
+//! plaintext.
 //!
-//! The handshake is rustls's. When it is done its keys and counters are taken out, rustls's buffers are freed, and the
-//! records are opened and sealed here, in the caller's buffers: a connection that waits holds keys and no buffers, and a
-//! record costs no allocation. What comes after a handshake (tickets, key updates, alerts) is handled here as well.
+//! rustls does the handshake. When it is done, its keys and counters are extracted and its buffers are freed. Records
+//! are then opened and sealed here, in the caller's buffers: a waiting connection holds keys and no buffers, and a
+//! record costs no allocation. Messages after a handshake (tickets, key updates, alerts) are handled here as well.
 //!
 //! ```text
 //! ClientOptions / ServerOptions ──new──▶ ClientConfig / ServerConfig   (once a load; `for_thread` once a thread)
@@ -12,7 +13,7 @@
 //!        start ▶ out     next(input, scratch, out) ▶ Ready, Plain(range)…, Closed      write(plain, out)
 //! ```
 //!
-//! This module does not know sockets, files, clocks or threads: it is given PEM texts and slices.
+//! The load and the origin call it. It does not know sockets, files, clocks or threads: it gets PEM texts and slices.
 
 mod alert;
 mod config;

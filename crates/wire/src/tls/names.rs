@@ -1,4 +1,5 @@
-//! Cipher suites and key exchange groups by name: those that there are, and those that were asked for.
+//! Cipher suites and key exchange groups by name: the supported ones, and the selection that options make.
+//! [`super::config`] calls it.
 
 use rustls::crypto::{SupportedKxGroup, aws_lc_rs as provider};
 use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
@@ -6,7 +7,7 @@ use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
 use super::error::{TlsError, TlsErrorKind};
 use super::options::Version;
 
-/// Other names that people use, in lower case, and IANA's.
+/// Other common names, in lower case, and IANA's.
 const ALIASES: [(&str, &str); 11] = [
     ("ecdhe-ecdsa-aes256-gcm-sha384", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
     ("ecdhe-ecdsa-aes128-gcm-sha256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
@@ -21,17 +22,17 @@ const ALIASES: [(&str, &str); 11] = [
     ("p384", "secp384r1"),
 ];
 
-/// The cipher suites that there are, by their IANA names, best first, each with its version.
+/// The supported cipher suites, by their IANA names, best first, each with its version.
 pub fn suites() -> impl Iterator<Item = (&'static str, Version)> {
     provider::ALL_CIPHER_SUITES.iter().map(|suite| (suite_name(suite.suite()), version_of(*suite)))
 }
 
-/// The key exchange groups that there are, best first.
+/// The supported key exchange groups, best first.
 pub fn groups() -> impl Iterator<Item = &'static str> {
     all_groups().into_iter().map(|group| group_name(group.name()))
 }
 
-/// A suite's IANA name. (rustls calls TLS 1.3's `TLS13_…`, to tell them apart.)
+/// A suite's IANA name. (rustls calls TLS 1.3's `TLS13_…`, to distinguish them.)
 pub(super) fn suite_name(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
@@ -49,7 +50,7 @@ pub(super) fn group_name(group: NamedGroup) -> &'static str {
     }
 }
 
-/// The version that a suite is of.
+/// The version of a suite.
 pub(super) fn version_of(suite: SupportedCipherSuite) -> Version {
     match suite {
         SupportedCipherSuite::Tls12(_) => Version::Tls12,
@@ -57,7 +58,7 @@ pub(super) fn version_of(suite: SupportedCipherSuite) -> Version {
     }
 }
 
-/// The suites asked for, in that order; all, if none is named.
+/// The requested suites, in that order; all, if none is named.
 pub(super) fn chosen_suites(
     names: &[String],
     versions: (Version, Version),
@@ -94,7 +95,7 @@ pub(super) fn chosen_suites(
     Ok(chosen)
 }
 
-/// The groups asked for, in that order; all, if none is named.
+/// The requested groups, in that order; all, if none is named.
 pub(super) fn chosen_groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGroup>, TlsError> {
     if names.is_empty() {
         return Ok(all_groups());
@@ -110,14 +111,14 @@ pub(super) fn chosen_groups(names: &[String]) -> Result<Vec<&'static dyn Support
     names.iter().map(find).collect()
 }
 
-/// All groups, X25519 first: it is what the peers use unless told otherwise. The hybrids come last, for their key shares
-/// are over 1 KB.
+/// All groups, X25519 first: the peers use it by default. The hybrids come last, because their key shares are over 1
+/// KB.
 fn all_groups() -> Vec<&'static dyn SupportedKxGroup> {
     use provider::kx_group::{SECP256R1, SECP256R1MLKEM768, SECP384R1, X25519, X25519MLKEM768};
     vec![X25519, SECP256R1, SECP384R1, X25519MLKEM768, SECP256R1MLKEM768]
 }
 
-/// IANA's name for what may be another's.
+/// IANA's name for a name that may be a common alias.
 fn iana(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, iana)| iana)
 }
@@ -142,7 +143,7 @@ mod tests {
     const BOTH: (Version, Version) = (Version::Tls12, Version::Tls13);
 
     #[test]
-    fn names_are_ianas_and_are_found_again() {
+    fn names_are_ianas_and_are_recognised() {
         for (name, version) in suites() {
             let chosen = chosen_suites(&[name.to_owned()], BOTH).unwrap();
             assert_eq!(suite_name(chosen[0].suite()), name);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_named_with_what_there_is() {
+    fn unknown_names_are_reported_with_the_known_ones() {
         let error = chosen_suites(&["TLS_RSA_WITH_AES_128_CBC_SHA".to_owned()], BOTH).unwrap_err().to_string();
         assert!(
             error.contains("\"TLS_RSA_WITH_AES_128_CBC_SHA\"") && error.contains("TLS_AES_128_GCM_SHA256"),

@@ -1,4 +1,4 @@
-//! What TLS is to be spoken: plain values, not yet checked.
+//! The options of TLS: plain values, not yet checked. The CLI, the lab and the load fill them in.
 
 use std::fmt;
 
@@ -52,29 +52,29 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// How the client half speaks TLS.
+/// The options of the client half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Oldest and newest version.
     pub versions: (Version, Version),
-    /// Cipher suites by their IANA names, best first; empty = all that there are ([`super::suites`]).
+    /// Cipher suites by their IANA names, best first; empty = all supported ones ([`super::suites`]).
     pub suites: Vec<String>,
-    /// Key exchange groups, best first; empty = all that there are ([`super::groups`]).
+    /// Key exchange groups, best first; empty = all supported ones ([`super::groups`]).
     pub groups: Vec<String>,
-    /// Authorities (PEM) that the peer's certificate must come from; `None`: any certificate will do.
+    /// Authorities (PEM) that must have issued the peer's certificate; `None`: any certificate is accepted.
     pub authorities: Option<Vec<u8>>,
     /// The client's own certificate, for servers that ask for one.
     pub identity: Option<Identity>,
-    /// The protocol asked for by ALPN (`http/1.1`, `h2`); `None`: ALPN is not spoken. A server that chooses another, or that
-    /// has ALPN and not this protocol, fails the handshake; one that does not know ALPN does not ([`super::Negotiated::alpn`] is
-    /// then `None`).
+    /// The protocol requested by ALPN (`http/1.1`, `h2`); `None`: ALPN is not used. If the server chooses another, or
+    /// has ALPN and not this protocol, the handshake fails. It does not fail with a server without ALPN
+    /// ([`super::Negotiated::alpn`] is then `None`).
     pub alpn: Option<String>,
     /// Whether a connection may resume the session of an earlier one.
     pub resumption: bool,
 }
 
 impl Default for ClientOptions {
-    /// TLS 1.2 and 1.3, all suites and groups, nothing checked, no ALPN, no resumption.
+    /// TLS 1.2 and 1.3, all suites and groups, no certificate check, no ALPN, no resumption.
     fn default() -> ClientOptions {
         ClientOptions {
             versions: (Version::Tls12, Version::Tls13),
@@ -88,39 +88,39 @@ impl Default for ClientOptions {
     }
 }
 
-/// What a server wants of its clients' certificates.
+/// Whether a server requests certificates of its clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ClientAuth {
     /// Clients are not asked for a certificate.
     #[default]
     None,
-    /// Clients are asked for a certificate; one that they send must come from these authorities (PEM).
+    /// Clients are asked for a certificate; if they send one, one of these authorities (PEM) must have issued it.
     Optional(Vec<u8>),
-    /// Clients must send a certificate that comes from these authorities (PEM).
+    /// Clients must send a certificate issued by one of these authorities (PEM).
     Required(Vec<u8>),
 }
 
-/// How the server half speaks TLS.
+/// The options of the server half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Oldest and newest version.
     pub versions: (Version, Version),
-    /// Cipher suites by their IANA names; empty = all that there are. The client's preference decides.
+    /// Cipher suites by their IANA names; empty = all supported ones. The client's preference decides.
     pub suites: Vec<String>,
-    /// Key exchange groups, best first; empty = all that there are.
+    /// Key exchange groups, best first; empty = all supported ones.
     pub groups: Vec<String>,
-    /// Certificates and keys, at least one: the first that suits what the client can verify is used.
+    /// Certificates and keys, at least one: the first that the client can verify is used.
     pub identities: Vec<Identity>,
-    /// Protocols by ALPN, best first; empty: ALPN is not spoken.
+    /// Protocols by ALPN, best first; empty: ALPN is not used.
     pub alpn: Vec<String>,
     /// Whether sessions can be resumed (by tickets).
     pub resumption: bool,
-    /// What is wanted of the clients' certificates.
+    /// Whether clients must have certificates.
     pub clients: ClientAuth,
 }
 
 impl Default for ServerOptions {
-    /// TLS 1.2 and 1.3, all suites and groups, no certificate yet, no ALPN, resumption, clients unknown.
+    /// TLS 1.2 and 1.3, all suites and groups, no certificate yet, no ALPN, resumption, no client certificates.
     fn default() -> ServerOptions {
         ServerOptions {
             versions: (Version::Tls12, Version::Tls13),

@@ -1,16 +1,16 @@
-//! A record that has not come whole.
+//! An incomplete record. [`super::records`] uses it.
 
 use super::keys::HEADER;
 use super::records::{Fail, body_len};
 use super::scratch::Scratch;
 
-/// The part of a record that has come. Holds a buffer of the thread's only while the record's body comes.
+/// The received part of a record. It holds a buffer of the thread only while the record's body arrives.
 #[derive(Default)]
 pub(super) struct Pending {
     header: [u8; HEADER],
-    /// Bytes that have come, header included: at most 5 + 18432.
+    /// Bytes received, header included: at most 5 + 18432.
     have: u16,
-    /// Where the body goes; empty until the header is whole.
+    /// The buffer of the body; empty until the header is complete.
     buffer: Box<[u8]>,
 }
 
@@ -19,7 +19,7 @@ impl Pending {
         self.have == 0
     }
 
-    /// Takes what it lacks from the input; says whether the record is whole now.
+    /// Reads missing bytes from the input. Returns whether the record is complete.
     pub(super) fn fill(&mut self, input: &mut &[u8], scratch: &mut Scratch) -> Result<bool, Fail> {
         let mut have = usize::from(self.have);
         if have < HEADER {
@@ -39,7 +39,7 @@ impl Pending {
         Ok(have == HEADER + len)
     }
 
-    /// The whole record: header, buffer, how much of the buffer is the body. The buffer is to be given back.
+    /// The complete record: header, buffer, and the length of the body in it. The buffer has to be returned.
     pub(super) fn take(&mut self) -> ([u8; HEADER], Box<[u8]>, usize) {
         let len = usize::from(self.have) - HEADER;
         self.have = 0;
@@ -47,7 +47,7 @@ impl Pending {
     }
 }
 
-/// Copies as much as there is and as fits, and moves the input's start.
+/// Copies as much as is available and fits, and advances the input.
 fn take(input: &mut &[u8], to: &mut [u8]) -> usize {
     let len = input.len().min(to.len());
     let (now, later) = input.split_at(len);

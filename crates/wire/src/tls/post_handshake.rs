@@ -1,26 +1,26 @@
-//! Messages that come after the handshake, one behind another in records of their own (RFC 8446, section 4.6): joined when
-//! they come in pieces, which they rarely do.
+//! Messages after the handshake, one behind another in their own records (RFC 8446, section 4.6). They are joined
+//! when they arrive in pieces, which is rare. [`super::records`] calls it.
 
 /// Most bytes of a message; tickets are the largest, at 64 KiB and some.
 const MOST: usize = (1 << 16) + 1024;
 
-/// TLS 1.2: the server wishes a new handshake.
+/// TLS 1.2: the server requests a new handshake.
 pub(super) const HELLO_REQUEST: u8 = 0;
-/// TLS 1.2: the client wishes a new handshake.
+/// TLS 1.2: the client requests a new handshake.
 pub(super) const CLIENT_HELLO: u8 = 1;
 /// TLS 1.3: a ticket, to resume the session with.
 pub(super) const NEW_SESSION_TICKET: u8 = 4;
-/// TLS 1.3: what comes next is under new keys.
+/// TLS 1.3: new keys apply to everything that follows.
 pub(super) const KEY_UPDATE: u8 = 24;
 
-/// A message longer than any may be.
+/// A message that is longer than allowed.
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-/// A whole message: its type, its content, what follows it.
+/// A complete message: its type, its content, and the bytes after it.
 type Message<'a> = (u8, &'a [u8], &'a [u8]);
 
-/// The message at the front, if it is whole.
+/// The first message, if it is complete.
 pub(super) fn first(bytes: &[u8]) -> Result<Option<Message<'_>>, TooLong> {
     let [kind, a, b, c, rest @ ..] = bytes else { return Ok(None) };
     let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;

@@ -1,7 +1,7 @@
-//! A connection after its handshake: records in, plaintext out, and back.
+//! A connection after its handshake: it opens and seals records. [`super::session`] calls it.
 //!
-//! What goes wrong is told to the peer by an alert, then to the caller. Limits on what a peer may send without sending
-//! data (empty records, warnings, key updates) are OpenSSL's: 32 in a row.
+//! Errors are reported to the peer by an alert, then to the caller. The limits on what a peer may send without data
+//! (empty records, warnings, key updates) are OpenSSL's: 32 in a row.
 
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
@@ -27,20 +27,21 @@ const IDLE_MOST: u8 = 32;
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 
-/// What rustls keeps for a connection whose records it does not see: the secrets of the next keys, and where tickets go.
+/// What rustls keeps for a connection whose records it does not see: the secrets for the next keys, and the ticket
+/// store.
 pub(super) enum Kernel {
     Client {
         connection: KernelConnection<ClientConnectionData>,
-        /// Whether anybody wants the tickets.
+        /// Whether tickets are stored.
         tickets: bool,
     },
     Server(KernelConnection<ServerConnectionData>),
 }
 
-/// Why a connection fails, and what the peer is told of it.
+/// Why a connection fails, and the alert for the peer.
 #[derive(Debug)]
 pub(super) struct Fail {
-    /// `None`: the peer knows.
+    /// `None`: the peer knows already.
     pub(super) alert: Option<u8>,
     pub(super) error: TlsError,
 }
@@ -79,15 +80,15 @@ pub(super) struct Traffic {
     tx: Keys,
     kernel: Kernel,
     pub(super) negotiated: Negotiated,
-    /// A record that has not come whole.
+    /// A record that is incomplete.
     pending: Pending,
-    /// A message after the handshake that has not come whole.
+    /// A message after the handshake that is incomplete.
     joined: Vec<u8>,
-    /// Records without data since the last one with.
+    /// The number of records without data since the last one with data.
     idle: u8,
-    /// The peer said that it will send no more.
+    /// The peer has finished sending.
     closed_by_peer: bool,
-    /// We said so.
+    /// We have sent close_notify.
     closed: bool,
 }
 
@@ -144,7 +145,7 @@ impl Traffic {
         Ok(None)
     }
 
-    /// Opens the next record into the scratch, when it is whole: its content's type and length.
+    /// Opens the next record into the scratch, if it is complete. Returns its content type and length.
     fn open(&mut self, input: &mut &[u8], scratch: &mut Scratch) -> Result<Option<(u8, usize)>, Fail> {
         if input.is_empty() {
             return Ok(None);
@@ -179,7 +180,7 @@ impl Traffic {
         let &[level, number] = content else {
             return Err(Fail::new(alert::DECODE_ERROR, TlsErrorKind::Protocol, "a TLS alert is not two bytes long"));
         };
-        // TLS 1.3 has no levels; of its alerts these two are no errors.
+        // TLS 1.3 has no levels; two of its alerts are not errors.
         let harmless = match self.negotiated.version {
             Version::Tls12 => level == WARNING,
             Version::Tls13 => number == alert::USER_CANCELED,
@@ -211,7 +212,7 @@ impl Traffic {
             match (self.negotiated.version, kind, &self.kernel) {
                 (Version::Tls13, KEY_UPDATE, _) => self.key_update(content, rest.is_empty(), out)?,
                 (Version::Tls13, NEW_SESSION_TICKET, Kernel::Client { .. }) => self.ticket(content)?,
-                // No renegotiation: it is refused, which the peer may live with (RFC 5246, section 7.2.2).
+                // Renegotiation is refused, which the peer may accept (RFC 5246, section 7.2.2).
                 (Version::Tls12, HELLO_REQUEST, Kernel::Client { .. })
                 | (Version::Tls12, CLIENT_HELLO, Kernel::Server(_)) => {
                     if !self.closed {
@@ -237,7 +238,7 @@ impl Traffic {
         }
     }
 
-    /// RFC 8446, section 4.6.3: what follows is under new keys; we are to change ours if asked to.
+    /// RFC 8446, section 4.6.3: new keys apply to what follows. We change ours, too, if requested.
     fn key_update(&mut self, content: &[u8], last: bool, out: &mut Vec<u8>) -> Result<(), Fail> {
         if !last {
             return Err(Fail::unexpected("a TLS message came behind a key update, in the same record"));
@@ -258,7 +259,7 @@ impl Traffic {
         if asked && !self.closed { self.update_keys(false, out) } else { Ok(()) }
     }
 
-    /// Tells the peer that our next record is under new keys, and changes them; the peer may be asked to change its own.
+    /// Announces that our next record is under new keys, and changes them. The peer may be asked to change its own.
     pub(super) fn update_keys(&mut self, ask: bool, out: &mut Vec<u8>) -> Result<(), Fail> {
         self.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, u8::from(ask)], out)?;
         let secrets = match &mut self.kernel {
@@ -269,7 +270,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Appends a record of something else than data.
+    /// Appends a record of another type than data.
     pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fail> {
         self.tx.seal(kind, std::iter::once(content), content.len(), out).map_err(|_| no_keys(()))
     }
@@ -305,12 +306,12 @@ impl Traffic {
     pub(super) fn close(&mut self, out: &mut Vec<u8>) {
         if !self.closed {
             self.closed = true;
-            // Without keys there is nothing to say it with; the end of the stream says it as well.
+            // Without keys it cannot be sent; the end of the stream means the same.
             let _ = self.seal(ALERT, &[WARNING, alert::CLOSE_NOTIFY], out);
         }
     }
 
-    /// Appends the alert of a failure; nothing goes out after it.
+    /// Appends the alert of a failure. Nothing is sent after it.
     pub(super) fn give_up(&mut self, fail: &Fail, out: &mut Vec<u8>) {
         if let (Some(alert), false) = (fail.alert, self.closed) {
             let _ = self.seal(ALERT, &[FATAL, alert], out);
@@ -321,13 +322,13 @@ impl Traffic {
 
 #[cfg(test)]
 impl Traffic {
-    /// Makes the sending keys as worn as they may become; the number of the next record.
+    /// Sets the number of the next record that is sealed, so that the sending keys reach their limit.
     pub(super) fn wear_out(&mut self) -> u64 {
         self.tx.count_to(1 << 23);
         1 << 23
     }
 
-    /// Makes the number of the next record that is received this one.
+    /// Sets the number of the next record that is received.
     pub(super) fn expect_number(&mut self, number: u64) {
         self.rx.count_to(number);
     }

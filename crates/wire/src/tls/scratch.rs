@@ -1,4 +1,4 @@
-//! The buffers that all sessions of a thread share.
+//! The buffers that all sessions of a thread share. The load and each worker of the origin own one set.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -11,13 +11,13 @@ const SIZE: usize = HEADER + BODY_MOST;
 /// Spare buffers kept at most (18 KiB each).
 const SPARES: usize = 64;
 
-/// Buffers that all sessions of a thread share: where plaintext is put, and spares for records that come in pieces. One a
-/// thread; it grows to 18 KiB, and by as much for each record that is incomplete at the same time (of which it keeps 64).
+/// The buffers that all sessions of a thread share: one for plaintext, and spares for records that arrive in pieces.
+/// It grows to 18 KiB, and by as much for each record that is incomplete at the same time (of which it keeps 64).
 #[derive(Default)]
 pub struct Scratch {
     /// Plaintext of the last record opened.
     plain: Box<[u8]>,
-    /// Buffers of records that came in pieces, to be used again. What they hold is of no meaning.
+    /// Buffers of records that arrived in pieces, for reuse. Their contents are meaningless.
     spares: Vec<Box<[u8]>>,
 }
 
@@ -27,12 +27,13 @@ impl Scratch {
         Scratch::default()
     }
 
-    /// The plaintext of the last [`super::TlsEvent::Plaintext`], to be changed in place. Valid until the next call of any session.
+    /// The plaintext of the last [`super::TlsEvent::Plaintext`], to change in place. Valid until the next call of any
+    /// session.
     pub fn plain_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         &mut self.plain[range]
     }
 
-    /// Where a record can be opened to.
+    /// The buffer that a record is opened into.
     pub(super) fn target(&mut self) -> &mut [u8] {
         if self.plain.is_empty() {
             self.plain = empty();
@@ -40,12 +41,12 @@ impl Scratch {
         &mut self.plain
     }
 
-    /// A buffer that takes the largest record, with any content.
+    /// A buffer for the largest record. It may contain old bytes.
     pub(super) fn take(&mut self) -> Box<[u8]> {
         self.spares.pop().unwrap_or_else(empty)
     }
 
-    /// Takes back a buffer.
+    /// Returns a buffer.
     pub(super) fn give_back(&mut self, buffer: Box<[u8]>) {
         if self.spares.len() < SPARES {
             self.spares.push(buffer);

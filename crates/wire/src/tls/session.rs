@@ -1,4 +1,4 @@
-//! One connection's TLS.
+//! The TLS of one connection. The load and the origin call it between the socket and the protocol.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use super::options::{KeyKind, Version};
 use super::records::{Fail, Traffic};
 use super::scratch::Scratch;
 
-/// What [`Session::next`] came to.
+/// An event of [`Session::next`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsEvent {
-    /// The handshake is done; [`Session::negotiated`] says with what. Comes once, before any plaintext.
+    /// The handshake is done; [`Session::negotiated`] has the result. It comes once, before any plaintext.
     Ready,
     /// Plaintext, at this range of the scratch: `&scratch[range]`. Never empty.
     Plaintext(Range<usize>),
-    /// The peer said that it will send no more (close_notify). Comes once; what follows it in the input is ignored.
+    /// The peer has finished sending (close_notify). It comes once; later input is ignored.
     Closed,
 }
 
@@ -42,8 +42,8 @@ pub struct Negotiated {
     pub peer_key: Option<KeyKind>,
 }
 
-/// The TLS of one connection, client or server half: two words, and what they point to, of which the larger part is freed
-/// when the handshake is done.
+/// The TLS of one connection, client or server half. It takes two words and what they point to; the larger part of
+/// that is freed when the handshake is done.
 pub struct Session(pub(super) State);
 
 pub(super) enum State {
@@ -57,7 +57,7 @@ impl Session {
     /// The client half of a new connection.
     ///
     /// # Errors
-    /// When rustls refuses, which it does when it has no random numbers.
+    /// When rustls fails, for example because there are no random numbers.
     pub fn client(config: &ClientConfig, name: &ServerName) -> Result<Session, TlsError> {
         let connection = UnbufferedClientConnection::new(Arc::clone(&config.rustls), name.0.clone())
             .map_err(|e| TlsError::of_handshake(&e))?;
@@ -78,22 +78,22 @@ impl Session {
         Session(State::Handshake(Box::new(Handshake::new(half))))
     }
 
-    /// Appends what has to be sent first: the client's hello; nothing for a server. To be called once.
+    /// Appends the first bytes: the client's hello; nothing for a server. Call it once.
     ///
     /// # Errors
-    /// When rustls refuses.
+    /// When rustls fails.
     pub fn start(&mut self, out: &mut Vec<u8>) -> Result<(), TlsError> {
         let State::Handshake(handshake) = &mut self.0 else { return Ok(()) };
         handshake.next(&mut &[][..], out).map(drop).map_err(|fail| self.fail(fail, out))
     }
 
-    /// Reads at most one record with an event in it from `input` (moving its start) and appends to `out` what has to be sent
-    /// (also when it fails: the alert). `None`: all input was taken, more is needed. To be called until then.
+    /// Reads at most one record with an event from `input` (and advances it). Appends the bytes to send to `out`,
+    /// also when it fails: the alert. `None`: all input was used, more is needed. Call it until then.
     ///
-    /// The end of the stream without [`TlsEvent::Closed`] before it is a truncation; that is the caller's to notice.
+    /// If the stream ends without [`TlsEvent::Closed`], it was truncated; the caller has to notice that.
     ///
     /// # Errors
-    /// The session is over and `out` may hold an alert that says so to the peer.
+    /// The session is over, and `out` may hold an alert that informs the peer.
     pub fn next(
         &mut self,
         input: &mut &[u8],
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Goes from the handshake to what comes after it.
+    /// Switches from the handshake to the record layer.
     fn ready_now(&mut self) -> Result<TlsEvent, TlsError> {
         let State::Handshake(handshake) = std::mem::replace(&mut self.0, State::Over) else { return Err(over()) };
         self.0 = State::Traffic(Box::new(handshake.into_traffic()?));
@@ -132,8 +132,8 @@ impl Session {
         fail.error
     }
 
-    /// Encrypts the parts as one piece and appends the records (16 KiB of plaintext each at most). Parts may be empty; nothing
-    /// is appended when there is nothing to send.
+    /// Encrypts the parts as one piece, and appends the records (16 KiB of plaintext each at most). Parts may be
+    /// empty; nothing is appended when there is nothing to send.
     ///
     /// # Errors
     /// [`TlsErrorKind::Misuse`] before [`TlsEvent::Ready`], after [`Session::close`] and after a failure.
@@ -147,18 +147,18 @@ impl Session {
         }
     }
 
-    /// Appends a record of any type and content (16 KiB at most), right or wrong: so that tests and fuzzers can be a peer that
-    /// has the keys and misuses them. Nothing is appended when the session is not ready.
+    /// Appends a record of any type and content (16 KiB at most), valid or not: tests and fuzzers use it to be a peer
+    /// that has the keys and misuses them. Nothing is appended when the session is not ready.
     #[doc(hidden)]
     pub fn write_any(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) {
         if let State::Traffic(traffic) = &mut self.0 {
-            // A failure is the crypto library's, and the peer then hears nothing.
+            // A failure is the crypto library's, and the peer then gets nothing.
             let _ = traffic.seal(kind, content, out);
         }
     }
 
-    /// Bytes that [`Session::write`] appends for so many bytes of plaintext; 0 before [`TlsEvent::Ready`]. A key update, which
-    /// goes ahead of one record in eight million, is not among them.
+    /// Bytes that [`Session::write`] appends for the given plaintext length; 0 before [`TlsEvent::Ready`]. A key
+    /// update, which precedes one record in eight million, is not included.
     pub fn sealed_len(&self, plain: usize) -> usize {
         match &self.0 {
             State::Traffic(traffic) => traffic.sealed_len(plain),
@@ -166,8 +166,8 @@ impl Session {
         }
     }
 
-    /// Appends close_notify, once; nothing more can be written, but what the peer sends can be read. Before the handshake is
-    /// done there is nothing to append, and the session is over.
+    /// Appends close_notify, once. Nothing more can be written then, but the peer's data can still be read. Before
+    /// the handshake is done nothing is appended, and the session is over.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         match &mut self.0 {
             State::Traffic(traffic) => traffic.close(out),
@@ -190,7 +190,7 @@ impl Session {
     }
 }
 
-/// A fatal alert as it is sent while there are no keys.
+/// A fatal alert as it is sent before there are keys.
 fn plain_alert(alert: u8) -> [u8; 7] {
     [super::records::ALERT, 3, 3, 0, 2, 2, alert]
 }

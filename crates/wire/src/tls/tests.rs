@@ -27,7 +27,7 @@ fn joined(version: Version) -> (Session, Session) {
     (client, server)
 }
 
-/// Gives a session bytes: the data that came of them and what is to be sent; or why it failed and the same.
+/// Passes bytes to a session. Returns the data and the bytes to send; or the error and the bytes to send.
 #[allow(clippy::type_complexity, reason = "of a test")]
 fn hear(session: &mut Session, bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>, bool), (TlsError, Vec<u8>)> {
     let (mut input, mut scratch, mut out) = (bytes, Scratch::new(), Vec::new());
@@ -53,7 +53,7 @@ fn seal(session: &mut Session, records: &[(u8, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// The client fails at these records, of this kind, and its peer hears why.
+/// The client fails at these records with this kind of error, and its peer receives the alert.
 fn fails(version: Version, records: &[(u8, &[u8])], kind: TlsErrorKind, alert: &str) {
     let (mut client, mut server) = joined(version);
     let bytes = seal(&mut server, records);
@@ -123,7 +123,7 @@ fn keys_are_updated_when_the_peer_asks_and_when_they_are_worn() {
         let (data, back, _) = hear(&mut server, &back).unwrap();
         assert_eq!((data, back.is_empty()), (vec![round, 1], true));
     }
-    // Worn ones.
+    // Keys at their limit.
     let State::Traffic(traffic) = &mut client.0 else { panic!("not ready") };
     let before = traffic.wear_out();
     let State::Traffic(traffic) = &mut server.0 else { panic!("not ready") };
@@ -180,7 +180,7 @@ fn tickets_may_come_in_any_pieces() {
 }
 
 #[test]
-fn messages_that_have_no_place_here_end_the_connection() {
+fn unexpected_messages_end_the_connection() {
     for content in [&[1, 0, 0, 0][..], &[13, 0, 0, 1, 0], &[20, 0, 0, 0], &[]] {
         fails(Version::Tls13, &[(HANDSHAKE, content)], TlsErrorKind::Protocol, "unexpected_message (10)");
     }
@@ -205,7 +205,7 @@ fn a_new_handshake_is_refused() {
     let bytes = seal(&mut server, &[(HANDSHAKE, &[0, 0, 0, 0]), (DATA, b"data")]);
     let (data, out, _) = hear(&mut client, &bytes).unwrap();
     assert_eq!(data, b"data");
-    // It hears the refusal, a warning, and lives on.
+    // The server gets the refusal, a warning, and continues.
     server.write(&[b"still here"], &mut Vec::new()).unwrap();
     assert_eq!(hear(&mut server, &out).unwrap(), (Vec::new(), Vec::new(), false));
     // The client asks the server.
@@ -214,7 +214,7 @@ fn a_new_handshake_is_refused() {
     let (_, out, _) = hear(&mut server, &bytes).unwrap();
     assert!(!out.is_empty());
     assert!(hear(&mut client, &out).is_ok());
-    // Not for ever.
+    // Not without end.
     let bytes = seal(&mut client, &[(HANDSHAKE, &[1, 0, 0, 2, 3, 3][..]); 40]);
     assert_eq!(hear(&mut server, &bytes).unwrap_err().0.kind(), TlsErrorKind::Protocol);
 }

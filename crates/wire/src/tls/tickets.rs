@@ -1,4 +1,4 @@
-//! Where a client keeps the sessions that it may resume.
+//! The store of the sessions that a client may resume. [`super::config`] makes it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -8,11 +8,11 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// Tickets of TLS 1.3 kept for a name (each is used once); older ones are dropped. rustls keeps 8, of which a load whose
-/// thousand connections begin anew together would soon have none.
+/// Tickets of TLS 1.3 kept for a name (each is used once); older ones are dropped. rustls keeps 8, of which a load
+/// whose thousand connections begin anew together would soon have none.
 const MOST: usize = 4096;
 
-/// One thread's store: its lock is never waited for, and is taken once or twice a handshake, never for a request.
+/// One thread's store: its lock is never contended, and is taken once or twice per handshake, never for a request.
 #[derive(Default)]
 pub(super) struct Tickets(Mutex<HashMap<ServerName<'static>, Kept>>);
 
@@ -25,7 +25,7 @@ struct Kept {
 
 impl Tickets {
     fn kept(&self) -> MutexGuard<'_, HashMap<ServerName<'static>, Kept>> {
-        // Nothing here panics half-way.
+        // Nothing here panics while it holds the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Verifies the server's certificate, for the client. [`super::config`] makes one a load.
+//! Verifies the server's certificate for the client. [`super::config`] makes one verifier per load.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::error::TlsError;
 use super::identity;
 use super::options::KeyKind;
 
-/// Checks the server's certificate, if there are authorities that it must come from, and always that the peer has its key:
-/// a handshake without that is not the work that a real client has.
+/// Checks the server's certificate, if there are authorities, and always that the peer has its key: a handshake
+/// without that check would not be the work of a real client.
 #[derive(Debug)]
 pub(super) struct Verifier {
     algorithms: WebPkiSupportedAlgorithms,
-    /// `None`: any certificate will do.
+    /// `None`: any certificate is accepted.
     authorities: Option<(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>)>,
 }
 
 impl Verifier {
-    /// The certificate must come from one of these authorities (PEM), or be one of them; `None`: any will do.
+    /// The certificate must be issued by one of these authorities (PEM), or be one of them; `None`: any is accepted.
     pub(super) fn new(authorities: Option<&[u8]>, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
         let algorithms = provider.signature_verification_algorithms;
         let authorities = authorities.map(|pem| {
@@ -37,8 +37,8 @@ impl Verifier {
         Ok(Verifier { algorithms, authorities: authorities.transpose()? })
     }
 
-    /// Without authorities, a certificate that the library cannot read (X.509 v1, odd fields) will do as well; a wrong
-    /// signature will not.
+    /// Without authorities, a certificate that the library cannot read (X.509 v1, odd fields) is accepted as well; a
+    /// wrong signature is not.
     fn readable(&self, result: Result<HandshakeSignatureValid, Error>) -> Result<HandshakeSignatureValid, Error> {
         match result {
             Err(Error::InvalidCertificate(why))
@@ -108,7 +108,7 @@ pub(super) fn roots(authorities: &[CertificateDer<'static>]) -> Result<RootCertS
     Ok(roots)
 }
 
-/// Whether a certificate is refused because it is an authority's. rustls hands on webpki's reason as text only.
+/// Whether a certificate is rejected because it is an authority's. rustls passes on webpki's reason as text only.
 pub(super) fn is_authority(why: &CertificateError) -> bool {
     matches!(why, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
 }

@@ -160,7 +160,7 @@ impl Half for RequestParser {
     }
 }
 
-/// Gives a reader the pieces, one after the other, and checks its manners.
+/// Passes the pieces to a parser, one after the other, and checks its promises.
 pub fn read<'i>(half: &mut impl Half, pieces: impl IntoIterator<Item = &'i [u8]>) -> Vec<Seen> {
     let mut seen = Vec::new();
     for piece in pieces {
@@ -200,7 +200,8 @@ pub fn read<'i>(half: &mut impl Half, pieces: impl IntoIterator<Item = &'i [u8]>
     seen
 }
 
-/// Cuts `bytes` into pieces of 0 to 8 bytes, or of single ones for seed 0; short ones, since what is interesting is short.
+/// Cuts `bytes` into pieces of 0 to 8 bytes, or of single ones for seed 0; short ones, since what is interesting is
+/// short.
 pub fn cut(bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     let mut state = u32::from(seed);

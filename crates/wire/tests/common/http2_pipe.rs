@@ -146,7 +146,7 @@ impl Pipe {
         }
     }
 
-    /// Both say what comes first, and hear it.
+    /// Both send and receive their first bytes.
     pub fn start(&mut self) {
         self.client.start(&mut self.to_server);
         self.server.start(&mut self.to_client);

@@ -5,7 +5,7 @@ use weir_wire::tls::{Session, TlsErrorKind, Version};
 use crate::pair::{End, Pair, client, p256, rsa, server};
 
 #[test]
-fn what_is_not_tls_is_said_to_be_none() {
+fn bytes_that_are_not_tls_are_reported() {
     let server = server(|_| ());
     for garbage in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-x\r\n", &[0; 64], &[0xff; 64]] {
         let mut end = End::new(Session::server(&server).unwrap());
@@ -162,7 +162,7 @@ fn a_conversation_may_come_byte_by_byte() {
 }
 
 #[test]
-fn a_session_that_is_not_ready_says_so() {
+fn a_session_that_is_not_ready_refuses_to_write() {
     let mut pair = Pair::new(&client(|_| ()), &server(|_| ()));
     let mut out = Vec::new();
     let error = pair.client.session.write(&[b"early"], &mut out).unwrap_err();
@@ -175,7 +175,7 @@ fn a_session_that_is_not_ready_says_so() {
 }
 
 #[test]
-fn the_end_of_a_handshake_before_its_end_is_told() {
+fn an_early_close_of_the_handshake_is_reported() {
     let mut pair = Pair::new(&client(|_| ()), &server(|_| ()));
     let error = pair.client.take(&[21, 3, 3, 0, 2, 2, 80]).unwrap_err();
     assert_eq!(error.kind(), TlsErrorKind::Handshake);
@@ -190,7 +190,7 @@ fn the_end_of_a_handshake_before_its_end_is_told() {
 }
 
 #[test]
-fn nothing_to_say_is_nothing_sent() {
+fn empty_writes_send_nothing() {
     let mut pair = Pair::joined(&client(|_| ()), &server(|_| ()));
     pair.client.session.write(&[], &mut pair.client.out).unwrap();
     pair.client.session.write(&[b"", b""], &mut pair.client.out).unwrap();

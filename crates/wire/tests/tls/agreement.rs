@@ -5,7 +5,7 @@ use weir_wire::tls::{KeyKind, TlsErrorKind, Version, groups, suites};
 use crate::pair::{Pair, client, p256, rsa, server};
 
 #[test]
-fn the_newest_version_is_spoken_when_nothing_is_asked_for() {
+fn the_newest_version_is_the_default() {
     let mut pair = Pair::joined(&client(|_| ()), &server(|_| ()));
     for end in [&pair.client, &pair.server] {
         let negotiated = end.session.negotiated().unwrap();
@@ -64,7 +64,7 @@ fn a_server_that_wants_another_group_asks_again() {
 }
 
 #[test]
-fn a_range_of_versions_is_kept_to() {
+fn a_range_of_versions_is_respected() {
     use Version::{Tls12, Tls13};
     for (theirs, ours, expected) in [
         ((Tls12, Tls12), (Tls12, Tls13), Tls12),
@@ -89,7 +89,7 @@ fn a_range_of_versions_is_kept_to() {
 }
 
 #[test]
-fn what_the_two_have_not_in_common_is_said() {
+fn missing_common_parameters_are_named() {
     let one = "TLS_AES_128_GCM_SHA256".to_owned();
     let other = "TLS_CHACHA20_POLY1305_SHA256".to_owned();
     let mut pair = Pair::new(&client(|o| o.suites = vec![one]), &server(|o| o.suites = vec![other]));

@@ -70,7 +70,7 @@ fn a_servers_certificate_must_come_from_the_authorities_given() {
         let error = Pair::new(&trusting(authority.pem()), &server).settle().unwrap_err();
         assert_eq!(error.kind(), TlsErrorKind::Certificate);
         assert!(error.to_string().contains("expired"), "{error}");
-        // Nobody is asked when no authorities are given.
+        // No certificate is checked when no authorities are given.
         Pair::named(&client(|o| o.versions = (version, version)), &server, "other.test").settle().unwrap();
     }
 }
@@ -148,7 +148,7 @@ fn a_client_can_be_asked_for_a_certificate() {
 }
 
 #[test]
-fn options_that_cannot_be_used_say_why() {
+fn invalid_options_are_explained() {
     let of_client = |change: &dyn Fn(&mut ClientOptions)| {
         let mut options = ClientOptions::default();
         change(&mut options);

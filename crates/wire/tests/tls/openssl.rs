@@ -13,7 +13,8 @@ use crate::pair::{End, client, p256, rsa, server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether OpenSSL is here; says loudly what is not tested if it is not. (Not by `eprintln`, which a test that passes swallows.)
+/// Whether OpenSSL is here; says loudly what is not tested if it is not. (Not by `eprintln`, which a test that passes
+/// swallows.)
 fn here(what: &str) -> bool {
     let found = Command::new("openssl").arg("version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -126,7 +127,7 @@ impl Line {
         line
     }
 
-    /// Reads and writes until it is so.
+    /// Reads and writes until the condition holds.
     fn until(&mut self, done: impl Fn(&End) -> bool) {
         loop {
             self.socket.write_all(&std::mem::take(&mut self.end.out)).expect("openssl reads");
@@ -261,13 +262,13 @@ fn keys_are_updated_either_way() {
     // Behind the tickets.
     program.say("first\n");
     line.hears("first\n");
-    // It tells its peer at once.
+    // It notifies its peer at once.
     updates(&mut program, &mut line, |_, line| line.read());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap().to_string();
     let mut program = Program::start(folder.path(), &["s_client", "-connect", &to, "-tls1_3"]);
     let mut line = Line::accept(&server(|_| ()), &listener);
-    // It tells its user at once, and its peer with the next data.
+    // It notifies its user at once, and its peer with the next data.
     updates(&mut program, &mut line, |program, _| drop(program.wait_for("KEYUPDATE")));
 }
 

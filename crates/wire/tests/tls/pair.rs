@@ -5,7 +5,7 @@ use weir_wire::tls::{
     TlsError, TlsEvent,
 };
 
-/// One half and what it has to say and has heard.
+/// One half, with its output and the data it has received.
 pub struct End {
     pub session: Session,
     pub scratch: Scratch,
@@ -47,7 +47,7 @@ impl End {
         Ok(())
     }
 
-    /// Says so many bytes.
+    /// Writes the given number of bytes.
     pub fn say(&mut self, bytes: &[u8]) {
         let before = self.out.len();
         self.session.write(&[bytes], &mut self.out).expect("a ready session can be written to");
@@ -73,7 +73,7 @@ impl Pair {
         Pair { client, server }
     }
 
-    /// Carries everything over until nobody has anything to say.
+    /// Transfers everything until neither side has anything to send.
     pub fn settle(&mut self) -> Result<(), TlsError> {
         while !self.client.out.is_empty() || !self.server.out.is_empty() {
             let bytes = std::mem::take(&mut self.client.out);
@@ -92,7 +92,7 @@ impl Pair {
         pair
     }
 
-    /// Each says something of its own, and the other hears it.
+    /// Each side sends its own data, and the other receives it.
     pub fn talk(&mut self) {
         self.client.heard.clear();
         self.server.heard.clear();

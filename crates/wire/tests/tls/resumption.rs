@@ -65,7 +65,7 @@ fn connections_that_begin_together_resume_together() {
 }
 
 #[test]
-fn a_resumed_session_says_what_it_is_about() {
+fn a_resumed_session_reports_its_parameters() {
     let server = server(|o| o.alpn = vec!["h2".to_owned()]);
     for version in VERSIONS {
         let config = client(|o| {

@@ -5,19 +5,19 @@ use super::super::fields::Fields;
 use super::huffman;
 use super::table::Table;
 
-/// A block that cannot be decoded. The decoder is out of step with its peer and of no more use.
+/// A block that cannot be decoded. The decoder is out of sync with its peer, and unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http2) struct Garbled;
 
-/// Is told each header of a block.
+/// Receives each header of a block.
 pub(in crate::http2) trait Reader {
-    /// A header. `at`: where its value begins in [`Fields`], if fields are kept.
+    /// A header. `at` is where its value begins in [`Fields`], if fields are kept.
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
 }
 
-/// Reads a block. Headers go to `reader` and, as long as that has room, to `fields` if it keeps them.
+/// Reads a block. Headers go to `reader` and, as long as there is room, to `fields` if it keeps them.
 ///
-/// True: the block left the table as it was, so that the same bytes will mean the same again until a block changes it.
+/// True: the block left the table unchanged, so the same bytes mean the same until a block changes it.
 pub(in crate::http2) fn decode(
     table: &mut Table,
     block: &[u8],
@@ -65,8 +65,7 @@ pub(in crate::http2) fn decode(
     Ok(pure)
 }
 
-/// Reads a literal header to the end of `fields`. Gives the class of the header in the table that has the name, if it
-/// came from there.
+/// Reads a literal header to the end of `fields`. If the name came from the table, returns the class of that entry.
 #[inline]
 fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<Option<Class>, Garbled> {
     let named = match integer(rest, prefix)? {
@@ -85,7 +84,8 @@ fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) ->
     Ok(named)
 }
 
-/// An integer with a prefix of so many bits (section 5.1). More than 2^28 is refused: nothing here is so large.
+/// An integer with a prefix of the given number of bits (section 5.1). More than 2^28 is rejected: nothing here is so
+/// large.
 #[inline]
 fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Garbled> {
     let (&first, mut after) = rest.split_first().ok_or(Garbled)?;

@@ -1,8 +1,8 @@
-//! Writes header blocks, and keeps count of what the peer's table holds (RFC 7541 section 6).
+//! Writes header blocks, and tracks the contents of the peer's table (RFC 7541 section 6).
 //!
-//! A header enters the peer's table only while nothing has to leave it. So the table comes to rest after the first few
-//! requests, and the same request is the same few bytes from then on, which are kept ready. A header that found no place
-//! is sent as it is.
+//! A header enters the peer's table only while no entry has to be evicted for it. So the table stops changing after the
+//! first few requests. From then on the same request is the same few bytes, which are cached. A header that did not
+//! fit is sent as a literal.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::table::OVERHEAD;
 use super::{TABLE_SIZE, huffman, statics};
 use crate::http1::encode::decimal;
 
-/// A header encoded ahead.
+/// A pre-encoded header.
 #[derive(Debug)]
 pub(in crate::http2) struct Field {
     name: Box<str>,
@@ -39,7 +39,7 @@ impl Field {
         self.name.len() + self.value.len() + OVERHEAD
     }
 
-    /// Writes it as a literal, with a first byte and prefix for the kind.
+    /// Writes it as a literal; the first byte and its prefix depend on the kind.
     fn put_literal(&self, out: &mut Vec<u8>, kind: u8, prefix: u32) {
         put_integer(out, kind, prefix, usize::from(self.named));
         out.extend_from_slice(&self.literal);
@@ -50,10 +50,10 @@ impl Field {
     }
 }
 
-/// Longest block kept ready, bytes.
+/// The longest block that is cached, in bytes.
 const READY: usize = 30;
 
-/// The fixed part of one block, valid as long as the table is what it was.
+/// The fixed part of one block. It is valid as long as the table does not change.
 #[derive(Debug)]
 struct Ready {
     of: u64,
@@ -66,11 +66,12 @@ struct Ready {
 /// The encoder of one connection.
 #[derive(Debug)]
 pub(in crate::http2) struct Encoder {
-    /// What the peer's table holds, the oldest first.
+    /// The contents of the peer's table, the oldest first.
     pub(super) entries: Vec<Arc<Field>>,
     pub(super) size: u32,
     limit: u32,
-    /// Smallest limit since the last block, and whether it changed at all: the peer is to be told (section 4.2).
+    /// The smallest limit since the last block, and whether it changed at all: the peer has to be informed (section
+    /// 4.2).
     lowest: u32,
     changed: bool,
     /// Rises whenever the table or its limit changes.
@@ -106,8 +107,8 @@ impl Encoder {
         }
     }
 
-    /// Appends the fixed part of a prepared head; what comes between its pseudo-headers and its headers (a path that
-    /// changes) is appended by `between`.
+    /// Appends the fixed part of a prepared head. `between` appends what comes between its pseudo-headers and its
+    /// headers (a path that changes).
     #[inline]
     pub(in crate::http2) fn head(&mut self, head: &Prepared, out: &mut Vec<u8>, between: impl FnOnce(&mut Vec<u8>)) {
         let ready = &self.ready;
@@ -135,7 +136,7 @@ impl Encoder {
         }
     }
 
-    /// Tells the peer of a new limit, as a block must when it begins. For blocks not made by [`Encoder::head`].
+    /// Writes a size update for a new limit, which has to begin a block. For blocks not made by [`Encoder::head`].
     pub(in crate::http2) fn begin(&mut self, out: &mut Vec<u8>) {
         if !self.changed {
             return;
@@ -202,7 +203,7 @@ fn put_integer(out: &mut Vec<u8>, kind: u8, prefix: u32, number: usize) {
     out.push(rest as u8);
 }
 
-/// Appends a string literal, Huffman-coded if that is shorter. For what is encoded ahead.
+/// Appends a string literal, Huffman-coded if that is shorter. For pre-encoded headers.
 fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
     let length = huffman::encoded_len(text);
     if length < text.len() {
@@ -213,14 +214,14 @@ fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Appends a string literal as it is.
+/// Appends a string literal without Huffman coding.
 #[inline]
 pub(in crate::http2) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     put_integer(out, 0x00, 7, text.len());
     out.extend_from_slice(text);
 }
 
-/// Appends the beginning of a literal header that is not to enter the table: its name. [`put_text`] ends it.
+/// Appends the name of a literal header that does not enter the table. [`put_text`] completes it.
 pub(in crate::http2) fn put_name(out: &mut Vec<u8>, name: &str) {
     match statics::find(name, "").1 {
         0 => {

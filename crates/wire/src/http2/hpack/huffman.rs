@@ -1,7 +1,7 @@
 //! The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B).
 //!
-//! The code is canonical: within a length codes rise with the symbol, and a longer code begins where the shorter ones
-//! ended. So the lengths say everything, and the tables are made from them when the crate is compiled.
+//! The code is canonical: within a length, codes rise with the symbol, and a longer code begins where the shorter
+//! ones ended. So the lengths determine everything, and the tables are computed from them at compile time.
 
 /// Length of each byte's code, in bits (RFC 7541 appendix B). End-of-string has 30 bits, all ones.
 #[rustfmt::skip]
@@ -26,7 +26,7 @@ const LENGTHS: [u8; 256] = [
 
 /// Longest code, bits.
 const LONGEST: usize = 30;
-/// Codes up to this length are decoded by one look into a table.
+/// Codes up to this length are decoded by one table lookup.
 const SHORT: u32 = 9;
 
 struct Tables {
@@ -89,10 +89,10 @@ const fn tables() -> Tables {
     t
 }
 
-/// Symbols that are decoded without a look at how many bits are left: a refill brings at least 56.
+/// Symbols that are decoded without checking how many bits are left: a refill brings at least 56.
 const BATCH: usize = 56 / SHORT as usize;
 
-/// Appends what `input` says. False: it is no Huffman code, or badly padded (RFC 7541 section 5.2).
+/// Appends the decoded `input`. Returns false if it is not a Huffman code, or badly padded (RFC 7541 section 5.2).
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     // No code is shorter than 5 bits. A batch may write beyond.
@@ -102,13 +102,13 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
     symbols.is_some()
 }
 
-/// The same into a slice that is long enough; says how many symbols there are.
+/// The same into a slice that is long enough. Returns the number of symbols.
 fn decode_into(input: &[u8], out: &mut [u8]) -> Option<usize> {
     // The next bits, left-aligned; `bits` of them are counted in, and those behind them are either 0 or right.
     let mut window: u64 = 0;
     let mut bits: u32 = 0;
     let mut next = 0;
-    // Bits of the input that are not decoded. Behind them ones follow without end, as if the padding went on.
+    // Bits of the input that are not decoded. An endless run of ones follows them, as if the padding continued.
     let mut left = input.len() * 8;
     let mut at = 0;
     loop {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_alone_and_among_others_survives() {
+    fn every_byte_survives_alone_and_among_others() {
         for byte in 0..=255u8 {
             for text in [vec![byte], vec![b'a', byte, b'e'], vec![byte; 33]] {
                 let mut code = Vec::new();

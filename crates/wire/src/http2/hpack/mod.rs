@@ -1,7 +1,8 @@
 //! Header compression (RFC 7541).
 //!
-//! [`decode()`] with its [`Table`] reads what the peer wrote; [`Encoder`] writes, and knows what the peer's table holds.
-//! Knows the form of headers, and nothing of requests and responses.
+//! [`decode()`] with its [`Table`] reads the peer's blocks; [`Encoder`] writes blocks, and tracks the peer's table.
+//! Both halves of a connection use them. This module knows the form of headers, and nothing of requests and
+//! responses.
 
 mod decode;
 mod encode;
@@ -13,7 +14,7 @@ pub(super) use decode::{Reader, decode};
 pub(super) use encode::{Encoder, Field, put_content_length, put_digits, put_name, put_path_name, put_text};
 pub(super) use table::Table;
 
-/// SETTINGS_HEADER_TABLE_SIZE before anything is said (RFC 9113 section 6.5.2); also the largest table made use of.
+/// SETTINGS_HEADER_TABLE_SIZE before SETTINGS (RFC 9113 section 6.5.2); also the largest table used.
 pub(super) const TABLE_SIZE: u32 = 4096;
 
 #[cfg(test)]

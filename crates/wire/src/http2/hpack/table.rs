@@ -1,14 +1,14 @@
 //! The dynamic table of a decoder (RFC 7541 section 2.3.2).
 //!
-//! All names and values lie in one buffer, the oldest first; what eviction leaves at its beginning is taken up again when
-//! that is more than what is alive. Nothing is allocated before the first insertion.
+//! All names and values are in one buffer, the oldest first. The space that eviction leaves at its beginning is
+//! reclaimed when it is larger than the live part. Nothing is allocated before the first insertion.
 
 use std::collections::VecDeque;
 
 use super::super::class::Class;
 use super::statics;
 
-/// What an entry counts beyond its bytes (RFC 7541 section 4.1).
+/// What an entry counts in addition to its bytes (RFC 7541 section 4.1).
 pub(super) const OVERHEAD: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,8 @@ impl Table {
         Some((&self.bytes[name..value], &self.bytes[value..value + entry.value as usize], entry.class))
     }
 
-    /// Adds an entry, and evicts what has no place any more. One that is larger than the table empties it (section 4.4).
+    /// Adds an entry, and evicts those that no longer fit. An entry that is larger than the table empties it (section
+    /// 4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8], class: Class) {
         let length = name.len() + value.len();
         let size = length + OVERHEAD;
@@ -67,7 +68,7 @@ impl Table {
         self.size += size as u32;
     }
 
-    /// A size update; false when it is larger than it may be (section 6.3).
+    /// Handles a size update. Returns false when it is larger than allowed (section 6.3).
     pub(super) fn resize(&mut self, limit: usize) -> bool {
         if limit > self.most as usize {
             return false;
@@ -88,7 +89,7 @@ impl Table {
         }
     }
 
-    /// Takes up what eviction left, if the buffer would grow and most of it is dead.
+    /// Reclaims the space left by eviction, if the buffer would grow and most of it is dead.
     fn make_room(&mut self, length: usize) {
         let dead = self.entries.back().map_or(0, |oldest| oldest.at as usize);
         let alive = self.bytes.len() - dead;

@@ -1,4 +1,4 @@
-//! The vectors of RFC 7541 appendix C, and what else must hold of reading and writing blocks.
+//! The vectors of RFC 7541 appendix C, and further properties of reading and writing blocks.
 
 use super::super::class::Class;
 use super::super::fields::Fields;
@@ -16,7 +16,7 @@ impl Reader for Decoded {
     }
 }
 
-/// Reads a block; gives its headers and whether the table stayed as it was.
+/// Reads a block. Returns its headers and whether the table stayed unchanged.
 fn read(table: &mut Table, block: &[u8]) -> Option<(Vec<(String, String)>, bool)> {
     // Whether fields are kept must make no difference.
     let mut decoded = Decoded::default();
@@ -242,7 +242,7 @@ fn round(encoder: &mut Encoder, table: &mut Table, head: &Prepared, want: &[(&st
 }
 
 #[test]
-fn a_changed_limit_is_told_and_nothing_is_ever_wrong() {
+fn a_changed_limit_is_announced_and_blocks_stay_valid() {
     let one = request("/", &[("x-one", "1"), ("x-both", "b")]);
     let two = request("/2", &[("x-both", "b"), ("x-two", "2")]);
     let want_one = [(":path", "/"), ("x-one", "1"), ("x-both", "b")];
@@ -262,7 +262,7 @@ fn a_changed_limit_is_told_and_nothing_is_ever_wrong() {
 }
 
 #[test]
-fn a_limit_is_told_also_where_nothing_has_to_leave_the_table() {
+fn a_limit_is_announced_also_without_eviction() {
     let request = request("/", &[("x-one", "1")]);
     let want = [(":path", "/"), ("x-one", "1")];
     let (mut encoder, mut table) = (Encoder::new(), Table::new(4096));
@@ -277,7 +277,7 @@ fn a_limit_is_told_also_where_nothing_has_to_leave_the_table() {
 }
 
 #[test]
-fn what_finds_no_place_is_sent_as_it_is() {
+fn headers_that_do_not_fit_are_sent_as_literals() {
     let long = "v".repeat(3000);
     let (mut encoder, mut table) = (Encoder::new(), Table::new(4096));
     for n in 0..4 {
