@@ -1,7 +1,7 @@
-//! Sees a window in which nothing was answered rightly, and which other checks may therefore find nothing wrong with.
+//! Detects a window without any right response, which other checks may not notice.
 //!
-//! A product that stops answering during warm-up holds every connection of a closed load until the timeout: no request
-//! is then due in the window, none fails in it, and the rate is a perfectly quiet 0. Threshold: not one right answer.
+//! A product that stops answering during warm-up holds every connection of a closed load until the timeout. Then no request is due
+//! in the window, none fails in it, and the rate is a steady 0. Threshold: no right response.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,10 +1,9 @@
-//! Room: did client and origin have headroom, or did weir measure itself?
+//! Headroom: did client and origin have CPU left, or did weir measure itself?
 //!
-//! Sees a worker thread of the client near 100 % of a CPU, and client and origin together filling the CPUs they
-//! share. Threshold: 90 % of a CPU. By the Pollaczek-Khinchine formula for constant service times (M/D/1) the mean wait
-//! at utilisation rho is rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. From there
-//! on the client's own queue is a part of every latency, and its CPU bounds every rate. For `direct` that is what is
-//! wanted, and only noted.
+//! Detects a client thread near 100 % of a CPU, and client and origin together filling the CPUs they share. Threshold: 90 % of a
+//! CPU. By the Pollaczek-Khinchine formula for constant service times (M/D/1), the mean wait at utilisation rho is
+//! rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. Beyond the threshold, the client's own queue
+//! is a part of every latency, and its CPU limits every rate. For `direct` that is intended, and only noted.
 
 use weir_model::record::{Finding, Role, Severity};
 
@@ -29,7 +28,7 @@ fn shared_full(e: &Evidence<'_>) -> Option<String> {
     let (client, origin) = (e.role(Role::Client)?, e.role(Role::Origin)?);
     let shared = e.placement.client.iter().filter(|cpu| e.placement.origin.contains(cpu)).count();
     let cpus: std::collections::BTreeSet<_> = e.placement.client.iter().chain(&e.placement.origin).collect();
-    // What the client spends awake and waiting, it yields to whoever wants the CPU: that is room.
+    // While the client busy-polls, it yields the CPU to other processes, so that time is headroom.
     let busy_poll = if e.load.window_s > 0.0 { e.load.busy_poll_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
     let client_busy = (client.cores_busy - busy_poll).max(0.0);
     let used = client_busy + origin.cores_busy;

@@ -1,8 +1,7 @@
-//! Downstream keep-alive: sees a product that closes the client's connections, whose handshakes then are part of what
-//! is measured.
+//! Downstream keep-alive: detects a product that closes the client's connections, so that handshakes are measured, too.
 //!
-//! Threshold: one connection in a hundred requests beyond those ordered costs a few per cent of a small request (a
-//! TCP handshake and teardown costs the kernel about as much as three requests); below that it is not visible.
+//! Threshold: one extra connection per hundred requests costs a few per cent of a small request, because a TCP handshake and
+//! teardown costs the kernel about as much as three requests. Less than that is not visible.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,5 +1,5 @@
-//! Sameness: did the product keep to the cores it was given? Pinning makes more impossible where it holds; a product
-//! that pins its own threads elsewhere breaks out. Threshold: 5 % more than given (the accounting's own error).
+//! Fairness: did the product use only its cores? Pinning normally enforces that, but a product that pins its own threads can use
+//! others. Threshold: 5 % more than given, the error of the accounting.
 
 use weir_model::record::{Finding, Role, Severity};
 

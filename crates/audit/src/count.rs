@@ -1,6 +1,6 @@
-//! Sees a load of a fixed number of requests that the time for it ended. Threshold: any request that was not sent.
+//! Detects a load of a fixed number of requests that ran out of time. Threshold: any request that was not sent.
 //!
-//! What was sent was measured as well as if all had been: only how long all of them take is not known.
+//! The measurement of the sent requests is valid. Only the time for all of them is unknown.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,4 +1,4 @@
-//! Sees a load that somebody ended before its time. Threshold: any.
+//! Detects a load that was ended early on request. Threshold: any.
 
 use weir_model::record::{Finding, Severity};
 

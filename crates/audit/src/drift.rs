@@ -1,10 +1,9 @@
-//! Sees a window in which the product's level changed: the number is the mean of two states, or of a way between them.
+//! Detects a window in which the product's rate changed its level, so that the result is the mean of two states or of a transition.
 //!
-//! Method: the permutation test of [`weir_stats::steady_part`] on right answers a second, at 99 % and from a change of
-//! 5 % of the mean on: below that blocks differ from one another anyway. That function forgives what comes before the part
-//! that keeps its level best; a measured window has nothing to forgive, so it is asked of the series and of its reverse,
-//! and both must keep their level. At least 10 rows. Where rounds without a warm-up are there to show how a product comes to
-//! its level, the earlier ones are only noted.
+//! Method: the permutation test of [`weir_stats::steady_part`] on right responses a second, at 99 %, for changes of at least 5 % of
+//! the mean; blocks differ by less anyway. That function ignores a transient at the start. A measured window must not have one, so
+//! the test also runs on the reversed series, and both must be steady. It needs at least 10 rows. In rounds without a warm-up,
+//! which show how a product warms up, the earlier rounds are only noted.
 
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
@@ -14,9 +13,9 @@ use super::{Evidence, finding};
 
 const TOLERANCE: f64 = 0.05;
 const LEVEL: f64 = 0.99;
-/// The permutations are drawn alike every time: the same rows have the same answer.
+/// A fixed seed for the permutations, so that the same rows always give the same result.
 const SEED: u64 = 1;
-/// A row shorter than this, at the end of a load, says nothing of a second.
+/// Shorter rows, at the end of a load, are ignored.
 const LEAST_LENGTH_S: f64 = 0.5;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {

@@ -1,11 +1,10 @@
-//! Sees requests without a right answer.
+//! Detects requests without a right response.
 //!
-//! Thresholds: k6 and fortio users commonly fail a test at 1 % of errors; a comparison of products needs to be
-//! stricter, because an error is often cheaper than an answer. Any error is noted; from 0.1 % the number is suspect;
-//! from 1 % it is the rate of something else.
+//! Thresholds: k6 and fortio users commonly fail a test at 1 % of errors. A comparison of products must be stricter, because an
+//! error is often cheaper than a response. Any error is noted, from 0.1 % the result is suspect, and from 1 % it is invalid.
 //!
-//! Where a load goes beyond what is carried on purpose, its client gives the rest up a timeout after the window; what is in
-//! flight then ends as a timeout, one request a connection or stream at most. That is no error of the product.
+//! A load that is too high on purpose ends with requests in flight, at most one for each connection or stream. The client gives
+//! them up one timeout after the window. These timeouts are no errors of the product.
 
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
@@ -30,7 +29,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     finding("errors", severity, message, "see the product's output in the trial's folder; offer less")
 }
 
-/// Timeouts that are the client's own doing.
+/// Timeouts of requests that the client gave up at the end of the load.
 fn given_up(e: &Evidence<'_>) -> u64 {
     if e.rate_intent == RateIntent::Carried || e.load.window.unsent == 0 {
         return 0;

@@ -1,13 +1,12 @@
-//! Room: did the client send in time? Sees lag (due to sent) that is a visible part of the latency reported.
+//! Headroom: did the client send in time? Detects lag (due to sent) that is a visible part of the reported latency.
 //!
-//! Threshold: a tenth of the latency, both at the 99th percentile: what a reader would still call a rounding error.
-//! And at least 20 µs, the median by which a thread with the finest timer slack overslept on the 2-core virtual machine
-//! on which weir was built (20,000 sleeps of 0.2 ms: median 21 to 24 µs, 99th percentile 50 to 54 µs): nothing that
-//! sleeps until a request is due sends it sooner.
+//! Threshold: a tenth of the latency, both at the 99th percentile, and at least 20 µs. That is the median by which a thread with
+//! the finest timer slack overslept on the 2-core virtual machine on which weir was built (20,000 sleeps of 0.2 ms: median 21 to
+//! 24 µs, 99th percentile 50 to 54 µs). A client that sleeps until a request is due cannot send it sooner.
 //!
-//! Beyond what is carried every request waits for a free connection, and that is the product's doing. Where the load goes
-//! there on purpose, being late counts only while connections were free: less than half of the requests that could be in
-//! flight were, in the mean.
+//! Under a load that the product cannot carry, every request waits for a free connection, and the product causes the lag. Where
+//! such a load is intended, lag counts only while connections were free: when, in the mean, less than half of the possible
+//! requests were in flight.
 
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
@@ -20,7 +19,7 @@ const LEAST_US: f64 = 20.0;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     e.load.offered_rate?;
     let (lag, latency) = (e.load.lag.p99_us, e.load.latency.p99_us);
-    // A client that waits for a free connection lags because of the product, not of itself: then nothing was free.
+    // A client that waits for a free connection lags because of the product.
     let queued = e.load.window.unsent > 0 || e.load.service.p99_us * 2.0 < latency && lag * 2.0 > latency;
     if lag <= LEAST_US || lag <= latency * SHARE {
         return None;

@@ -1,10 +1,10 @@
-//! The audit: do the client's counters, the origin's and the kernel's agree, and was there room to measure?
+//! The audit: do the counters of client, origin and kernel agree, and did the client have headroom?
 //!
-//! Each check is one small file with what it sees, its threshold and where that comes from, and the remedy. A check
-//! is silent or yields one finding; its tests show both. The worst finding decides the verdict.
+//! Each check is one small file. It says what it detects, its threshold and the source of that, and the remedy. A check returns at
+//! most one finding. The most severe finding decides the verdict.
 //!
-//! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how it was
-//! measured, or how a finding is shown.
+//! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how the trial
+//! was measured, or how a finding is shown.
 
 mod answers;
 mod client_room;
@@ -38,12 +38,12 @@ use weir_host::placement::Placement;
 
 pub use never_steady::check as never_steady;
 
-/// What a check may look at.
+/// The data of one trial for the checks.
 #[derive(Debug)]
 pub struct Evidence<'a> {
-    /// The client's account.
+    /// The client's result.
     pub load: &'a LoadResult,
-    /// The origin's account of the same load; `None` when a product is the origin, which keeps none.
+    /// The origin's counters of the same load; `None` when the origin is a product, which has none.
     pub origin: Option<&'a OriginCounters>,
     /// What the roles used during the window.
     pub usage: &'a [RoleUsage],
@@ -51,13 +51,13 @@ pub struct Evidence<'a> {
     pub series: &'a [ResourceSecond],
     /// CPUs of the roles.
     pub placement: &'a Placement,
-    /// Connections ordered.
+    /// Connections of the load.
     pub connections: u32,
-    /// Requests ordered, of a load of a fixed number of them.
+    /// Requests of a load with a fixed number of them.
     pub requests: Option<u64>,
     /// What an open load's rate is meant to be.
     pub rate_intent: RateIntent,
-    /// It is one of the earlier rounds by which a product that was not warmed up comes to its level.
+    /// It is one of the earlier rounds of a product that was not warmed up.
     pub warming_round: bool,
     /// The search of which the load is the confirming trial.
     pub search: Option<&'a SearchResult>,
@@ -103,8 +103,7 @@ impl Evidence<'_> {
         self.load.rate * self.load.service.mean_us / 1e6
     }
 
-    /// Requests of the client's whole life that got no answer at all, so that nobody can know whether they reached
-    /// the origin.
+    /// Requests of the client's whole life without any response. They may or may not have reached the origin.
     pub fn unanswered(&self) -> u64 {
         let answered: u64 = self.load.total.statuses.values().sum();
         self.load.total.sent.saturating_sub(answered)
@@ -141,7 +140,7 @@ pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
     CHECKS.iter().filter_map(|check| check(evidence)).collect()
 }
 
-/// What the findings come to.
+/// The verdict that follows from the findings.
 pub fn verdict(findings: &[Finding]) -> Verdict {
     match findings.iter().map(|f| f.severity).max() {
         Some(Severity::Fatal) => Verdict::Invalid,

@@ -1,5 +1,5 @@
-//! Sees a product that had not come to its level when the time to warm it up was over. Threshold: the decision of
-//! `lab::trial` while it warmed up, whose method is told there.
+//! Detects a product that was not steady when its time to warm up was over. Threshold: the decision of the warm-up in
+//! `weir_lab::trial`, which describes the method. `weir-lab` calls it for the trial as a whole.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use weir_model::record::{Finding, Severity, Warmup};
 
 use super::finding;
 
-/// Fewer seconds than these say nothing about a level.
+/// A shorter warm-up cannot show whether the rate is steady.
 const LEAST_S: f64 = 10.0;
 
-/// What is to be said of the warming up of a trial that was given `most` time for it.
+/// The finding for a trial whose warm-up could take at most `most`.
 pub fn check(warmup: Option<&Warmup>, most: Duration) -> Option<Finding> {
     let warmup = warmup.filter(|warmup| !warmup.steady)?;
     let seconds = warmup.seconds;

@@ -1,7 +1,7 @@
-//! An origin that has no counters: a product is the origin, as in benchmarks that others published.
+//! Notes an origin without counters: the origin is a product, as in benchmarks that others published.
 //!
-//! Says what then goes unchecked: whether requests were answered from a cache, retried or multiplied, whether bodies were
-//! changed, and whether connections to the origin were kept. No threshold.
+//! The note says what is not checked then: caches, retries, changed bodies, and connections to the origin that were not kept. There
+//! is no threshold.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,9 +1,9 @@
-//! Sees an open load that was not carried: what was due and could not be sent, or answers that fell behind. And one that
-//! was meant to be more than can be carried, and was carried.
+//! Detects an open load that was not carried: requests that were due and not sent, or responses that fell behind. Also notes a load
+//! that was meant to be too high, and was carried.
 //!
-//! Threshold: 2 % of the offered requests not answered rightly inside the window. Latency above a load that is not
-//! carried is the length of a queue that grows with the window; it says nothing of the product but that. Where the load is
-//! meant to be too much, or a curve goes up to where it is, that is what was to be seen, and only noted.
+//! Threshold: 2 % of the offered requests not answered rightly inside the window. Under a load that is not carried, latency is the
+//! length of a queue that grows with the window, and says nothing else about the product. If the load is meant to be too high, or
+//! is a point of a curve, this is only noted.
 
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;

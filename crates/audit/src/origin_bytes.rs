@@ -1,7 +1,7 @@
-//! Conservation of bytes: the bodies the client received are those the origin sent.
+//! Conservation of bytes: the client received the bodies that the origin sent.
 //!
-//! Sees compression, truncation, rewriting, answers made up by the product. Threshold: exact when every request was
-//! answered rightly; with failures the sums cannot be compared, and the checks of requests and errors speak.
+//! Detects compression, truncation, rewriting, and responses made by the product. The sums must be equal when every request was
+//! answered rightly. With failures they cannot be compared; other checks report the failures.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,9 +1,7 @@
-//! Conservation of connections: with nobody in between, the connections that carried requests to the origin are the
-//! client's own.
+//! Conservation of connections: without a product, the connections that carried requests to the origin are the client's own.
 //!
-//! Sees somebody else who uses the origin during a trial of `direct`. Threshold: exact; both sides count over the
-//! client's whole life. A product may use more or fewer connections to the origin than the client uses to it, so for
-//! products there is nothing to balance here (`upstream-keepalive` looks at theirs).
+//! Detects another client of the origin during a trial of `direct`. The numbers must be equal; both sides count over the client's
+//! whole life. A product may use any number of connections to the origin; `upstream-keepalive` checks those.
 
 use weir_model::record::{Finding, Severity};
 

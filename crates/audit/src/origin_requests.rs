@@ -1,10 +1,11 @@
-//! Conservation of requests: what the client sent is what reached the origin.
+//! Conservation of requests: the requests that the client sent reached the origin.
 //!
-//! Sees a cache, a short circuit or a wrong route (fewer reached the origin), retries and mirrored traffic (more).
-//! A product that is a cache is expected to answer itself: that is said, and its numbers are not ranked with proxies'.
-//! Where a workload is one that products answer themselves, nothing of it reaches the origin.
-//! Threshold: requests that got no answer may or may not have reached the origin, so the difference may be as large
-//! as their number and no larger. Exact otherwise: both sides count every request of the client's whole life.
+//! Detects a cache, a short circuit or a wrong route (fewer requests reached the origin), and retries or mirrored traffic (more did).
+//! A cache is expected to answer itself: this is reported, and its results are not ranked with those of proxies. For a workload
+//! that products answer themselves, no request may reach the origin.
+//!
+//! Threshold: requests without a response may or may not have reached the origin, so the difference may be at most their number.
+//! Both sides count every request of the client's whole life.
 
 use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
@@ -44,8 +45,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             "the client sent {sent} requests and the origin saw {reached}, {extra} more ({:.2} %)",
             share(extra)
         );
-        // A retry after an upstream connection closed under it is a proxy's duty; a rule of doing everything
-        // twice is not. One in a thousand tells them apart.
+        // Proxies retry requests when an upstream connection closes. Fewer than one in a thousand count as such retries.
         let severity = if share(extra) < 0.1 { Severity::Warning } else { Severity::Fatal };
         return finding(
             "conservation-requests",
@@ -57,7 +57,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     None
 }
 
-/// What a product passed on of a workload that it was to answer itself.
+/// Checks that a product forwarded nothing of a workload that it has to answer itself.
 fn passed_on(reached: u64, sent: u64) -> Option<Finding> {
     if reached == 0 {
         return None;

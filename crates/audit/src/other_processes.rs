@@ -1,20 +1,22 @@
-//! Quiet: sees other processes that used the machine's CPUs during the window: neither client, product nor origin.
+//! Noise: detects other processes (neither client, product nor origin) that used the machine's CPUs during the window.
 //!
-//! Threshold: [`CROWDED`] of the machine, which says what was measured; `weir compare` leaves such trials out. A proxy has half
-//! of the machine's CPUs unless `--cpus` says otherwise, so that as much as a tenth of them may have been taken.
+//! Threshold: [`CROWDED`] of the machine, whose comment gives the measurements behind it. `weir compare` leaves such trials out. A
+//! proxy has half of the machine's CPUs unless `--cpus` says otherwise, so up to a tenth of its CPUs may have been taken.
 //!
-//! What is told is the least that it can have been. Where the kernel charges interrupts to the process that they interrupt
-//! ([`CpuTime::charges_interrupts`]), the roles' time has interrupts in it, the host's processes' has not, and the difference is
-//! too small by as much. In one window alone nobody knows how many hit the roles: on a quiet virtual machine of 2 CPUs with such
-//! a kernel, interrupts took 2 to 38 % of the machine, and adding them all made up to 5.9 % of others that there were not. So
-//! none are added: in 371 windows of 2 s and more there (three published suites and `quick`, at capacity and below) it came to
-//! -0.8 % at the most. The price is that on such kernels others may go unseen up to what the interrupts took: of 14 trials
-//! beside compilers 13 were found, and one was not, of which others had up to 20 %. Steal is another check's.
+//! The finding reports a lower bound. Some kernels charge interrupts to the interrupted process
+//! ([`CpuTime::charges_interrupts`]). Then the time of the roles includes interrupts, the time of the host's processes does not,
+//! and the difference is too small. The share of the roles in one window is unknown. On a quiet virtual machine of 2 CPUs with
+//! such a kernel, interrupts took 2 to 38 % of the machine, and adding all of them would have reported up to 5.9 % of other
+//! processes that did not exist. So none are added: in 371 windows of at least 2 s there (three published suites and `quick`, at
+//! capacity and below), the result was at most -0.8 %. The price is that on such kernels other processes may go unseen up to the
+//! time of the interrupts: of 14 trials beside compilers, 13 were found. In the other one, other processes had up to 20 %.
+//! Another check reports steal.
 //!
-//! weir, which looks on, is one of the others: that took 0.2 % of the machine at the most (`observer.json`).
+//! weir's sampling counts as another process. It took at most 0.2 % of the machine (`observer.json`).
 //!
-//! A window of less than a second is not judged: the host's CPU comes in ticks of 10 ms a CPU, five of which are the threshold in
-//! half a second of two CPUs. Of 227 windows of 0.2 to 1.9 s on that machine while it was quiet, it came to 3.1 % at the most.
+//! A window of less than a second is not judged. The host's CPU time has a resolution of 10 ms for each CPU, and five such ticks
+//! are the threshold for half a second of two CPUs. In 227 windows of 0.2 to 1.9 s on that machine while it was quiet, the result
+//! was at most 3.1 %.
 
 use weir_model::cpu_time::{CROWDED, CpuTime};
 use weir_model::record::{Finding, Severity};

@@ -1,8 +1,8 @@
-//! Room, of a search for a rate: was the product the limit, and was there time to look closely?
+//! Headroom of a search for a rate: was the product the limit, and was there enough time?
 //!
-//! Sees a search whose rates failed because the client was at its own limit, by the search's own judgement (a thread at work
-//! for 90 % of the window, or late with connections free; `weir_load` has the thresholds); and one whose time was over before
-//! the interval was as narrow as was asked for. What was found holds all the same: the rate was confirmed at full length.
+//! Detects a search whose rates failed because the client was at its own limit, as the search itself judged (a thread busy for 90 %
+//! of the window, or late with connections free; `weir_load` has the thresholds). Also notes a search that ran out of time before
+//! the interval was narrow enough. The rate found is still valid, because it was confirmed at full length.
 
 use weir_model::load::{SearchEnd, SearchLimit};
 use weir_model::record::{Finding, Severity};

@@ -1,7 +1,7 @@
-//! Quiet: sees a hypervisor that gave the machine's CPUs to somebody else during the window.
+//! Noise: detects a hypervisor that gave the machine's CPUs to other guests during the window.
 //!
-//! Threshold: 2 % of one CPU on average. Products of one core are measured to a few per cent; a theft of that size
-//! is as large as what is looked for.
+//! Threshold: 2 % of one CPU on average. Products on one core are compared to a few per cent, so this is as large as the
+//! differences of interest.
 
 use weir_model::record::{Finding, Severity};
 

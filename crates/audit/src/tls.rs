@@ -1,9 +1,8 @@
-//! Sameness: did client and product speak the TLS that all products of the run are meant to speak?
+//! Fairness: did client and product negotiate the TLS version and cipher suite that is intended for all products of the run?
 //!
-//! Says in a note what was spoken. Products whose profile levels them are meant to speak the newest version that the suite
-//! allows, with the suite of ciphers that their templates are told; one that does other work than its neighbours is
-//! suspect. AES-256 has 14 rounds where AES-128 has 10, and TLS 1.2 and 1.3 shake hands differently: no threshold,
-//! any connection counts.
+//! A note reports what was negotiated. Products with a levelled profile should use the newest version that the suite allows, with the
+//! cipher suite of their templates. A product that uses another is suspect, because it does other work: AES-256 has 14 rounds
+//! where AES-128 has 10, and the handshakes of TLS 1.2 and 1.3 differ. There is no threshold; any connection counts.
 
 use weir_model::load::{TlsResult, TlsVersion};
 use weir_model::record::{Finding, Severity};
@@ -37,7 +36,7 @@ fn note(message: String) -> Option<Finding> {
     finding("tls", Severity::Note, message, "nothing: it is said because it can differ")
 }
 
-/// The version that all products are meant to speak, and its suites.
+/// The version that all products should use, and its cipher suites.
 fn expected(tls: Tls) -> (String, &'static [&'static str]) {
     let newest = tls.versions.1;
     let suites = match newest {
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spoken_is_said_and_another_thing_than_meant_is_suspect() {
+    fn the_negotiated_tls_is_noted_and_other_tls_than_intended_is_suspect() {
         assert_eq!(good().check(check), None, "no TLS");
         let found = spoke("TLS 1.3", "TLS_AES_128_GCM_SHA256").check(check).expect("says so");
         assert_eq!(found.severity, Severity::Note);
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_the_older_is_allowed_it_is_meant() {
+    fn the_older_version_is_expected_where_only_it_is_allowed() {
         let mut trial = spoke("TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
         trial.tls.versions.1 = TlsVersion::Tls12;
         assert_eq!(trial.check(check).expect("says so").severity, Severity::Note);

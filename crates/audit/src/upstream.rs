@@ -1,8 +1,8 @@
-//! Sameness: does the product keep its connections to the origin? The commonest reason why one proxy comes out at a
-//! third of another.
+//! Fairness: does the product keep its connections to the origin? This is the most common reason why one proxy reaches a third of
+//! the rate of another.
 //!
-//! Threshold: fewer than 10 requests a connection make the number one of TCP handshakes (suspect); fewer than 100
-//! are noted. A handshake and a teardown cost the kernel about as much as three small requests.
+//! Threshold: with fewer than 10 requests a connection, the result measures TCP handshakes and is suspect. Fewer than 100 are
+//! noted. A handshake and a teardown cost the kernel about as much as three small requests.
 
 use weir_model::record::{Finding, Severity};
 

@@ -1,7 +1,6 @@
-//! Products and suites that weir knows: those built into the binary, overlaid by folders the user names.
+//! Products and suites that weir knows: those built into the binary, overlaid by folders that the user names. `weir` calls it.
 //!
-//! This module reads text and parses it through `weir-model`; it does not know any product by name, nor whether one
-//! is installed.
+//! This module reads text and parses it with `weir-model`. It knows no product by name, nor whether one is installed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use weir_model::suite::Suite;
 /// Text of one product's folder.
 #[derive(Debug, Clone)]
 pub struct ProductText {
-    /// How the file is named in messages.
+    /// Name of the file in messages.
     pub source: String,
     /// `product.toml`.
     pub toml: String,
@@ -26,15 +25,15 @@ pub struct ProductText {
 /// Name of the file that makes a folder a product's.
 const PRODUCT: &str = "product.toml";
 
-/// Folders that builders leave in a project; they are no part of it.
+/// Folders that builds leave in a project. They are not part of it.
 const LEFTOVERS: [&str; 2] = ["target", "node_modules"];
 
 impl ProductText {
-    /// Sorts the files of one product's folder, given by their paths relative to it (`/` between the parts). `folder` is
-    /// how it is named in messages. `None` when there is no product in it.
+    /// Sorts the files of one product's folder, given by their paths relative to it (`/` between the parts). `folder` is its name
+    /// in messages. `None` when there is no product in it.
     ///
     /// # Errors
-    /// A file beside `product.toml` that is no text, and so no template.
+    /// When a file beside `product.toml` is not text, and so not a template.
     pub fn sort(folder: &str, all: BTreeMap<String, Vec<u8>>) -> Result<Option<ProductText>, InputError> {
         if !all.contains_key(PRODUCT) {
             return Ok(None);
@@ -74,7 +73,7 @@ pub struct SuiteText {
     pub toml: String,
 }
 
-/// What weir knows before it looks at the machine.
+/// All products and suites.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     products: BTreeMap<String, Product>,
@@ -84,7 +83,7 @@ pub struct Catalogue {
 /// Why a catalogue could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// Files that say something wrong.
+    /// Files with errors.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Input(Vec<InputError>),
     /// A folder or file that cannot be read.
@@ -112,10 +111,10 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Lays `<dir>/products` and `<dir>/suites` over what is known; same names replace.
+    /// Adds `<dir>/products` and `<dir>/suites`. They replace entries of the same name.
     ///
     /// # Errors
-    /// When a file cannot be read or says something wrong.
+    /// When a file cannot be read or has errors.
     pub fn overlay(&mut self, dir: &Path) -> Result<(), CatalogueError> {
         if !dir.join("products").is_dir() && !dir.join("suites").is_dir() {
             let error = std::io::Error::from(std::io::ErrorKind::NotFound);
@@ -147,7 +146,7 @@ impl Catalogue {
     /// One product.
     ///
     /// # Errors
-    /// Says which products there are, and which name is near.
+    /// When there is none of that name. The error lists all products and suggests a similar name.
     pub fn product(&self, name: &str, asked_in: &str) -> Result<&Product, InputError> {
         self.products.get(name).ok_or_else(|| unknown(asked_in, "product", name, self.products.keys()))
     }
@@ -160,7 +159,7 @@ impl Catalogue {
     /// A suite by name, or by path when `name` ends in `.toml`.
     ///
     /// # Errors
-    /// Unknown name, unreadable file, or everything that is wrong in it.
+    /// An unknown name, an unreadable file, or all errors in it.
     pub fn suite(&self, name: &str) -> Result<Suite, CatalogueError> {
         let text = if name.ends_with(".toml") {
             let path = Path::new(name);
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_the_users_is_read_to_its_ground() {
+    fn a_folder_of_the_user_is_read_with_its_subfolders() {
         let library = tempfile::tempdir().expect("a temporary folder");
         let product = library.path().join("products/thing");
         std::fs::create_dir_all(product.join("program/src")).expect("made");

@@ -1,18 +1,18 @@
-//! How starting or using a product fails.
+//! The error of starting or using a product. This crate, `weir-lab` and `weir-conformance` use it.
 
 use weir_host::files::FileError;
 use weir_model::record::TrialError;
 
-/// Why it did not go through.
+/// Why starting or using a product failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request")]
     Stopped,
-    /// The product or what it needs; others may still work.
+    /// The product, or something that it needs, failed. Other products may still work.
     #[error("{}", .0.message)]
     Trial(TrialError),
-    /// A file that weir itself cannot write; nothing else will work either.
+    /// weir cannot write a file. Nothing else will work either.
     #[error(transparent)]
     File(#[from] FileError),
 }

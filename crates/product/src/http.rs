@@ -1,10 +1,11 @@
-//! The lab's own requests: readiness, verification, the origin's counters. Never part of a load.
+//! weir's own requests for readiness, verification and the origin's counters. They are never part of a load. The trial, the
+//! verification and the conformance tests call it.
 //!
-//! They speak what the load speaks. Plain HTTP/1.1 goes through another's implementation (`independent`), so that what
-//! `weir-wire` reads is not judged by itself alone; TLS and HTTP/2 through the load's own protocol machines, which their
-//! tests hold against others'. One request at a time, over a connection that is kept; no threads, no async runtime.
+//! They use the protocol of the load. Plain HTTP/1.1 uses another implementation (`independent`), so that `weir-wire` does not
+//! judge itself. TLS and HTTP/2 use weir's own protocol code, whose tests compare it with other implementations. There is one
+//! request at a time over a kept connection, with no threads and no async runtime.
 //!
-//! This module does not know what the answers are compared with.
+//! This module does not know what the responses are compared with.
 
 mod connection;
 mod http1;
@@ -29,7 +30,7 @@ use connection::Connection;
 use independent::IndependentClient;
 pub use wire_protocol::{TLS_NAME, WireProtocol};
 
-/// Largest body the lab reads.
+/// Largest body that is read.
 const LARGEST_BODY: usize = 256 * 1024 * 1024;
 
 /// A client of one address.
@@ -38,7 +39,7 @@ pub struct Http {
     wire_protocol: WireProtocol,
     /// For each request.
     timeout: Duration,
-    /// Speaks plain HTTP/1.1.
+    /// The client for plain HTTP/1.1.
     independent: Option<IndependentClient>,
     kept: Cell<Option<Box<KeptConnection>>>,
 }
@@ -52,7 +53,7 @@ impl fmt::Debug for Http {
     }
 }
 
-/// A connection and what is session on it.
+/// A connection and its HTTP session.
 struct KeptConnection {
     connection: Connection,
     session: Session,
@@ -65,7 +66,7 @@ enum Session {
     Http2(Box<Client>),
 }
 
-/// An response as the lab sees it.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Response {
     /// Status.
@@ -80,7 +81,7 @@ pub struct Response {
     pub hash: u64,
     /// The body itself.
     pub body: Vec<u8>,
-    /// What TLS came to on its connection.
+    /// What TLS negotiated on its connection.
     pub tls: Option<Negotiated>,
 }
 
@@ -94,7 +95,7 @@ impl Response {
         Response { status, version: version.to_owned(), headers, size: 0, hash: 0, body: Vec::new(), tls: None }
     }
 
-    /// Takes a piece of the body.
+    /// Appends a piece of the body.
     fn add(&mut self, piece: &[u8]) -> Result<(), RequestError> {
         if self.body.len() + piece.len() > LARGEST_BODY {
             return Err(RequestError::Broken(format!("the response's body is larger than {} MiB", LARGEST_BODY >> 20)));
@@ -110,7 +111,7 @@ impl Response {
     }
 }
 
-/// Headers as the lab keeps them.
+/// Headers as owned text with lower-case names.
 fn owned<'a>(headers: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(String, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     headers.map(|(name, value)| (text(name).to_ascii_lowercase(), text(value))).collect()
@@ -119,7 +120,7 @@ fn owned<'a>(headers: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(String
 /// Why a request has no response.
 #[derive(Debug)]
 enum RequestError {
-    /// The connection had ended before anything of the response came: on a kept one, nothing that the peer did wrong.
+    /// The connection had ended before any of the response came. On a kept connection, that is no fault of the peer.
     Gone(String),
     /// Anything else.
     Broken(String),
@@ -134,12 +135,12 @@ impl RequestError {
 }
 
 impl Http {
-    /// HTTP/1.1 over plain TCP with one address; every request takes at most `timeout`.
+    /// A client for HTTP/1.1 over plain TCP. Every request takes at most `timeout`.
     pub fn new(addr: SocketAddr, timeout: Duration) -> Http {
         Http::with_protocol(addr, timeout, WireProtocol::plain())
     }
 
-    /// The same, speaking something else.
+    /// A client for another protocol.
     pub fn with_protocol(addr: SocketAddr, timeout: Duration, wire_protocol: WireProtocol) -> Http {
         let independent = (wire_protocol.protocol() == Protocol::default()).then(|| IndependentClient::new(timeout));
         Http { addr, wire_protocol, timeout, independent, kept: Cell::new(None) }
@@ -187,12 +188,12 @@ impl Http {
         let session = match self.wire_protocol.protocol().application() {
             Application::Http1 => Session::Http1(ResponseParser::new(weir_wire::http1::Limits::default())),
             Application::Http2 => Session::Http2(Box::new(http2::start(&mut connection)?)),
-            Application::Http3 => return Err("HTTP/3 is not session here".to_owned()),
+            Application::Http3 => return Err("HTTP/3 is not supported here".to_owned()),
         };
         Ok(Box::new(KeptConnection { connection, session, sent: 0 }))
     }
 
-    /// One request over one connection, which is kept when it may carry another.
+    /// Sends one request over one connection, and keeps the connection if it may carry another.
     fn send_over(
         &self,
         mut kept: Box<KeptConnection>,
@@ -218,14 +219,14 @@ impl Http {
     }
 }
 
-/// The headers given, less those of these names, and less `Content-Length`, which the encoders write.
+/// The request's headers without those named in `but`, and without `Content-Length`, which the encoders write.
 fn headers_but<'a>(request: &'a Request, but: &[&str]) -> Vec<(&'a str, &'a str)> {
     let given = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let written = |name: &str| ["content-length"].iter().chain(but).any(|but| name.eq_ignore_ascii_case(but));
     given.filter(|(name, _)| !written(name)).collect()
 }
 
-/// The `Host` given, if one is.
+/// The request's `Host` header, if it has one.
 fn host_of(request: &Request) -> Option<&str> {
     request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.as_str())
 }

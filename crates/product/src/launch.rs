@@ -1,7 +1,7 @@
-//! Starting a product: render its configuration, let it check that, and start each of its parts under a supervisor, in order; a
-//! part starts when the ports of those before it accept connections.
+//! Starting a product: it renders the configuration, lets the product check it, and starts each part under a supervisor, in
+//! order. A part starts once the ports of the parts before it accept connections. `weir-lab` and `weir-conformance` call it.
 //!
-//! This module does not know what the product is wanted for.
+//! This module does not know what the product is used for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,8 +24,7 @@ use crate::tls::RunTls;
 /// Lines of output quoted as evidence.
 pub(crate) const EVIDENCE_LINES: usize = 8;
 
-/// How long a product's check of its own configuration may take. They take tens of milliseconds; one that takes this
-/// long waits for something that does not come.
+/// How long a product's check of its own configuration may take. Checks take tens of milliseconds; one that takes this long hangs.
 const CHECK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A product's program as it is on this machine.
@@ -33,7 +32,7 @@ const CHECK_WITHIN: Duration = Duration::from_secs(30);
 pub struct Installed {
     /// The program.
     pub binary: PathBuf,
-    /// What it says its version is.
+    /// The version that it reports.
     pub version: String,
     /// SHA-256 of the program, lower-case hexadecimal.
     pub sha256: String,
@@ -42,19 +41,19 @@ pub struct Installed {
     pub from: String,
 }
 
-/// What starting any product needs.
+/// What is needed to start any product.
 #[derive(Debug)]
 pub struct Launcher {
     /// Where products run.
     pub host: Arc<dyn Host>,
-    /// The certificate, and how TLS is spoken.
+    /// The certificate and the TLS settings.
     pub tls: RunTls,
-    /// What is installed, by product name; none for `direct`.
+    /// The installed programs by product name; none for `direct`.
     pub installed: BTreeMap<String, Installed>,
 }
 
 impl Launcher {
-    /// How weir's own requests speak a protocol.
+    /// The protocol of weir's own requests, with TLS if it needs it.
     ///
     /// # Errors
     /// When the TLS options cannot be used.
@@ -63,7 +62,7 @@ impl Launcher {
     }
 }
 
-/// Where and as what a product runs.
+/// How to start a product.
 #[derive(Debug)]
 pub struct LaunchSpec<'a> {
     /// Name of the profile.
@@ -78,18 +77,18 @@ pub struct LaunchSpec<'a> {
     pub cpus: &'a [u32],
     /// Connections that the load opens.
     pub connections: u32,
-    /// What they speak.
+    /// Their protocol.
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
-    /// Where their requests go; a query is not looked at.
+    /// The path of their requests; a query is ignored.
     pub target: &'a str,
 }
 
-/// Renders, checks and starts a product. Of several parts all are started then, and those with ports listen.
+/// Renders, checks and starts a product. On return all its parts are started, and those with ports listen.
 ///
 /// # Errors
-/// Which of these failed, and why.
+/// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
     let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target } = spec;
     let wire_protocol = launcher.wire_protocol(protocol)?;
@@ -185,7 +184,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
     Ok(running)
 }
 
-/// A port for each that the parts name, none of those that are chosen already.
+/// A free port for each port name of the parts, different from those in `chosen`.
 fn part_ports(
     host: &dyn Host,
     program: &Program,
@@ -199,7 +198,7 @@ fn part_ports(
     Ok(names.into_iter().cloned().zip(others).collect())
 }
 
-/// A check that a part makes of its own configuration.
+/// A part's check of its own configuration.
 struct Check<'a> {
     title: &'a str,
     argv: &'a [String],
@@ -208,8 +207,8 @@ struct Check<'a> {
     output: PathBuf,
 }
 
-/// Runs the product's own configuration check, under a supervisor like the product itself: it is ended when it takes too
-/// long, when somebody asks to stop, and when weir goes.
+/// Runs the product's own configuration check under a supervisor, as the product itself. The check is ended when it takes too
+/// long, when a stop is requested, and when weir ends.
 fn run_check(host: &dyn Host, check: &Check<'_>, stop: &Stop) -> Result<(), Failure> {
     let Check { title, argv, env, folder, output } = check;
     let failed = |message: String| {
@@ -248,8 +247,8 @@ fn run_check(host: &dyn Host, check: &Check<'_>, stop: &Stop) -> Result<(), Fail
     }
 }
 
-/// What every product gets: enough to find its libraries and helpers, and nothing of the user's session that could
-/// change how it behaves from one machine to the next.
+/// The environment of every product: enough to find its libraries and helpers, and nothing else of the user's session that could
+/// change its behaviour from one machine to the next.
 pub(crate) fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = ["PATH", "HOME", "LANG", "TMPDIR"]
         .into_iter()

@@ -1,9 +1,9 @@
-//! A product's profile made into files, argument vectors and environment for one trial.
+//! Renders a product's profile into files, argument vectors and environment for one trial. The launcher calls it.
 //!
-//! Everything is rendered from data: templates are text with named variables ([`Vars`]), a variable nobody knows is an
-//! error rather than an empty string, and what comes out is a vector of arguments, never a line for a shell.
+//! Templates are text with named variables ([`Vars`]). An unknown variable is an error, not an empty string. Commands are vectors of
+//! arguments, never lines for a shell.
 //!
-//! This module does not know any product by name, what the files mean, or what is done with them afterwards.
+//! This module knows no product by name, and does not know what the files mean or how they are used.
 
 mod error;
 #[cfg(test)]
@@ -21,8 +21,8 @@ use weir_model::suite::{Protocol, Tls};
 
 pub use error::{Position, RenderError, SourceText};
 
-/// What the templates of a product may say, apart from `dir` and what is in it. Every name is always there, so that a
-/// template can ask: `cert` names no file when no TLS is spoken.
+/// The variables of a product's templates, except `dir` and the names in it. Every variable is always defined, so that a template
+/// can test it; without TLS, `cert` names a file that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vars {
     /// `binary`: the product's program.
@@ -39,13 +39,13 @@ pub struct Vars {
     pub cores: u32,
     /// `connections`: how many connections the load opens to the product.
     pub connections: u32,
-    /// `protocol`: what clients speak; `tls` and `h2` follow from it.
+    /// `protocol`: the protocol of the clients; `tls` and `h2` follow from it.
     pub protocol: Protocol,
     /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
     pub streams: u32,
     /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`.
     pub tls: Tls,
-    /// `path`: where the load's requests go, without a query. For products that have to be told each path.
+    /// `path`: the path of the load's requests, without a query, for products that need a rule for each path.
     pub path: String,
     /// `ports`: the ports of the product's parts, by name.
     pub ports: BTreeMap<String, u16>,
@@ -53,13 +53,13 @@ pub struct Vars {
     pub part_cores: BTreeMap<String, usize>,
 }
 
-/// Name, in the folder that is rendered into, of the certificate (`cert`): a PEM file that is there when TLS is spoken.
+/// Name of the certificate (`cert`) in the rendered folder: a PEM file that exists when TLS is used.
 pub const CERT: &str = "cert.pem";
 
-/// Of its key (`key`).
+/// Name of its key (`key`).
 pub const KEY: &str = "key.pem";
 
-/// Of both in one file, the certificate first (`cert_and_key`).
+/// Name of the file with both, the certificate first (`cert_and_key`).
 pub const CERT_AND_KEY: &str = "cert-and-key.pem";
 
 /// A profile as one trial runs it.
@@ -69,7 +69,7 @@ pub struct Rendered {
     pub files: Vec<PathBuf>,
     /// Its processes, in the order of the product's file.
     pub parts: Vec<RenderedPart>,
-    /// How far its processes stand behind other programs, 0 to 19.
+    /// Niceness of its processes, 0 to 19.
     pub nice: u8,
 }
 
@@ -88,11 +88,11 @@ pub struct RenderedPart {
 
 /// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
 ///
-/// Everything is rendered before the first file is written, so that an error leaves nothing half done but a full disk's.
+/// Everything is rendered before the first file is written, so that only a full disk leaves some of the files.
 ///
 /// # Errors
-/// When the profile or a template does not exist, a template says something unknown or wrong, the folder's name cannot
-/// be put into a configuration, or a file cannot be written.
+/// When the profile or a template does not exist, a template is invalid or uses an unknown variable, the folder's name cannot be
+/// put into a configuration, or a file cannot be written.
 pub fn render(
     host: &dyn Host,
     product: &Product,
@@ -120,7 +120,7 @@ pub fn render(
     host.create_dir(dir)?;
     for (name, text) in texts {
         let path = dir.join(name);
-        // A configuration that has taken in a key is its owner's alone, as the key's own file is.
+        // Only the owner may read a configuration that contains the key.
         host.write(&path, text.as_bytes(), text.contains("PRIVATE KEY-----"))?;
         files.push(path);
     }
@@ -191,7 +191,7 @@ fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<V
 fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
     let dir = quotable(dir)?;
     let below = |name: &str| Value::from(format!("{dir}/{name}"));
-    // For products that want them inside their configuration. Where they are not there, naming them is an error.
+    // For products that need them inside their configuration. Without TLS they are undefined, and using them is an error.
     let text_of = |name: &str| {
         host.read(&Path::new(dir).join(name))
             .ok()
@@ -234,8 +234,8 @@ fn utf8(path: &Path) -> Result<&str, RenderError> {
     path.to_str().ok_or_else(|| RenderError::Folder { dir: path.to_owned(), why: "is not UTF-8".to_owned() })
 }
 
-/// The folder's name lands in configuration files of many languages, between double quotes at best. What would end the
-/// quotes or be expanded in one of them is refused here, where it can be said plainly.
+/// Checks that the folder's name can be put into configuration files, at best between double quotes. Characters that would end the
+/// quotes or be expanded are refused here, with a clear error.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -251,7 +251,7 @@ pub fn quotable(dir: &Path) -> Result<&str, RenderError> {
     }
 }
 
-/// What is known while one product's profile is rendered.
+/// Names and values while one product's profile is rendered.
 struct Scope<'a> {
     product: &'a str,
     profile: &'a str,
@@ -264,7 +264,7 @@ impl<'a> Scope<'a> {
         let mut templates = Environment::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        // The engine writes True and False, as Python does and no configuration language.
+        // The engine would write True and False, which configuration languages do not use.
         templates.set_formatter(|out, state, value| match bool::try_from(value.clone()) {
             Ok(flag) if value.kind() == ValueKind::Bool => Ok(write!(out, "{flag}")?),
             _ => minijinja::escape_formatter(out, state, value),
@@ -286,7 +286,7 @@ impl<'a> Scope<'a> {
             message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
         };
         let template = self.templates.template_from_str(source).map_err(|error| wrong(&error))?;
-        // Looked for beforehand, so that a misspelt name is found even in a branch that is not taken, and named.
+        // Checked before rendering, so that a misspelt name is found even in a branch that is not taken.
         let mut unknown: Vec<String> = template.undeclared_variables(false).into_iter().collect();
         unknown.retain(|name| !self.values.contains_key(name.as_str()) && !self.is_global(name));
         unknown.sort();

@@ -1,4 +1,5 @@
-//! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it.
+//! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it. The trial and the
+//! conformance tests call it.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -18,10 +19,10 @@ use crate::http::{Http, WireProtocol};
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
 
-/// How long one request for readiness may take.
+/// The longest time for one request for readiness.
 const LONGEST_TRY: Duration = Duration::from_secs(2);
 
-/// Its least: what is left of `ready_within` may be next to nothing.
+/// The shortest time for one, because little may be left of `ready_within`.
 const LEAST_TRY: Duration = Duration::from_millis(50);
 
 /// How long a command that makes a product reload may take.
@@ -37,7 +38,7 @@ pub struct Running {
     pub addr: SocketAddr,
     pub(crate) title: String,
     pub(crate) folder: PathBuf,
-    /// What it is asked in.
+    /// The protocol of weir's own requests to it.
     pub(crate) wire_protocol: WireProtocol,
 }
 
@@ -46,13 +47,13 @@ pub struct Running {
 pub(crate) struct RunningPart {
     /// `None` where the product has one part.
     pub name: Option<String>,
-    /// Of the part, for people.
+    /// Title of the part, for messages.
     pub title: String,
     pub process: Box<dyn Process>,
     pub rendered: RenderedPart,
-    /// Takes what it prints.
+    /// File with its output.
     pub output: PathBuf,
-    /// Takes how it ended.
+    /// File with its exit status.
     pub exit: PathBuf,
     pub stop_within: Duration,
 }
@@ -137,7 +138,7 @@ impl Running {
         Ok(())
     }
 
-    /// Fails when the listening socket is not of the part that clients talk to.
+    /// Fails when the listening socket does not belong to the part that clients talk to.
     pub fn verify_listener(&self) -> Result<(), Failure> {
         let front = self.parts.last().map_or(0, |part| part.process.root());
         self.host
@@ -162,7 +163,7 @@ impl Running {
         self.parts.last().map_or_else(String::new, |part| part.evidence(self.host.as_ref()))
     }
 
-    /// Ends its parts, the last that was started first, and writes down how each ended; a finding when one did not end as asked.
+    /// Ends its parts in reverse order of their start, and records how each ended. Returns a finding when one had to be killed.
     pub fn stop(mut self, product: &Product) -> Option<Finding> {
         let mut killed = Vec::new();
         while let Some(RunningPart { title, process, exit, stop_within, .. }) = self.parts.pop() {
@@ -176,7 +177,7 @@ impl Running {
             }
         }
         if let ProductKind::Proxy(program) = &product.kind {
-            // Data bases of 60 MB, say, in each of a hundred trials.
+            // Scratch files can be large, for example databases of 60 MB in each of a hundred trials.
             let scratch = program.parts.iter().flat_map(|part| &part.process.scratch);
             scratch.for_each(|name| self.host.remove(&self.folder.join(name)));
         }
@@ -188,7 +189,7 @@ impl Running {
         })
     }
 
-    /// How the first of its parts ended that has, if one has.
+    /// How the first part that has ended did so, if one has.
     pub fn ended(&mut self) -> Option<Ended> {
         self.parts.iter_mut().find_map(|part| part.process.ended())
     }
@@ -198,7 +199,7 @@ impl Running {
         self.parts.last_mut().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
-    /// Sends the part that clients talk to a signal.
+    /// Sends a signal to the part that clients talk to.
     ///
     /// # Errors
     /// When it is gone.
@@ -206,10 +207,10 @@ impl Running {
         self.front()?.process.signal(signal)
     }
 
-    /// Makes it read its configuration anew, as its file says. A signal is sent and not waited for; a command has to succeed.
+    /// Makes it reload its configuration, as its file says. A signal is only sent; a command has to succeed.
     ///
     /// # Errors
-    /// Why it does not, in words.
+    /// Why it does not reload.
     pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
         let rendered = &self.front().map_err(|e| e.to_string())?.rendered;
         let (reload, env) = (rendered.reload.clone(), environment(&rendered.env));
@@ -220,7 +221,7 @@ impl Running {
         }
     }
 
-    /// Runs a command of the product's own, in its folder and environment, under a supervisor as the product is.
+    /// Runs one of the product's own commands in its folder and environment, under a supervisor.
     fn run_command(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();

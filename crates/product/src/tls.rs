@@ -1,7 +1,8 @@
-//! The TLS of one run: one certificate for all its products, and how client, origin and the lab itself are to speak.
+//! The TLS of one run: one certificate for all its products, and the TLS settings of client, origin and weir's own requests.
+//! The launcher and the trial call it.
 //!
-//! The certificate is made when the run begins and signed by itself; who checks it knows it as its own authority. It is
-//! for `localhost` and the loopback addresses, so that it is worth nothing anywhere else.
+//! The certificate is generated when the run begins and is self-signed. Clients trust it as their only authority. It is valid for
+//! `localhost` and the loopback addresses only.
 //!
 //! This module does not know products, nor what travels inside TLS.
 
@@ -58,7 +59,7 @@ impl RunTls {
         host.write(&folder.join(CERT_AND_KEY), &[chain.as_slice(), key].concat(), true)
     }
 
-    /// How the lab speaks a protocol, and with whom: only a peer with this run's certificate.
+    /// The protocol of weir's own requests, which accept only a peer with this run's certificate.
     ///
     /// # Errors
     /// When the options cannot be used, which a valid suite's can.
@@ -78,7 +79,7 @@ impl RunTls {
         WireProtocol::over_tls(protocol, config)
     }
 
-    /// How the client is to speak TLS.
+    /// The TLS settings of the client.
     pub fn client_spec(&self) -> TlsSpec {
         TlsSpec {
             server_name: Some(TLS_NAME.to_owned()),
@@ -90,8 +91,8 @@ impl RunTls {
     }
 }
 
-/// All suites that there are, those first that products are told to allow ([`Tls::suites12`], [`Tls::suites13`]): a server
-/// that is told nothing, and goes by what clients like best, then chooses the same as one that is.
+/// All cipher suites. First come those that products are configured to allow ([`Tls::suites12`], [`Tls::suites13`]), so that a
+/// server without configuration that follows the client's preference chooses the same suite.
 pub fn offered() -> Vec<String> {
     let (first, rest): (Vec<&str>, Vec<&str>) =
         suites().map(|(name, _)| name).partition(|name| name.ends_with("AES_128_GCM_SHA256"));
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_products_are_told_to_allow_is_what_clients_like_best() {
+    fn products_allow_the_suites_that_clients_prefer() {
         for key in [KeyType::P256, KeyType::Rsa2048] {
             let tls = Tls { key, ..Tls::default() };
             let iana = |openssl: &str| openssl.replace("AES128", "AES_128").replace('-', "_");

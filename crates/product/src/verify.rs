@@ -1,8 +1,7 @@
-//! Verification before measuring: does the product answer rightly, and is it the product that answers?
+//! Verification before measuring: does the product answer rightly? The trial and `weir products test` call it.
 //!
-//! The reference is what the origin itself says to the same request; nothing about the answer is taken on trust from
-//! the suite alone. Requests speak the workload's protocol: over TLS only with a peer that has the run's certificate and
-//! agrees on the protocol by ALPN.
+//! The reference is the origin's own response to the same request, not only the suite's expectation. Requests use the workload's
+//! protocol. Over TLS, the peer must have the run's certificate and agree on the protocol by ALPN.
 
 use weir_model::suite::{Expect, Workload};
 
@@ -42,8 +41,8 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response
     Ok((complete, answer))
 }
 
-/// How many requests verification sends through a product. More than one: a product may answer the first rightly
-/// and the second, on the same connection, not.
+/// How many requests verification sends through a product. More than one, because a product may answer the first request on a
+/// connection rightly and the second wrongly.
 pub const REQUESTS: usize = 3;
 
 /// Checks the product's answers against the origin's.

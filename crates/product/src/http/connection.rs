@@ -1,6 +1,7 @@
-//! A TCP connection, with TLS or without: bytes to send are queued, a turn sends and receives what it can until a deadline.
+//! A TCP connection, with or without TLS. Bytes to send are queued; each turn sends and receives what it can until a deadline.
+//! The HTTP clients beside it call it.
 //!
-//! Sending and receiving go on together, so that two sides that both have much to say do not wait for each other.
+//! It sends and receives at the same time, so that two sides that both send much do not wait for each other.
 //! This module does not know what the bytes mean.
 
 use std::io::{ErrorKind, Read, Write};
@@ -11,17 +12,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use weir_wire::tls::{ClientConfig, Negotiated, Scratch, ServerName, Session, TlsEvent};
 
-/// Read at a time.
+/// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
 
 /// The connection.
 pub struct Connection {
     socket: TcpStream,
     tls: Option<TlsState>,
-    /// What is to be sent as it goes over the wire, and how much of it was.
+    /// Bytes to send as they go over the wire, and how many of them were sent.
     out: Vec<u8>,
     sent: usize,
-    /// What came and was not taken: without TLS as it came, with TLS opened.
+    /// Received bytes that were not taken yet, decrypted.
     plain: Vec<u8>,
     /// Why nothing more will come, once that is so.
     ended: Option<String>,
@@ -33,7 +34,7 @@ struct TlsState {
 }
 
 impl Connection {
-    /// Connects, and with TLS shakes hands.
+    /// Connects, with a TLS handshake if `tls` is given.
     pub fn connect(
         addr: SocketAddr,
         tls: Option<(&ClientConfig, &ServerName)>,
@@ -131,7 +132,7 @@ impl Connection {
         match self.socket.write(&self.out[self.sent..]) {
             Ok(n) => self.sent += n,
             Err(e) if is_passing(e.kind()) => {}
-            // An response may have come before the peer closed; reading finds out.
+            // A response may have come before the peer closed; reading finds out.
             Err(_) => self.sent = self.out.len(),
         }
         if self.all_sent() {

@@ -1,4 +1,4 @@
-//! One request of HTTP/1.1 and its response.
+//! One request of HTTP/1.1 and its response. [`super::Http`] calls it.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use weir_wire::http1::{ParseError, ResponseEvent, ResponseParser, Version, encod
 use super::connection::Connection;
 use super::{RequestError, Response, headers_but, host_of, owned};
 
-/// Sends a request and reads its response; whether the connection may carry another.
+/// Sends a request and reads its response. Also returns whether the connection may carry another.
 pub(super) fn exchange(
     connection: &mut Connection,
     parser: &mut ResponseParser,
@@ -38,10 +38,10 @@ pub(super) fn exchange(
                     }
                 }
                 ResponseEvent::End { keep_alive } => {
-                    // A request that is not sent whole spoils the connection for the next.
+                    // A partly sent request makes the connection useless for the next.
                     let again = keep_alive && input.is_empty() && connection.all_sent();
                     let response =
-                        response.ok_or_else(|| RequestError::Broken("an response ended without a head".to_owned()))?;
+                        response.ok_or_else(|| RequestError::Broken("a response ended without a head".to_owned()))?;
                     return Ok((response.complete(), again));
                 }
             }

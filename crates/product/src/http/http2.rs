@@ -1,4 +1,4 @@
-//! One request of HTTP/2 and its response.
+//! One request of HTTP/2 and its response. [`super::Http`] calls it.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use weir_wire::http2::{self, Body, Client, ClientEvent, ClientOptions, Prepared}
 use super::connection::Connection;
 use super::{RequestError, Response, headers_but, host_of, owned};
 
-/// Destination a request is for, and by what number its response is known.
+/// Destination of a request, and the tag of its response.
 pub(super) struct Destination<'a> {
     pub tag: u32,
     pub scheme: &'a str,
@@ -29,7 +29,7 @@ pub(super) fn start(connection: &mut Connection) -> Result<Client, String> {
     Ok(client)
 }
 
-/// Sends a request and reads its response; whether the connection may carry another.
+/// Sends a request and reads its response. Also returns whether the connection may carry another.
 pub(super) fn exchange(
     connection: &mut Connection,
     client: &mut Client,
@@ -43,7 +43,7 @@ pub(super) fn exchange(
         .request(destination.tag, &head, Body::Copied(&request.body), &mut out)
         .map_err(|e| RequestError::Gone(format!("the request cannot be sent: {e}")))?;
     let mut response: Option<Response> = None;
-    // Of a connection that was kept, nothing has come for this request yet.
+    // No part of this request's response has come yet.
     let mut silent = true;
     loop {
         flush(connection, &mut out)?;
@@ -74,7 +74,7 @@ pub(super) fn exchange(
         flush(connection, &mut out)?;
         if done {
             let response =
-                response.ok_or_else(|| RequestError::Broken("an response ended without a head".to_owned()))?;
+                response.ok_or_else(|| RequestError::Broken("a response ended without a head".to_owned()))?;
             return Ok((response.complete(), client.streams() > 0));
         }
         if let Some(why) = connection.ended() {

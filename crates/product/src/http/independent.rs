@@ -1,4 +1,4 @@
-//! HTTP/1.1 over plain TCP by another's implementation, so that what `weir-wire` reads is not judged by itself alone.
+//! HTTP/1.1 over plain TCP with another implementation, so that `weir-wire` does not judge itself. [`super::Http`] calls it.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -53,7 +53,7 @@ fn every_protocol_gets_the_same_answers_over_one_connection() {
 }
 
 #[test]
-fn what_tls_came_to_is_told() {
+fn the_negotiated_tls_is_reported() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
     let origin = origin(Protocol::H2, &run);
     let http = Http::with_protocol(origin.addr(), LONG, run.wire_protocol(Protocol::H2).expect("session"));
@@ -97,7 +97,7 @@ fn said(protocol: Protocol, words: &'static [u8], timeout: Duration) -> String {
 }
 
 #[test]
-fn a_peer_that_misbehaves_gets_a_sentence() {
+fn a_peer_that_misbehaves_is_an_error_with_a_reason() {
     use Protocol::{H2, H2c, Http11, Https11};
     for (protocol, words, expected) in [
         (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "protocol: "),
@@ -121,7 +121,7 @@ fn silence_ends_in_time() {
 }
 
 #[test]
-fn nobody_there_is_said() {
+fn a_refused_connection_is_an_error() {
     let addr = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let run = RunTls::new(Tls::default()).expect("a certificate");
     for protocol in Protocol::measured() {

@@ -1,15 +1,14 @@
-//! What is session with an address: the protocol, and TLS as the suite has it.
+//! The protocol of a client, with the suite's TLS settings. [`super::Http`] and the TLS of a run use it.
 
 use std::net::SocketAddr;
 
 use weir_model::suite::Protocol;
 use weir_wire::tls::{ClientConfig, ServerName};
 
-/// The name that is asked for over TLS, and that every run's certificate has. A name and not the address, because a server
-/// is told a name (SNI) and never an address.
+/// The server name for TLS, which every run's certificate has. It is a name because SNI never carries an address.
 pub const TLS_NAME: &str = "localhost";
 
-/// What is session. A clone shares what TLS needs.
+/// A protocol, over TLS or not. Clones share the TLS configuration.
 #[derive(Debug, Clone)]
 pub struct WireProtocol {
     protocol: Protocol,
@@ -41,7 +40,7 @@ impl WireProtocol {
         self.protocol
     }
 
-    /// What stands in `Host` and `:authority`.
+    /// The value of `Host` and `:authority`.
     pub fn authority(&self, addr: SocketAddr) -> String {
         if self.tls.is_some() { format!("{TLS_NAME}:{}", addr.port()) } else { addr.to_string() }
     }
@@ -50,7 +49,7 @@ impl WireProtocol {
         self.protocol.scheme()
     }
 
-    /// What TLS needs, if it is session.
+    /// The TLS configuration and server name, if TLS is used.
     pub fn tls(&self) -> Option<(&ClientConfig, &ServerName)> {
         self.tls.as_ref().map(|(config, name)| (config, name))
     }

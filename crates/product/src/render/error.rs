@@ -1,4 +1,4 @@
-//! What can be wrong with a profile, in words that lead to the line.
+//! Errors of rendering a profile, with the file and the line.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub enum SourceText {
 }
 
 impl SourceText {
-    /// Lines mean something only in a file of its own.
+    /// Whether a line number is useful: only in a file of its own.
     pub(super) fn has_lines(&self) -> bool {
         matches!(self, SourceText::Template(_))
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Position {
 /// Why a profile could not be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// The product is no program at all.
+    /// The product has no program.
     #[error("{product} has no program to run: it is the client talking to the origin")]
     NoProgram {
         /// Whose.
@@ -98,7 +98,7 @@ pub enum RenderError {
         /// The name.
         file: String,
     },
-    /// A template uses a name that weir does not give it.
+    /// A template uses an unknown variable.
     #[error("{at}: unknown variable `{variable}`\n  would be right: {}", list(.known))]
     UnknownVariable {
         /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
@@ -108,7 +108,7 @@ pub enum RenderError {
         /// The names there are.
         known: Vec<String>,
     },
-    /// A template cannot be read or carried out.
+    /// A template cannot be parsed or rendered.
     #[error("{at}: {message}")]
     Template {
         /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.

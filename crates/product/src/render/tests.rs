@@ -212,7 +212,7 @@ fn the_version_command_knows_the_binary_alone() {
 }
 
 #[test]
-fn what_is_spoken_can_be_asked_for() {
+fn templates_know_the_protocol_and_the_tls_settings() {
     let text = "{{ protocol }} {{ tls }} {{ h2 }} {{ streams }} {{ tls_min }}-{{ tls_max }} {{ tls12_suites|join(':') }} \
                 {{ tls13_suites[0] }} {{ resumption }} {{ key_type }}\n{{ cert }} {{ key }} {{ cert_and_key }}";
     let of = |vars: &Vars| {
@@ -237,7 +237,7 @@ fn what_is_spoken_can_be_asked_for() {
 }
 
 #[test]
-fn the_profile_and_the_path_can_be_asked_for_and_the_certificate_be_taken_in() {
+fn templates_know_the_profile_the_path_and_the_certificate() {
     let of = |text: &str| {
         let dir = TempDir::new().unwrap();
         std::fs::write(dir.path().join(CERT), "-----BEGIN CERTIFICATE-----\n").unwrap();
