@@ -68,7 +68,7 @@ pub(super) fn why_not_root() -> Option<String> {
     Root::find().err()
 }
 
-/// What a user who may not is told.
+/// The error for a user who may not install packages.
 pub(super) fn not_root(why: String, packages: &[String], upgrade: bool) -> InstallError {
     let command = format!("sudo {}", child::command_line(&install_command(packages, upgrade)));
     InstallError::NotRoot { why, command }
@@ -164,7 +164,7 @@ impl Root {
     }
 }
 
-/// Failure here is no failure of the install: the program is there, and the user hears what could not be done.
+/// Disables services that the install brought. A failure here is only reported, because the program is installed.
 fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Notify<'_>) {
     if lookup::on_path("systemctl").is_none() {
         return;

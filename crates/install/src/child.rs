@@ -1,7 +1,7 @@
-//! Child processes that end: run to completion with bounded time and output, and nothing on their stdin.
+//! Child processes that run to completion, with bounded time and output, and an empty standard input. All sources call it.
 //!
-//! Two on_stop: [`ask`] collects a little output (version commands), [`work`] passes on every line and keeps the last.
-//! What forks much (compilers) runs below a supervisor instead, see `build::run`.
+//! [`ask`] collects a little output (version commands). [`run`] passes on every line and keeps the last ones. Commands that
+//! start many processes (compilers) run below a supervisor instead, see `build::run`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -81,13 +81,13 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
     Ok(format!("{out}\n{err}"))
 }
 
-/// How a program takes it when the user wants to stop.
+/// What happens to a program when a stop is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnStop {
-    /// It is killed with all it started: nothing it does outlives its folder.
+    /// It is killed with all processes it started, because it changes nothing outside of its folder.
     Kill,
-    /// It is waited for, because half of its work would leave the machine broken. Ctrl-C on a terminal reaches it as it
-    /// reaches weir, and it knows best where it can end.
+    /// weir waits for it, because half of its work would leave the machine broken. Ctrl-C on a terminal reaches the program, too,
+    /// and the program itself knows when it can end.
     Wait,
 }
 

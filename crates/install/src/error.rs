@@ -28,7 +28,7 @@ pub enum InstallError {
         /// Each way, and why not.
         tried: Vec<String>,
     },
-    /// `--latest`, and no way can say what the newest is.
+    /// `--latest`, and no source can name the newest version.
     #[error(
         "there is no newest version of {product} to be had:\n  {}\n  would be right: without --latest, or `weir products use {product} --binary <path>`",
         .tried.join("\n  ")
@@ -39,7 +39,7 @@ pub enum InstallError {
         /// Each way, and why not.
         tried: Vec<String>,
     },
-    /// What the user chose is no good, and nothing else is to be taken instead.
+    /// The user's choice cannot be used, and nothing else may be used instead.
     #[error("{product} is set to {what}, which cannot be used: {why}\n  would be right: {remedy}")]
     Chosen {
         /// Which.
@@ -110,7 +110,7 @@ pub enum InstallError {
         /// The command that installs pip.
         remedy: &'static str,
     },
-    /// A download that did not come.
+    /// A download failed.
     #[error("{url}: not downloaded: {why}\n  would be right: {remedy}")]
     Download {
         /// From where.

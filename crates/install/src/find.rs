@@ -1,4 +1,4 @@
-//! Looking for a product, without changing anything.
+//! Finding an installed product, without changing anything. `weir products` and `weir run` call it.
 
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ pub(super) fn label(install: &Install) -> String {
     }
 }
 
-/// Looks by one way; the inner error says why it is no good.
+/// Looks for the product of one source. The inner error says why it cannot be used.
 pub(super) fn probe(
     product: &Product,
     install: &Install,

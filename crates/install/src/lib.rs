@@ -1,14 +1,15 @@
-//! Getting products: looking for them, saying what would be done, and doing it.
+//! Installing products: finding them, planning what is missing, and installing it. `weir products` and `weir run` call this
+//! crate.
 //!
-//! Three doors, in this order. [`find`] looks and never changes anything. [`plan`] says what is missing as [`Step`]s that
-//! can be shown to the user. [`run_step`] does one of them. Nothing is remembered between calls but what the user
-//! chose ([`Using`]): what is installed is what is on the disk, so that an install cut off anywhere is simply done again.
+//! There are three entry points. [`find`] looks for a product and never changes anything. [`plan`] returns what is missing as
+//! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. Only the user's choice ([`Using`]) is remembered. The
+//! state is what is on the disk, so an interrupted install is simply repeated.
 //!
-//! Each way to install is a file of its own: [`apt`](AptStep), [`wheel`](WheelStep), [`release`](ReleaseStep) and, for
-//! what is compiled or put together here, [`build`](BuildStep). All but apt's end in a folder of weir's own that is made
-//! whole or not at all (`place`).
+//! Each source of products is a file of its own: [`apt`](AptStep), [`wheel`](WheelStep), [`release`](ReleaseStep) and, for
+//! what is compiled here, [`build`](BuildStep). All but apt install into a folder of weir's own that is complete or absent
+//! (`place`).
 //!
-//! This module knows no product by name, and neither runs products nor measures them; it asks a binary for its version.
+//! This crate knows no product by name, and neither runs nor measures products. It asks a binary only for its version.
 
 mod apt;
 mod build;
@@ -49,7 +50,7 @@ pub use release::ReleaseStep;
 pub use using::{Latest, Own, Using, use_binary, use_no_binary, use_pinned, using};
 pub use wheel::WheelStep;
 
-/// A product's program as a look at it shows: [`Installed`] without reading all of it.
+/// A product's program as [`quick_find`] finds it: [`Installed`] without the hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
     /// The program.
@@ -60,14 +61,14 @@ pub struct FoundProgram {
     pub from: String,
 }
 
-/// What looking for a product came to.
+/// Result of looking for a product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found<T = Installed> {
     /// It can be run.
     Yes(T),
     /// It cannot.
     No {
-        /// Each of the product's ways to be installed, and why it is no good as things are.
+        /// Each of the product's sources, and why it cannot be used now.
         tried: Vec<String>,
     },
 }
@@ -79,11 +80,11 @@ pub struct InstallContext<'a> {
     pub home: &'a Home,
     /// weir's own program, which also is the supervisor below which builds run (see [`weir_host::supervisor`]).
     pub weir: &'a Path,
-    /// Looked at several times a second; when set, what runs is ended and nothing half-done stays.
+    /// Checked several times a second. When set, the step ends and leaves nothing unfinished behind.
     pub stop: &'a Stop,
 }
 
-/// What goes on while a step is carried out.
+/// Progress of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
     /// What weir does next, in its own words.
@@ -97,9 +98,9 @@ pub enum Progress<'a> {
         /// Bytes there will be, where the server says so.
         of: Option<u64>,
     },
-    /// Nothing new; said several times a second, so that time can be shown.
+    /// Nothing new. Sent several times a second, so that the elapsed time can be shown.
     Tick,
 }
 
-/// Who is told.
+/// Callback for the progress of a step.
 pub type Notify<'a> = dyn FnMut(Progress<'_>) + 'a;

@@ -1,4 +1,4 @@
-//! One weir at a time changes weir's own folder.
+//! The lock by which only one weir at a time changes weir's own folder. [`crate::run_step`] takes it.
 
 use std::fs::File;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Where one way to install puts a product, and how a folder there comes to be whole or not at all.
+//! The folder of an installed product, which is either complete or absent. All sources but apt call it.
 //!
-//! `$WEIR_HOME/products/<name>/<way>-<version>/`, with a seal that is written last. Work is done beside it in a folder
-//! whose name says that it is in the making; a rename makes it the real one. Whatever cuts an install off leaves a
-//! folder in the making, which the next install sweeps away.
+//! The folder is `$WEIR_HOME/products/<name>/<source>-<version>/`, with a seal that is written last. An install works in a
+//! temporary folder beside it and renames that at the end. An interrupted install leaves only a temporary folder, which the next
+//! install removes.
 
 use std::env::consts::ARCH;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is missing, as steps that can be shown and then carried out.
+//! Plans what is missing as steps that can be shown to the user and then run. `weir products install` and `weir run` call it.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -37,12 +37,12 @@ impl fmt::Display for Step {
     }
 }
 
-/// What has to be done until [`find`](super::find) finds every product: nothing for those it finds already, nor for
-/// `direct`. Of each product's plans the first that can be gone on this machine. The packages come first, because the
-/// others may need what they bring. Changes nothing.
+/// The steps until [`find`](super::find) finds every product; none for products that it finds already, and none for `direct`.
+/// Each product uses its first source that works on this machine. Packages come first, because other steps may need them.
+/// Changes nothing.
 ///
 /// # Errors
-/// When a product's file is wrong, none of its plans works on this machine, or what the user chose for it is no good.
+/// When a product's file is wrong, none of its sources works on this machine, or the user's choice cannot be used.
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
     let mut plans = Vec::new();
@@ -52,8 +52,8 @@ pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallErro
     Ok(steps(plans, false))
 }
 
-/// What has to be done for the newest version of every product instead of the pinned one, by the first of its plans that
-/// can say what the newest is; also for those that are installed. Changes nothing.
+/// The steps for the newest version of every product instead of the pinned one, also for installed products. Each product uses
+/// its first source that can name the newest version. Changes nothing.
 ///
 /// # Errors
 /// As [`plan`], and [`InstallError::NoLatest`].
@@ -66,10 +66,10 @@ pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, Inst
     Ok(steps(plans, true))
 }
 
-/// Does one step. What goes on is told to `watch`.
+/// Runs one step and calls `notify` with its progress.
 ///
 /// # Errors
-/// When it cannot be done; what was there before is then still there, and a second try starts afresh.
+/// When the step fails. What was there before is then unchanged, and a second try starts afresh.
 pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
     let _lock = lock::take(context.home, context.stop, notify)?;
     place::sweep(context.home);
@@ -122,7 +122,7 @@ impl Machine {
     }
 }
 
-/// A plan that can be gone.
+/// What one source needs to install a product.
 struct SourcePlan {
     /// What it needs of the distribution.
     packages: Vec<String>,
@@ -177,7 +177,7 @@ fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePla
     Err(InstallError::NoLatest { product: product.name.clone(), tried })
 }
 
-/// One way, if it can be gone; else why not, or nothing when what is found there says it all.
+/// The plan for one source, or why it cannot be used; `None` as the reason when the binary found there explains it.
 fn source_plan(
     product: &Product,
     install: &Install,

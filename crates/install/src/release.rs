@@ -1,4 +1,5 @@
-//! The vendor's own download: fetched, compared with the hash in the product's file, and only then looked into.
+//! The vendor's own download: fetched, compared with the hash in the product's file, and only then unpacked. Plans and steps
+//! call it.
 
 use std::fmt;
 use std::fs;

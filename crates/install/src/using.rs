@@ -1,7 +1,8 @@
-//! What the user chose instead of a product's own ways: a binary of theirs, or the newest version.
+//! The user's choice instead of a product's own sources: a binary of theirs, or the newest version. [`crate::find`], plans and
+//! `weir products use` call it.
 //!
-//! Kept in `$WEIR_HOME/products/<name>/use.toml`. A choice that cannot be used is an error and never passed over: what
-//! would be measured instead is not what the user asked for.
+//! It is kept in `$WEIR_HOME/products/<name>/use.toml`. A choice that cannot be used is an error and is never ignored, because
+//! then something else would be measured than the user asked for.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The command that each method is, and what of its result is kept.
+//! The command of each build method, and which part of its result is kept. A build step calls it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,7 @@ pub(super) struct BuildCommand {
     pub(super) keep_from: Option<PathBuf>,
 }
 
-/// What the user set for builds of their own, and what an outer cargo sets, would make another program of it, or put it
-/// elsewhere.
+/// Variables of the user or of an outer cargo that would change the program or where it is put.
 const NOT_FOR_CARGO: &[&str] =
     &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_INSTALL_ROOT"];
 const NOT_FOR_GO: &[&str] = &["GOOS", "GOARCH"];

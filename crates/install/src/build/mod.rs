@@ -1,8 +1,8 @@
-//! Products that are compiled or put together here: crates, Go modules, Maven and npm projects.
+//! Products that are compiled or assembled here: crates, Go modules, Maven and npm projects. Plans and steps call it.
 //!
-//! Each is one call of the language's own package manager, with versions and hashes from its lock file or its registry.
-//! What it downloads stays in its own cache; what it makes goes to weir's folder, and of what it needs while it makes it
-//! nothing stays. No scripts of packages are run by npm; cargo, go and Maven run what their packages bring for building.
+//! Each build is one call of the language's package manager, with versions and hashes from its lock file or its registry.
+//! Downloads stay in the package manager's cache, the result goes to weir's folder, and intermediate files are removed. npm runs
+//! no scripts of packages; cargo, go and Maven run the build scripts of theirs.
 
 mod command;
 mod newest;
@@ -112,7 +112,8 @@ impl fmt::Display for BuildStep {
     }
 }
 
-/// Builds it, unless it is there already; what was built when that was the newest. The caller holds the lock.
+/// Builds the product unless it is installed. Returns what was built when that was the newest version. The caller holds the
+/// lock.
 pub(super) fn install(
     step: &BuildStep,
     context: InstallContext<'_>,
@@ -142,7 +143,7 @@ pub(super) fn install(
     Ok(latest)
 }
 
-/// Of what was made, only the program stays, where it was.
+/// Keeps only the program, at the same relative path.
 fn keep(from: &Path, out: &Path, pattern: &str, job: &Job) -> Result<(), InstallError> {
     let binary = place::binary_in(from, pattern).map_err(|why| wrong(job, why))?;
     let to = out.join(binary.strip_prefix(from).unwrap_or(&binary));

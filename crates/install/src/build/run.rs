@@ -1,4 +1,5 @@
-//! A build's command below weir's supervisor: however weir ends, no compiler goes on (see [`weir_host::supervisor`]).
+//! Runs a build's command below weir's supervisor, so that no compiler outlives weir (see [`weir_host::supervisor`]). A build
+//! step calls it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -82,7 +83,7 @@ enum Outcome {
 fn judge(ended: &Ended, work: &Path) -> Result<(), Outcome> {
     match ended.code {
         Some(0) => Ok(()),
-        // Of a full disk, programs speak in many ways, and then have no room for their words.
+        // Programs report a full disk in different ways, or not at all, because their output goes to that disk.
         _ if room(work).is_some_and(|bytes| bytes < FULL) => Err(Outcome::Full),
         _ => Err(Outcome::Failed(ended.to_string())),
     }
@@ -104,8 +105,8 @@ fn argv(job: &Job) -> Vec<String> {
     argv
 }
 
-/// The user's own, so that proxies, registries and mirrors are those that the user set; but what a compiler that is
-/// ended leaves in the temporary folder goes with the rest.
+/// The user's environment, so that the user's proxies, registries and mirrors apply. The temporary folder is one that is removed
+/// with the rest, because a killed compiler leaves files in it.
 fn environment(job: &Job, scraps: &Path) -> BTreeMap<String, String> {
     let users =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

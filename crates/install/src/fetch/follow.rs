@@ -1,4 +1,4 @@
-//! Where a download leads: which addresses are taken, whom to trust, through which proxy, and from redirect to redirect.
+//! The route of a download: allowed addresses, trusted certificates, the proxy, and redirects. [`super::fetch`] calls it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 10;
 
-/// What a download goes by, besides its address.
+/// Certificates and proxy of a download.
 pub(in super::super) struct Route {
     roots: Roots,
     proxy: Option<Proxy>,

@@ -1,10 +1,9 @@
-//! One file from the vendor's own server into a folder of weir's.
+//! Downloads one file from the vendor's server into a folder of weir. The release source calls it.
 //!
-//! HTTPS with the machine's certificate authorities, through the proxy that the environment names. A plain `http://`
-//! address is taken of this machine only, where no one else can listen in between. What comes is not trusted anyhow:
-//! the caller compares the hash.
+//! It uses HTTPS with the machine's certificate authorities, through the proxy that the environment names. Plain `http://` is
+//! allowed only for this machine, where nobody can intercept it. The caller compares the hash in any case.
 //!
-//! A thread of its own reads, so that a server that says nothing does not keep weir from hearing Ctrl-C.
+//! A separate thread reads, so that weir reacts to Ctrl-C even when the server sends nothing.
 
 mod follow;
 
