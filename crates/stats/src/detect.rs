@@ -1,19 +1,19 @@
-//! What change between two runs their blocks could have shown.
+//! The smallest change between two runs that their blocks could have shown. Comparisons of runs call it.
 //!
-//! Does not know whether there was one.
+//! It does not know whether there was a change.
 
 use crate::student;
 use crate::unpaired::{cut_off, mean_and_error, sorted_logs, welch_freedom};
 
-/// How often a change of that size has to be found.
+/// The share of runs in which a change of that size has to be found.
 const POWER: f64 = 0.8;
 
 /// By how much an interval of the Mann-Whitney test is wider than that of the means under normal noise: its asymptotic
 /// relative efficiency is 3 / pi (Hodges and Lehmann 1956, Annals of Mathematical Statistics 27).
 const RANKS_COST: f64 = 1.023_326_707_946_488_5;
 
-/// The smallest ratio (above 1) of `a` to `b` that [`crate::unpaired_ratio`] at `level` tells from 1 in four comparisons
-/// of five, if blocks differ as these do. 1.06 means: a change of 6 % would probably have been found.
+/// The smallest ratio (above 1) of `a` to `b` that [`crate::unpaired_ratio`] at `level` tells from 1 in four
+/// comparisons of five, if blocks differ as these do. 1.06 means: a change of 6 % would probably have been found.
 ///
 /// The minimum detectable effect of Bloom (1995), "Minimum detectable effects", Evaluation Review 19(5), on the
 /// logarithmic scale, with Welch's error and degrees of freedom (Welch 1947, Biometrika 34):

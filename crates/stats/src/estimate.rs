@@ -1,11 +1,11 @@
-//! A number that does not pretend to be exact, and the median of blocks as one.
+//! A number with its interval, and the median of blocks as such a number. Reports and comparisons call it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::order::{exact_median_interval, median_of_sorted, sorted_finite};
 use crate::resample::median_percentiles;
 
-/// Up to here order statistics; from the next on the bootstrap.
+/// Up to this number of values order statistics are used, above it the bootstrap.
 pub(crate) const SMALL: usize = 7;
 
 /// A value, how far it can be trusted, and what that rests on. Units are those of the data; ratios have none.
@@ -17,7 +17,7 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval, inclusive.
     pub high: f64,
-    /// How many values it rests on (blocks; blocks without a number are not counted).
+    /// The number of values it rests on (blocks; blocks without a number are not counted).
     pub n: usize,
     /// Confidence of the interval, 0 to 1: the level that was asked for, or less when so few values cannot
     /// carry it. 0 at `n == 1`: the interval is the value, and promises nothing.

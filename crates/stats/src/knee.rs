@@ -1,6 +1,7 @@
-//! Where a curve bends most: the rate from which on latency climbs, the connections from which on throughput does not.
+//! Finds where a curve bends most: the rate above which latency climbs, the connections above which throughput does not
+//! grow. Searches call it.
 //!
-//! Does not know what the axes are.
+//! It does not know what the axes are.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,7 @@ pub fn knee(xs: &[f64], ys: &[f64], bend: Bend, sensitivity: f64) -> Option<usiz
     farthest_that_returns(&away, sensitivity * step)
 }
 
-/// The place with the greatest distance after which the distance falls by more than `by`. The earliest of equals.
+/// The index with the greatest distance after which the distance falls by more than `by`. The earliest of equals.
 fn farthest_that_returns(away: &[(usize, f64)], by: f64) -> Option<usize> {
     let inner = 1..away.len() - 1;
     let returns = |at: usize| away[at + 1..].iter().any(|(_, distance)| *distance < away[at].1 - by);
@@ -76,7 +77,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// `None` when it has no length, or one that no share of it can be told.
+    /// `None` when the extent is zero, or too small for a share of it to be computed.
     fn of(values: impl Iterator<Item = f64> + Clone) -> Option<Extent> {
         let least = values.clone().fold(f64::INFINITY, f64::min);
         let half = values.fold(f64::NEG_INFINITY, f64::max) / 2.0 - least / 2.0;

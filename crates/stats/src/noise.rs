@@ -1,4 +1,4 @@
-//! How much blocks differ for no reason, and what difference such blocks could have shown.
+//! How much blocks differ by chance, and which difference such blocks could have shown. Reports call it.
 
 use crate::order::{median_of_sorted, sorted_finite};
 use crate::ratio::log_ratios;

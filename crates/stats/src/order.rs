@@ -1,6 +1,6 @@
-//! Order statistics: sorting what is finite, medians of what is sorted, and exact intervals of the median.
+//! Order statistics: sorted finite values, their medians, and exact intervals of the median.
 //!
-//! Does not know how many values make an interval worth having; [`crate::estimate`] decides.
+//! [`crate::estimate`] calls it, and decides how many values make a useful interval.
 
 /// The finite values, smallest first.
 pub(crate) fn sorted_finite(xs: &[f64]) -> Vec<f64> {

@@ -1,17 +1,17 @@
-//! Ranks that are shared when the intervals cannot tell two products apart.
+//! Ranks of products, shared when the intervals cannot tell two apart. Reports call it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 
-/// One product's place among others.
+/// The rank of one product among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranked {
     /// Position in the input.
     pub index: usize,
-    /// The best rank it can have: 1 + how many are surely better.
+    /// The best possible rank: 1 + the number of products that are surely better.
     pub rank_low: usize,
-    /// The worst rank it can have: all, minus how many are surely worse.
+    /// The worst possible rank: all, minus the number of products that are surely worse.
     pub rank_high: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Two products compared within blocks.
+//! Compares two products within blocks. Reports call it.
 
 use crate::estimate::{Estimate, SMALL, median_interval};
 use crate::student;
@@ -7,9 +7,9 @@ use crate::student;
 ///
 /// Pairs, because the machine's drift acts on both trials of a block, and in the ratio it cancels. On the
 /// logarithmic scale, because there "twice" and "half" are equally far from "equal": swapping `a` and `b` gives
-/// the reciprocal estimate (to the last bits). The median and not the geometric mean, because the blocks that go wrong on a
-/// shared machine go wrong by a lot (a stolen second, a compaction), and one of them must not decide; the price is
-/// an interval about a quarter wider than the mean's when nothing goes wrong (the median's efficiency under
+/// the reciprocal estimate (to the last bits). The median and not the geometric mean, because the blocks that go
+/// wrong on a shared machine go wrong by a lot (a stolen second, a compaction), and one of them must not decide; the
+/// price is an interval about a quarter wider than the mean's when nothing goes wrong (the median's efficiency under
 /// normal noise is 2/pi = 64 %).
 ///
 /// The interval: from 8 pairs on the percentile bootstrap, below that order statistics, as in

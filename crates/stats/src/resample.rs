@@ -1,6 +1,6 @@
 //! The bootstrap of the median: seeded, and symmetric by construction.
 //!
-//! Does not know what the values are, or when a bootstrap is worth less than order statistics.
+//! [`crate::estimate`] calls it, and decides when order statistics are better.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use crate::order::median_of_sorted;
 /// Resamples drawn for one interval.
 pub(crate) const RESAMPLES: usize = 10_000;
 
-/// Numbers of values (and seeds) whose resamples are remembered.
+/// How many combinations of sample size and seed are cached.
 const REMEMBERED: usize = 32;
 
 /// How often each pair of ranks was in the middle of a resample; of an odd number of values both are one.
 type Middles = Rc<Vec<((usize, usize), usize)>>;
 
 thread_local! {
-    // Which ranks a resample takes depends on how many values there are and on the seed, not on the values. A report asks
-    // for tens of thousands of intervals of equally many blocks.
+    // Which ranks a resample takes depends on how many values there are and on the seed, not on the values. A report
+    // asks for tens of thousands of intervals of equally many blocks.
     static DRAWN: RefCell<BTreeMap<(usize, u64), Middles>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -72,7 +72,7 @@ fn draw(n: usize, seed: u64) -> Vec<((usize, usize), usize)> {
     middles.into_iter().collect()
 }
 
-/// The ranks that stand in the middle of a sample which holds each as often as its count says.
+/// The ranks in the middle of a sample that holds each rank as often as its count says.
 fn middle(counts: &[usize]) -> (usize, usize) {
     let n = counts.len();
     let rank_of = |place: usize| {

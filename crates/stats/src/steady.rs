@@ -1,7 +1,7 @@
-//! From where on a series keeps its level, and whether it does.
+//! Finds from where on a series keeps its level, and whether it does. The lab calls it to check a trial.
 //!
-//! The values are those of one trial, second after second: neighbours, not blocks. What is asked of them is only
-//! whether a trial may count, never how one product compares with another. Does not know what the values are.
+//! The values are those of one trial, second after second: neighbours, not blocks. They decide only whether a trial
+//! counts, never how one product compares with another. This module does not know what the values are.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::noise::robust_sigma;
 use crate::order::{median_of_sorted, sorted_finite};
 
-/// Fewer values than these say nothing about a level.
+/// With fewer values than this, nothing can be said about a level.
 const FEWEST: usize = 10;
 
 /// Permutations drawn for one test: a p of 5 % is then known to half a percent.
@@ -21,19 +21,19 @@ const PERMUTATIONS: u32 = 2_000;
 /// quarter of the series at another level is not.
 const FAR: f64 = 4.0;
 
-/// The part of a series that comes nearest to keeping its level.
+/// The steadiest part of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SteadyPart {
-    /// Place in the input of its first value. All before it is warm-up. At most a batch beyond the middle.
+    /// Index in the input of its first value. All before it is warm-up. At most a batch beyond the middle.
     pub start: usize,
     /// Mean from there on, in the unit of the series.
     pub mean: f64,
     /// The largest difference between the means before and after any moment of it that leaves a quarter on either
     /// side, as a share of `mean`.
     pub shift: f64,
-    /// How often a series without any order in it would look as much like a drift.
+    /// The probability that a series without any order would look at least as much like a drift.
     pub p: f64,
-    /// It keeps its level: no drift shows at the level asked for, or `shift` is within the tolerance.
+    /// Whether it keeps its level: no drift shows at the given level, or `shift` is within the tolerance.
     pub steady: bool,
 }
 
@@ -53,9 +53,9 @@ pub struct SteadyPart {
 /// one stolen second neither decides nor hides a drift. A significant drift too small to matter is forgiven:
 /// `tolerance` (0.02: two percent of the mean) says what is too small.
 ///
-/// What it cannot do: see a change slower than the series is long, or a swing that comes and goes within a batch.
-/// Asked again every second while a product warms up, it will at some time say yes, and with 10 values a yes is worth
-/// little: ask for as many seconds as the warm-up may take.
+/// It cannot see a change slower than the series is long, or a swing that comes and goes within a batch. If it is
+/// called every second while a product warms up, it will at some time return true; and with 10 values that means
+/// little. So pass as many seconds as the warm-up may take.
 ///
 /// Neighbouring seconds that resemble each other look like a drift. At 95 %, and with no tolerance, one level series of
 /// twenty is called a drift when its seconds are independent; when each carries half of the one before, one of ten
@@ -83,18 +83,18 @@ pub fn steady_part(series: &[f64], tolerance: f64, level: f64, seed: u64) -> Opt
     Some(SteadyPart { start: places[start], mean: mean * largest, shift, p, steady })
 }
 
-/// How many values to cut off.
+/// The number of values to cut off.
 fn warm_up(values: &[f64]) -> usize {
     let batch = (values.len() / 10).clamp(1, 5);
     let means = batch_means(values, batch);
     match least_marginal_error(&means) {
         0 => 0,
-        // The first batch has what is left over; all others begin at multiples from the end.
+        // The first batch has the remainder; all others begin at multiples from the end.
         cut => values.len() - (means.len() - cut) * batch,
     }
 }
 
-/// Means of batches from the end backwards; the first takes what is left over.
+/// Means of batches from the end backwards; the first batch has the remainder.
 fn batch_means(values: &[f64], batch: usize) -> Vec<f64> {
     let mean = |xs: &[f64]| xs.iter().sum::<f64>() / xs.len() as f64;
     let (head, tail) = values.split_at(batch + values.len() % batch);

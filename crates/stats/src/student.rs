@@ -1,11 +1,10 @@
-//! Student's t, as far as intervals need it.
+//! Student's t, as far as intervals need it. [`crate::ratio`] and others call it.
 //!
-//! Own code, because the inverse that the usual crate offers does not return for some arguments in its domain.
-//! Does not know what is being tested.
+//! It is our own code, because the inverse in the usual crate does not return for some arguments in its domain.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-/// Beyond so many degrees of freedom the quantiles no longer move in their fourth digit.
+/// With more degrees of freedom than this, the quantiles no longer change in their fourth digit.
 const MOST: usize = 10_000;
 
 /// The t that the size of a Student-distributed variable with `freedom` degrees stays below with probability

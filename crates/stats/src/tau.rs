@@ -1,6 +1,6 @@
-//! Whether two orders agree, such as a published ranking and ours.
+//! Whether two orders agree, such as a published ranking and ours. Reports call it.
 //!
-//! Does not know what is ranked, nor which of the two is right.
+//! It does not know what is ranked, or which of the two is right.
 
 use std::cmp::Ordering;
 

@@ -1,16 +1,16 @@
-//! Two samples of blocks that share nothing, such as two runs of one suite.
+//! Compares two samples of blocks that share nothing, such as two runs of one suite. Comparisons of runs call it.
 //!
-//! Does not know which of the two is the newer, nor how large a change matters.
+//! It does not know which of the two is newer, or how large a change matters.
 
 use crate::estimate::Estimate;
 use crate::order::median_of_sorted;
 use crate::student;
 
-/// Up to here per sample the exact distribution is counted; from the next on its normal approximation, which by
-/// then differs by less than a tenth of a percent of coverage.
+/// Up to this size of a sample the exact distribution is counted. Above it the normal approximation is used, which then
+/// differs by less than a tenth of a percent of coverage.
 const COUNTED: usize = 40;
 
-/// Stands for the normal distribution where [`student`] wants degrees of freedom.
+/// Stands for the normal distribution where [`student`] expects degrees of freedom.
 const NORMAL: usize = usize::MAX;
 
 /// How many times `a` is `b`, from blocks that belong to no common pair, with an interval at `level`.
@@ -70,7 +70,7 @@ pub(crate) fn cut_off(n: usize, m: usize, level: f64) -> (usize, f64) {
         return (normal_cut(n, m, level), level);
     }
     let (mut cut, mut reached, mut below) = (0, 0.0, 0.0);
-    // Smaller first: swapped samples are to have the same bits.
+    // The smaller first, so that swapped samples give the same bits.
     for (u, chance) in mann_whitney(n.min(m), n.max(m)).into_iter().enumerate() {
         below += chance;
         let covers = (1.0 - 2.0 * below).max(0.0);
@@ -83,7 +83,7 @@ pub(crate) fn cut_off(n: usize, m: usize, level: f64) -> (usize, f64) {
     (cut.min((n * m - 1) / 2), reached)
 }
 
-/// The same by the normal approximation with its continuity correction.
+/// The same cut by the normal approximation with its continuity correction.
 fn normal_cut(n: usize, m: usize, level: f64) -> usize {
     let (n, m) = (n as f64, m as f64);
     let z = student::two_sided(level, NORMAL).unwrap_or(f64::INFINITY);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_cut_nothing_and_say_so() {
+    fn too_few_values_cut_nothing_and_lower_the_level() {
         assert_eq!(cut_off(1, 1, 0.95), (0, 0.0));
         let (cut, reached) = cut_off(3, 3, 0.95);
         assert_eq!(cut, 0);

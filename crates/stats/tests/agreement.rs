@@ -39,7 +39,7 @@ fn no_order_no_agreement() {
 }
 
 #[test]
-fn what_is_not_a_number_takes_no_part() {
+fn values_that_are_not_numbers_are_ignored() {
     assert_eq!(kendall_tau(&[1.0, f64::NAN, 2.0], &[1.0, 2.0, 3.0]), Some(1.0));
     assert_eq!(opposite_pairs(&[1.0, f64::NAN, 2.0], &[3.0, 2.0, 1.0]), [(0, 2)]);
 }
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn of_itself_an_order_says_everything((a, _) in orders()) {
+    fn an_order_agrees_with_itself((a, _) in orders()) {
         if let Some(tau) = kendall_tau(&a, &a) {
             prop_assert_eq!(tau, 1.0);
         }
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn opposite_pairs_and_tau_tell_the_same((a, b) in orders()) {
+    fn opposite_pairs_and_tau_agree((a, b) in orders()) {
         // Without ties tau is 1 - 2 x opposite / all.
         let distinct = |xs: &[f64]| xs.iter().enumerate().all(|(i, x)| !xs[..i].contains(x));
         if distinct(&a) && distinct(&b) && a.len() > 1 {

@@ -23,7 +23,7 @@ fn medians() {
 }
 
 #[test]
-fn few_blocks_promise_what_they_can() {
+fn few_blocks_reach_a_lower_level() {
     let one = median_interval(&[42.0], 0.95, 1).unwrap();
     assert_eq!(one, Estimate { value: 42.0, low: 42.0, high: 42.0, n: 1, level: 0.0 });
     let three = median_interval(&[11.0, 9.0, 10.0], 0.95, 1).unwrap();
@@ -136,7 +136,7 @@ fn detectable_difference_by_the_tables() {
 }
 
 #[test]
-fn an_estimate_travels_as_json() {
+fn an_estimate_survives_json() {
     let e = median_interval(&[1.0, 2.0, 3.0], 0.95, 1).unwrap();
     let text = serde_json::to_string(&e).unwrap();
     assert_eq!(text, r#"{"value":2.0,"low":1.0,"high":3.0,"n":3,"level":0.75}"#);

@@ -42,7 +42,7 @@ fn two_straight_pieces_meet_at_the_knee() {
 }
 
 #[test]
-fn what_has_no_knee() {
+fn curves_without_a_knee() {
     let xs: Vec<f64> = (0..10).map(f64::from).collect();
     let line: Vec<f64> = xs.iter().map(|x| 3.0 * x + 1.0).collect();
     let wavy: Vec<f64> = xs.iter().map(|x| 3.0 * x + 1.0 + (x * 2.0).sin()).collect();

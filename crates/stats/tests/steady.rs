@@ -54,7 +54,7 @@ fn seconds_that_resemble_their_neighbours_are_not_often_called_a_drift() {
 }
 
 #[test]
-fn little_of_a_level_series_is_thrown_away() {
+fn little_of_a_level_series_is_cut_off() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let starts: Vec<f64> = (0..400)
         .map(|seed| steady_part(&series(&mut random, 60, 0.05, |_| 1.0), STRICT, 0.95, seed).unwrap().start as f64)
@@ -65,7 +65,8 @@ fn little_of_a_level_series_is_thrown_away() {
 
 #[test]
 fn a_slow_start_is_cut_off() {
-    // The first 10 of 60 seconds at 60 %: at least these are cut off, no more than half, and the mean is that of the rest.
+    // The first 10 of 60 seconds at 60 %: at least these are cut off, no more than half, and the mean is that of the
+    // rest.
     let found = share(300, |random, seed| {
         let slow = series(random, 60, 0.02, |t| if t < 10.0 { 0.6 } else { 1.0 });
         let part = steady_part(&slow, 0.02, 0.95, seed).unwrap();
@@ -75,7 +76,7 @@ fn a_slow_start_is_cut_off() {
 }
 
 #[test]
-fn a_virtual_machine_that_warms_up_is_seen_to_and_then_trusted() {
+fn a_warming_virtual_machine_is_detected_and_then_steady() {
     // From 30 % to all of it, with a time constant of 8 seconds.
     let warming = |t: f64| 1.0 - 0.7 * (-t / 8.0).exp();
     let early =
@@ -128,7 +129,7 @@ fn a_constant_series_is_steady_from_the_first_second() {
 }
 
 #[test]
-fn too_little_says_nothing() {
+fn too_few_values_have_no_steady_part() {
     assert_eq!(steady_part(&[1.0; 9], 0.02, 0.95, 1), None);
     let with_holes: Vec<f64> = (0..15).map(|i| if i % 3 == 0 { f64::NAN } else { 1.0 }).collect();
     assert!(steady_part(&with_holes, 0.02, 0.95, 1).is_some());

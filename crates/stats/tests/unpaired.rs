@@ -1,4 +1,4 @@
-//! Two runs compared: by hand, by simulation, and whatever the numbers are.
+//! Comparisons of two runs: by hand, by simulation, and with arbitrary numbers.
 
 mod common;
 
@@ -176,9 +176,9 @@ proptest! {
     }
 }
 
-/// What is said to be found is found, by the very interval that decides: in about four comparisons of five.
+/// A change of the detectable size is found in about four comparisons of five, by the interval that decides.
 #[test]
-fn a_change_of_the_size_told_is_found() {
+fn a_detectable_change_is_found() {
     for (n, m, level) in [(3, 3, 0.95), (5, 5, 0.95), (5, 5, 0.99), (8, 8, 0.95), (4, 8, 0.99)] {
         let mut random = ChaCha8Rng::seed_from_u64(11 + (n * m) as u64);
         let draw = |random: &mut ChaCha8Rng, n, mean| blocks(random, n, mean, 0.03);

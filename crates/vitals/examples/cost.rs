@@ -41,7 +41,7 @@ fn measure(threads: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends when standard input does, so that nothing is left behind however the parent ends.
+/// Ends when standard input does, so that no process remains however the parent ends.
 fn sleep_in_threads(awake: usize) -> std::io::Result<()> {
     for thread in 0..9 {
         let pause = Duration::from_millis(if thread < awake { 10 } else { 3_600_000 });

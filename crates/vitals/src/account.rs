@@ -1,6 +1,6 @@
-//! How much CPU a tree of processes has used, including those that ended between two samples.
+//! How much CPU a tree of processes has used, including those that ended between two samples. [`crate::tree`] calls it.
 //!
-//! Pure: takes what two samples of a tree say. Does not know where the numbers come from.
+//! It is pure: it takes the numbers of two samples. It does not know where they come from.
 //!
 //! A process's own time is read from its CPU clock, in nanoseconds, threads that ended included. When it ends and
 //! its parent waits for it, the kernel adds its time, and that of the children it had waited for itself, to the
@@ -12,16 +12,17 @@
 //!   counted for.
 //!
 //! The second line is what processes used after the last sample of them. A process that was born and ended between two
-//! samples shows up only there. Resolution: own times are exact; children times are in clock ticks (10 ms), each parent's
-//! rounded down, so that the time of ended processes is uncertain by up to 20 ms a parent that waited for some.
+//! samples shows up only there. Resolution: own times are exact; children times are in clock ticks (10 ms), each
+//! parent's rounded down, so that the time of ended processes is uncertain by up to 20 ms a parent that waited for
+//! some.
 //!
-//! One hole remains, and it is the kernel's: when a parent ignores SIGCHLD its children's times are added nowhere.
-//! Of such a child what was seen at the last sample is counted, and what it used in its last second is lost.
+//! One gap remains, and it is the kernel's: when a parent ignores SIGCHLD, its children's times are added nowhere. Of
+//! such a child only what the last sample saw is counted, and its last second is lost.
 
 /// Nanoseconds of a clock tick. `USER_HZ` is 100 on every architecture that weir runs on.
 pub(crate) const TICK_NS: u64 = 10_000_000;
 
-/// What one process has used, as the kernel says it at one moment.
+/// What one process has used, as the kernel reports it at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     /// Own time, ns; all threads, ended ones too.
@@ -53,7 +54,7 @@ pub(crate) struct Account {
     system_ticks: i64,
 }
 
-/// Differences of this crate fit by far: 2^63 ns are 292 years.
+/// The differences of this crate fit easily: 2^63 ns are 292 years.
 fn signed(x: u64) -> i64 {
     i64::try_from(x).unwrap_or(i64::MAX)
 }
@@ -77,7 +78,8 @@ impl Account {
             self.system_ticks -= signed(last.system + last.children_system);
         }
         if self.ended_ns < -rounding {
-            // More than rounding explains: somebody ignored SIGCHLD. Written off, or it would hide what others use.
+            // More than rounding explains: a process ignored SIGCHLD. The difference is dropped, or it would hide
+            // what others use.
             self.ended_ns = 0;
         }
         let now = self.living_ns + u64::try_from(self.ended_ns).unwrap_or(0);
@@ -89,7 +91,7 @@ impl Account {
         self.total_ns
     }
 
-    /// User and kernel ticks since the account was opened: only their proportion means anything.
+    /// User and kernel ticks since the account was opened. Only their ratio is meaningful.
     pub fn ticks(&self) -> (u64, u64) {
         (u64::try_from(self.user_ticks).unwrap_or(0), u64::try_from(self.system_ticks).unwrap_or(0))
     }
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn living_processes_add_what_they_added() {
+    fn living_processes_add_their_differences() {
         let mut account = Account::default();
         account.sample([(own(100), own(150)), (own(0), own(7))].into_iter(), [].into_iter());
         account.sample([(own(150), own(151)), (own(7), own(7))].into_iter(), [].into_iter());
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_ends_between_looks_is_counted_once() {
+    fn a_child_that_ends_between_samples_is_counted_once() {
         let mut account = Account::default();
         // Parent idle, child at 400 ms.
         account.sample([(own(5), own(5)), (own(0), own(400))].into_iter(), [].into_iter());
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_nobody_ever_saw_is_counted() {
+    fn a_child_between_two_samples_is_counted() {
         let mut account = Account::default();
         account.sample([(own(5), with_children(5, 300))].into_iter(), [].into_iter());
         assert_eq!(account.total_ns(), 300 * MS);
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_nobody_waits_for_keeps_what_was_seen_and_hides_nothing() {
+    fn a_child_without_a_waiting_parent_keeps_its_sampled_time() {
         let mut account = Account::default();
         account.sample([(own(0), own(0)), (own(0), own(900))].into_iter(), [].into_iter());
         account.sample([(own(0), own(0))].into_iter(), [own(900)].into_iter());

@@ -1,6 +1,6 @@
-//! Facts about the machine that a reader of a run needs.
+//! Facts about the machine that a reader of a run needs. The lab calls it for each run.
 //!
-//! Does not know products, placement or weir's own version: the lab adds those.
+//! It does not know products, placement or weir's own version: the lab adds those.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ const SYSCTLS: [&str; 24] = [
     "vm.swappiness",
 ];
 
-/// What this machine says of itself. Settings it does not have are left out; a text it does not say is `unknown`, a
+/// The facts of this machine. Settings that it does not have are left out; an unknown text is `unknown`, an unknown
 /// number 0. The fields of the run (weir, products, placement, start, seed, scale, doctor) keep their defaults.
 pub fn environment() -> Environment {
     let uname = rustix::system::uname();
@@ -87,7 +87,7 @@ fn cpu_field<'t>(cpuinfo: &'t str, field: &str) -> Option<&'t str> {
     lines.map(|(key, value)| (key.trim(), value.trim())).find(|(key, _)| *key == field).map(|(_, value)| value)
 }
 
-/// Where a hypervisor or a container shows.
+/// Signs of a hypervisor or a container.
 #[derive(Debug, Clone, Default)]
 struct Hints {
     vendor: Option<String>,
@@ -137,7 +137,7 @@ pub(crate) fn kernel_version(release: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Descriptors the kernel gives to one process at most, whatever its limits say.
+/// The most descriptors that the kernel gives to one process, whatever its limits are.
 pub(crate) fn most_descriptors() -> Option<u64> {
     number("/proc/sys/fs/nr_open")
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_says_something() {
+    fn this_machine_has_facts() {
         let e = environment();
         assert_eq!(e.schema, 1);
         assert!(e.kernel.starts_with("Linux "), "{}", e.kernel);

@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Whether an error says that a process, a thread or a file of it is not there, which is no error: it has ended, or
-/// this kernel has no such file.
+/// Whether an error means that a process, a thread or one of its files does not exist. That is not a failure: it has
+/// ended, or this kernel has no such file.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     let none = [rustix::io::Errno::NOENT, rustix::io::Errno::SRCH];
     none.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
@@ -34,7 +34,7 @@ impl OpenFile {
     }
 }
 
-/// The buffer that all files are read into, and how often it was.
+/// The buffer that all files are read into, and the number of reads.
 #[derive(Debug)]
 pub(crate) struct Reader {
     buffer: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     entries: Vec<u8>,
     /// Files read and directories listed.
     pub reads: u64,
-    /// Whether this kernel says the children of a thread (CONFIG_PROC_CHILDREN; all distributions' do).
+    /// Whether this kernel reports the children of a thread (CONFIG_PROC_CHILDREN; all distributions' kernels do).
     pub has_children_files: bool,
 }
 
@@ -53,12 +53,12 @@ impl Reader {
         Reader { buffer: vec![0; 16 * 1024], entries: Vec::with_capacity(16 * 1024), reads: 0, has_children_files }
     }
 
-    /// Reads a file that the kernel hands out in one piece (all but `children` and tables of sockets do).
+    /// Reads a file that the kernel returns in one piece (all but `children` and tables of sockets).
     pub fn whole(&mut self, file: &OpenFile) -> io::Result<&[u8]> {
         self.read(file, true)
     }
 
-    /// Reads a file that the kernel may hand out in pieces.
+    /// Reads a file that the kernel may return in pieces.
     pub fn pieces(&mut self, file: &OpenFile) -> io::Result<&[u8]> {
         self.read(file, false)
     }

@@ -5,16 +5,16 @@
 //! milliseconds, in the middle of what is measured. So there are two states, established (with CLOSE_WAIT, as
 //! `CurrEstab` has it) and TIME_WAIT, and not eleven.
 //!
-//! For the same reason connections are not counted by port. Asking for the established sockets of one port (sock_diag(7),
-//! with a filter in the kernel) took 0.9 ms of CPU on a machine with 262,144 buckets and hardly a socket, 3.6 ms with 18,000
-//! sockets of which none matched, and 12 ms where 9,000 did: the kernel walks all buckets for every question. What a role's
-//! connections are shows in its descriptors.
+//! For the same reason connections are not counted by port. Asking for the established sockets of one port
+//! (sock_diag(7), with a filter in the kernel) took 0.9 ms of CPU on a machine with 262,144 buckets and hardly a
+//! socket, 3.6 ms with 18,000 sockets of which none matched, and 12 ms where 9,000 did: the kernel walks all buckets
+//! for every question. What a role's connections are shows in its descriptors.
 
 use crate::file::{OpenFile, Reader};
 use crate::parse::host::{CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, pressure_some_us, time_wait};
 
-/// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is what this
-/// kernel does not say.
+/// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is
+/// what this kernel does not report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HostSample {
     pub cpu: Option<CpuTicks>,
@@ -43,7 +43,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Opens what there is.
+    /// Opens the files that exist.
     pub fn open() -> Host {
         let open = |path: &str| OpenFile::open(path).ok();
         Host {

@@ -1,4 +1,5 @@
-//! What the kernel says of a process tree and of the host, each second and over an exact window.
+//! What a process tree and the host use, each second and over an exact window, as the kernel reports it; and checks
+//! of the machine ([`doctor`]). The lab and the CLI call it.
 //!
 //! # What each number rests on
 //!
@@ -11,25 +12,25 @@
 //! | proportional set | `smaps_rollup` at begin and end, and every 5 s while reading it takes less than 5 ms | 1 KiB |
 //! | context switches | `status` of every thread, summed; a thread that ends takes its last second's along | 1 |
 //! | descriptors | size of `/proc/<pid>/fd` | 1 |
-//! | connections | whoever knows them is asked ([`Connections`]) when a row ends; nobody is by default | 1 |
+//! | connections | the role's own counter, read ([`Connections`]) when a row ends; none by default | 1 |
 //! | the host's CPU by state | `/proc/stat` | 10 ms a CPU |
 //! | pressure | `total=` of `/proc/pressure/*`, differences | 1 us, booked by the kernel at its own pace |
 //! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are never listed | 1 |
 //!
-//! What a number could not be read for is `None`, never 0.
+//! A number that could not be read is `None`, never 0.
 //!
 //! # What watching costs
 //!
-//! One sample of ten processes with a hundred threads took 0.8 ms of CPU when most of them slept and 1.4 ms when all had
-//! run (`examples/cost.rs` measures it; a 2-core virtual machine that was building at the time). Most of that is the
-//! kernel writing each thread's `status`, the only file that tells voluntary from involuntary switches. So it is read
-//! only for threads that have run since the sample before. [`Window::own_cpu_us`] says what it was in a window.
+//! One sample of ten processes with a hundred threads took 0.8 ms of CPU when most of them slept and 1.4 ms when all
+//! had run (`examples/cost.rs` measures it; a 2-core virtual machine that was building at the time). Most of that is
+//! the kernel writing each thread's `status`, the only file that tells voluntary from involuntary switches. So it is
+//! read only for threads that have run since the sample before. [`Window::own_cpu_us`] says what it was in a window.
 //!
 //! Reading the proportional set walks the page tables of a process under its memory lock, in which its page faults may
 //! wait: on that machine 0.05 ms for a `sleep`, 3 to 8 ms for 256 MiB, 40 to 60 ms for 2 GiB in small pages. So it is
 //! read before the window begins and after it has ended, and within it only where that is cheap.
 //!
-//! This crate does not know what is measured and why.
+//! This crate does not know what is measured, or why.
 
 mod account;
 pub mod doctor;

@@ -1,6 +1,6 @@
 //! One process: its clocks, its memory, its tasks.
 //!
-//! Called by [`crate::tree`]. Does not know who its parent is or what it counts for.
+//! [`crate::tree`] calls it. It does not know the parent of the process, or what its numbers are for.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use crate::file::{OpenFile, Reader};
 use crate::parse::process::pid_stat;
 use crate::task::{Tasks, ThreadScan};
 
-/// A process under watch. Its files stay open, so that its number cannot come to mean another.
+/// A watched process. Its files stay open, so that its number cannot come to mean another process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub pid: u32,
@@ -103,15 +103,15 @@ impl Process {
         }
     }
 
-    /// Proportional set size, bytes; `None` when it is gone or the kernel would not say. Walks the page tables of the
-    /// whole process under its memory lock.
+    /// Proportional set size in bytes; `None` when the process is gone or the kernel does not report it. It walks the
+    /// page tables of the whole process under its memory lock.
     pub fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
         let file = OpenFile::open_at(&self.home, "smaps_rollup").ok()?;
         let text = reader.whole(&file).ok()?;
         crate::parse::keyed(text, b"Pss:")?.checked_mul(1024)
     }
 
-    /// Whether it runs, or could: neither gone nor a zombie.
+    /// Whether the process runs or could run: it is neither gone nor a zombie.
     pub fn lives(&self, reader: &mut Reader) -> bool {
         reader.whole(&self.stat).ok().and_then(pid_stat).is_some_and(|stat| !stat.ended())
     }

@@ -1,6 +1,6 @@
 //! The threads of one process: their context switches, and the processes they started.
 //!
-//! Called by [`crate::process`]. Does not know clocks or memory: those belong to the process.
+//! [`crate::process`] calls it. It does not know clocks or memory: those belong to the process.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use crate::file::{OpenFile, Reader, is_gone};
 use crate::parse::process::{children, switches, times_run};
 
-/// What sampling threads needs and adds to.
+/// The inputs and sums of one pass over the threads.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadScan {
     /// How many more threads' files may stay open.
@@ -71,7 +71,7 @@ impl Files {
 }
 
 impl Tasks {
-    /// Reads every thread.
+    /// Reads all threads.
     ///
     /// # Errors
     /// [`is_gone`] when the process is; anything else means that the numbers are not whole.
@@ -85,7 +85,7 @@ impl Tasks {
         }
         self.links = links;
         self.list(task_dir, reader, scan)?;
-        // A thread that has ended since it was listed is missed by nobody.
+        // A thread that has ended since it was listed does not matter.
         self.read_all(task_dir, reader, scan).map(drop)
     }
 
@@ -128,7 +128,8 @@ impl Task {
         };
         let read = self.read(&files, reader, scan);
         match (&read, kept) {
-            // Not put back: should the number have come to mean another thread, its files are opened at the next sample.
+            // Not put back: should the number have come to mean another thread, its files are opened at the next
+            // sample.
             (Err(_), true) => scan.spare_files += 1,
             (Err(_), false) => {}
             (Ok(()), true) => self.files = Some(files),
@@ -173,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread that waits to be let go, and its number.
+    /// A thread that waits for the end of the test, and its number.
     fn waiting() -> (u32, Sender<()>, JoinHandle<()>) {
         let ((number, sent), (go, gone)) = (channel(), channel());
         let thread = std::thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! The processes of one role: a supervisor's descendants.
 //!
-//! Called by [`crate::watch`] once a second. Does not know the time, or what the role does.
+//! [`crate::watch`] calls it once a second. It does not know the time, or what the role does.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -15,11 +15,11 @@ use crate::task::ThreadScan;
 /// A role's process tree: all descendants of `root`.
 ///
 /// The root is meant to be a *supervisor*: a process that waits for its children and has declared itself their
-/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The root's
-/// own time is left out unless `include_root`; the times of children it waited for are always in.
+/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The
+/// root's own time is left out unless `include_root`; the times of children it waited for are always in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
-    /// Whose tree it is.
+    /// The role of the tree.
     pub role: Role,
     /// Which of several trees of that role it is; `None` where the role has one. See [`RoleUsage::parts`].
     ///
@@ -32,12 +32,12 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// A process that is the whole role.
+    /// A single process that is the whole role.
     pub fn process(role: Role, pid: u32) -> Watched {
         Watched { role, part: None, root: pid, include_root: true }
     }
 
-    /// What runs below a supervisor.
+    /// All processes below a supervisor.
     pub fn below(role: Role, supervisor: u32) -> Watched {
         Watched { role, part: None, root: supervisor, include_root: false }
     }
@@ -54,7 +54,7 @@ pub(crate) struct TreeSample {
     pub threads: u64,
     pub processes: u64,
     pub descriptors: Option<u64>,
-    /// Connections, where somebody was asked who knows.
+    /// Connections, if a counter was read.
     pub connections: Option<u64>,
     pub switches: (u64, u64),
 }
@@ -72,7 +72,7 @@ impl TreeSample {
             threads: self.threads + other.threads,
             processes: self.processes + other.processes,
             descriptors: both(self.descriptors, other.descriptors),
-            // Known of the role, not of a tree.
+            // Known for the role, not for a tree.
             connections: self.connections.or(other.connections),
             switches: pair(self.switches, other.switches),
         }
@@ -92,8 +92,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Begins to watch. The files of up to `open_threads` threads stay open, three descriptors each; those of others are opened at
-    /// every sample.
+    /// Begins to watch. The files of up to `open_threads` threads stay open, three descriptors each; those of others
+    /// are opened at every sample.
     ///
     /// # Errors
     /// When the root does not exist or may not be read.
@@ -140,7 +140,7 @@ impl Tree {
     /// Reads the whole tree.
     ///
     /// # Errors
-    /// When something that lives could not be read (permission, descriptors): then the numbers are incomplete.
+    /// When a living process could not be read (permission, descriptors): then the numbers are incomplete.
     pub fn sample(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         self.read(reader).map_err(|error| {
             let what = format!("cannot read the processes of the {}: {error}", self.watched.role.as_str());
@@ -193,7 +193,7 @@ impl Tree {
         })
     }
 
-    /// Sum of the processes' proportional sets; `None` when the kernel would not say it of one that lives.
+    /// Sum of the processes' proportional sets; `None` when the kernel does not report that of a living process.
     pub fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
         let mut sum = 0;
         for process in &self.processes {
@@ -203,7 +203,7 @@ impl Tree {
             }
             match process.proportional_bytes(reader) {
                 Some(bytes) => sum += bytes,
-                // Gone or a zombie: it has no memory. Alive and no number: then there is no sum.
+                // Gone or a zombie: it has no memory. Alive without a number: then there is no sum.
                 None if process.lives(reader) => return None,
                 None => {}
             }
@@ -211,7 +211,7 @@ impl Tree {
         Some(sum)
     }
 
-    /// Reads all tasks, and takes in processes that were not known. Returns what those that vanished had used.
+    /// Reads all tasks, and adds new processes. Returns what the vanished ones had used.
     fn discover(&mut self, reader: &mut Reader) -> io::Result<Vec<Used>> {
         let mut vanished = Vec::new();
         let mut known: HashSet<u32> = self.processes.iter().map(|p| p.pid).collect();

@@ -1,4 +1,5 @@
-//! The thread that samples process trees and the host each second, while a window is open. The lab starts one for each trial.
+//! The thread that samples process trees and the host each second, while a window is open. The lab starts one for each
+//! trial.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -31,10 +32,10 @@ pub struct Watch {
     thread: JoinHandle<Cost>,
 }
 
-/// What watching cost.
+/// What watching has cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// CPU time of the watching thread over its life, us.
+    /// CPU time of the watching thread over its life, µs.
     pub cpu_us: u64,
     /// Files read and directories listed.
     pub reads: u64,
@@ -42,15 +43,15 @@ pub struct Cost {
     pub samples: u64,
 }
 
-/// Somebody who knows how many connections a role has open. The kernel does not know it at a reasonable price: it lists
-/// sockets by host, and which process has which only by looking at every descriptor.
+/// Knows how many connections a role has open. The kernel reports that only at a high price: it lists sockets by
+/// host, and finding the process of a socket means looking at every descriptor.
 ///
-/// Asked when a row ends, before everything else is sampled, and received after that, so that the number is of the moment at which
-/// the row ends, and nothing waits for it that is being measured.
+/// The number is requested when a row ends, before everything else is sampled, and received after that. So it belongs
+/// to the moment at which the row ends, and no measured process waits for it.
 pub trait Connections: Send {
-    /// Asks, and does not wait.
+    /// Requests the number without waiting for it.
     fn request(&mut self);
-    /// The number; `None` when it does not come in time.
+    /// The number; `None` when it does not arrive in time.
     fn receive(&mut self) -> Option<u64>;
 }
 
@@ -70,7 +71,7 @@ impl Watch {
         Watch::start_with_connections(watched, Vec::new())
     }
 
-    /// [`Watch::start`], with somebody to ask for the connections of some of the roles.
+    /// As [`Watch::start`], with counters of connections for some of the roles.
     ///
     /// # Errors
     /// As [`Watch::start`].
@@ -84,8 +85,8 @@ impl Watch {
         Ok(Watch { commands, thread })
     }
 
-    /// Begins a window: samples everything now, and from now on each second. Returns when the first sample is done. A window
-    /// that was open is dropped.
+    /// Begins a window: samples everything now, and from now on each second. Returns when the first sample is done. A
+    /// window that was open is dropped.
     ///
     /// # Errors
     /// When a root has ended, or a process that lives cannot be read.
@@ -98,16 +99,17 @@ impl Watch {
     /// Ends the window: samples everything now, and returns what was used in between.
     ///
     /// # Errors
-    /// When no window is open, or a process that lives could not be read at some time in it. A root that ended meanwhile is no error: its tree keeps what it had used.
+    /// When no window is open, or a process that lives could not be read at some time in it. A root that ended
+    /// meanwhile is no error: its tree keeps what it had used.
     pub fn end_window(&self) -> io::Result<Window> {
         let (sender, reply) = channel();
         self.send(Command::End(sender))?;
         reply.recv().map_err(|_| thread_gone())?
     }
 
-    /// Stops watching, and says what it cost.
+    /// Stops watching, and returns what it cost.
     pub fn stop(self) -> Cost {
-        // A thread that is gone needs no command.
+        // A thread that has ended needs no command.
         let _ = self.commands.send(Command::Stop);
         self.thread.join().unwrap_or_default()
     }
@@ -137,7 +139,7 @@ struct OpenWindow {
     moments: Vec<Moment>,
     own_cpu_us: u64,
     pss_due_ns: u64,
-    /// What went wrong at a second: the window is incomplete.
+    /// An error of an earlier second: the window is incomplete.
     error: Option<io::Error>,
 }
 
@@ -253,7 +255,7 @@ impl Sampler {
         Ok(moment)
     }
 
-    /// Puts down how many connections there were when [`Connections::request`] was called.
+    /// Stores the number of connections at the time of [`Connections::request`].
     fn receive(&mut self, moment: &mut Moment) {
         for (role, connections) in &mut self.counters {
             let open = connections.receive();

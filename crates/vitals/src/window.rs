@@ -1,4 +1,4 @@
-//! From samples to rows and totals; called by the watch when a window ends. Pure.
+//! Turns samples into rows and totals. [`crate::watch`] calls it when a window ends. It is pure.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use crate::account::split;
 use crate::host::HostSample;
 use crate::tree::{TreeSample, Watched};
 
-/// What one measured window used.
+/// What was used in one measured window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// One entry a role, in the order in which they were given to the watch.
+    /// One entry per role, in the order in which they were given to the watch.
     pub usage: Vec<RoleUsage>,
     /// One row a second for every role and for the host. Only the window's last rows may be shorter than a second
     /// (down to 0.2 s; less is added to the row before).
     pub series: Vec<ResourceSecond>,
     /// Length, seconds.
     pub length_s: f64,
-    /// CPU time that watching took within the window, us.
+    /// CPU time that watching took within the window, µs.
     pub own_cpu_us: u64,
 }
 
-/// Everything as seen at one moment.
+/// All samples of one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Moment {
     /// Nanoseconds on a monotonic clock.
     pub at_ns: u64,
     /// Unix time, ms.
     pub unix_ms: u64,
-    /// In the order of the watched.
+    /// In the order of the watched trees.
     pub trees: Vec<TreeSample>,
     pub host: HostSample,
 }
 
 /// A last row shorter than this is added to the one before: the host's CPU comes in ticks of 10 ms, and a row of a
-/// few ticks says nothing.
+/// few ticks is meaningless.
 const SHORTEST_ROW_NS: u64 = 200_000_000;
 
 /// Totals and rows of a window, from the moments of its begin, of each second, and of its end.
@@ -82,7 +82,7 @@ fn role_sample(role: Role, watched: &[Watched], moment: &Moment) -> TreeSample {
     trees.reduce(|sum, tree| sum.plus(&tree)).unwrap_or_default()
 }
 
-/// What a role used, and where it has parts, what each of those did.
+/// What a role used, and what each of its parts used, if it has parts.
 fn role_usage(role: Role, watched: &[Watched], moments: &[Moment], length_s: f64) -> RoleUsage {
     let samples = moments.iter().map(|moment| role_sample(role, watched, moment));
     let parts =

@@ -1,4 +1,4 @@
-//! Real processes, watched. The roots are shells that do what they are told on standard input.
+//! Tests with real processes. The roots are shells that run commands from standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,7 +10,7 @@ use weir_vitals::{Connections, Watch, Watched, Window};
 /// A few hundred milliseconds of CPU.
 const BURN: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
-/// A shell that runs lines and answers; it ends with the test.
+/// A shell that runs lines and prints results; it ends with the test.
 struct Supervisor {
     child: Child,
     input: Option<ChildStdin>,
@@ -56,7 +56,7 @@ fn minutes(text: &str) -> f64 {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Its children are told apart by their own deadline: every one in these tests ends by itself.
+        // Each child in these tests ends by itself, within a time limit.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -206,7 +206,7 @@ fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
     assert!(cpu_s(&window.usage[0]) > 0.03, "{:?}", window.usage[0]);
 }
 
-/// Says how often it was asked; knows nothing the second time.
+/// Counts how often it was asked, and returns no number the second time.
 #[derive(Default)]
 struct Asked {
     times: u64,
@@ -226,7 +226,7 @@ impl Connections for Asked {
 }
 
 #[test]
-fn who_knows_its_connections_is_asked_once_a_row() {
+fn the_connections_are_requested_once_a_row() {
     let supervisor = Supervisor::start();
     let own = Watched::process(Role::Origin, std::process::id());
     let counters: Box<dyn Connections> = Box::new(Asked::default());

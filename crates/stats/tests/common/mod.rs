@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// So many standard normals, by Box and Muller.
+/// The given number of standard normals, by Box and Muller.
 pub fn normals(random: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| normal(random)).collect()
 }

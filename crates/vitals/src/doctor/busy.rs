@@ -9,7 +9,7 @@ use super::Check;
 use crate::parse::host::{CpuTicks, cpu_ticks};
 use crate::sys::{online_cpus, text};
 
-/// How long to look. The host's CPU comes in ticks of 10 ms, so that a second of one CPU has a hundred.
+/// How long to watch. The host's CPU time comes in ticks of 10 ms, so a second of one CPU has a hundred.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) fn checks() -> Vec<Check> {
@@ -31,14 +31,14 @@ fn read_ticks() -> Option<CpuTicks> {
     cpu_ticks(&std::fs::read("/proc/stat").ok()?)
 }
 
-/// Stolen time by all time.
+/// Stolen time as a share of all time.
 pub(super) fn steal_share(before: CpuTicks, after: CpuTicks) -> Option<f64> {
     let all = |t: CpuTicks| t.user + t.system + t.idle + t.iowait + t.irq + t.steal;
     let passed = all(after).checked_sub(all(before)).filter(|&ticks| ticks > 0)?;
     Some(after.steal.saturating_sub(before.steal) as f64 / passed as f64)
 }
 
-/// From 1 % on, steal is of the size of the differences to be measured; from 5 % on it decides the order of products.
+/// From 1 % on, steal is as large as the differences to be measured; from 5 % on it decides the order of products.
 pub(super) fn judge_steal(share: Option<f64>) -> Check {
     let name = "steal";
     let why = "The hypervisor gave this machine's CPUs to others; it will do so in the middle of a trial, too.";
@@ -76,7 +76,7 @@ fn busiest(before: &HashMap<i32, (String, u64)>, after: &HashMap<i32, (String, u
     all
 }
 
-/// A twentieth of a CPU is noise of every Linux; more is somebody at work.
+/// A twentieth of a CPU is normal background of every Linux; more is a program at work.
 pub(super) fn judge_others(busiest: &[(String, f64)]) -> Check {
     let name = "other-processes";
     let total: f64 = busiest.iter().map(|(_, cores)| cores).sum();
@@ -117,7 +117,7 @@ fn pressure(kind: &str) -> Option<f64> {
     line.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
 }
 
-/// Tasks that waited in 5 % of the last ten seconds have waited because of something; for memory 1 % is much.
+/// If tasks waited in 5 % of the last ten seconds, something made them wait; for memory 1 % is much.
 pub(super) fn judge_pressure(kind: &str, avg10: Option<f64>) -> Check {
     let name = format!("pressure-{kind}");
     let Some(percent) = avg10 else {

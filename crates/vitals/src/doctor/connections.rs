@@ -11,7 +11,7 @@ use weir_model::text::human_bytes;
 /// ones took 9.9 KB each on Linux 6.18, sockets and io_uring's receives together (`crates/net/examples/many.rs`).
 const MEMORY: u64 = 10 * 1024;
 
-/// What may be used of memory that is available: the rest is for bytes on their way, and for the programs.
+/// The share of available memory that may be used: the rest is for bytes under way and for the programs.
 const SHARE: (u64, u64) = (3, 4);
 
 /// Descriptors that a process needs for other things.
@@ -32,7 +32,7 @@ pub(super) fn checks() -> Vec<Check> {
     vec![judge_connections(&room, local_ports()), judge_tcp_memory(sysctl("net.ipv4.tcp_mem").and_then(|t| pages(&t)))]
 }
 
-/// What bounds the connections of a load.
+/// What limits the connections of a load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     /// Descriptors a process may have.
@@ -41,7 +41,7 @@ pub(super) struct Room {
     pub(super) tables: bool,
     /// Bytes available.
     pub(super) memory: Option<u64>,
-    /// Open files that the whole system may have yet. A socket is one, with a descriptor or without.
+    /// Files that the whole system may still open. A socket is one, with a descriptor or without.
     pub(super) files: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ fn by_descriptors(room: &Room) -> u64 {
     room.descriptors.saturating_sub(SPARE)
 }
 
-/// Each bound, why it is one, and what moves it.
+/// Each limit, the reason for it, and what raises it.
 fn bounds(room: &Room) -> Vec<(u64, &'static str, Option<&'static str>)> {
     let mut bounds = Vec::new();
     if !room.tables {
@@ -116,7 +116,7 @@ fn bounds(room: &Room) -> Vec<(u64, &'static str, Option<&'static str>)> {
     bounds
 }
 
-/// Two digits are all that is known of it.
+/// Only two digits of it are known.
 fn round(count: u64) -> u64 {
     let unit = 10_u64.pow(count.max(1).ilog10().saturating_sub(1));
     count / unit * unit

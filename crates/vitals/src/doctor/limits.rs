@@ -1,4 +1,4 @@
-//! What one process may have.
+//! The limits of one process.
 
 use rustix::process::Resource;
 
@@ -13,7 +13,7 @@ pub(super) fn checks() -> Vec<Check> {
     vec![judge_descriptors(now, most_a_process(), may_raise()), judge_memlock(limits(Resource::Memlock).0)]
 }
 
-/// Descriptors that one process may have: the hard limit, and what the kernel gives anybody.
+/// Descriptors that one process may have: the hard limit, and the kernel's maximum.
 pub(super) fn most_a_process() -> u64 {
     limits(Resource::Nofile).1.min(most_descriptors().unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Memory: enough, and staying where it is.
+//! Memory: whether there is enough, and whether it stays resident.
 
 use weir_model::text::human_bytes;
 

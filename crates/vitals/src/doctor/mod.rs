@@ -1,9 +1,10 @@
-//! What of this machine would spoil a measurement, and the command that mends it.
+//! Checks what on this machine would falsify a measurement, with the command that fixes it.
 //!
-//! Every check is a *reader*, which asks the kernel, and a *judge*, which is pure: it takes what was read, `None` where
-//! the machine would not say, and returns a [`Check`]. Thresholds stand in the judges, with where they come from.
+//! Every check is a *reader*, which asks the kernel, and a *judge*, which is pure: it takes what was read (`None` if
+//! the machine does not report it) and returns a [`Check`]. The judges hold the thresholds and their sources.
 //!
-//! Does not know suites, products or loads: a check says what it would spoil, and the lab decides.
+//! The CLI and the lab call it. It does not know suites, products or loads: a check says what it would falsify, and
+//! the lab decides.
 
 mod busy;
 mod connections;
@@ -20,13 +21,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use weir_model::record::{Finding, Severity};
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Nothing to mend; what was seen may be worth noting.
+    /// Nothing to fix; the observation may be worth noting.
     Ok,
-    /// The machine would not say.
+    /// The machine does not report it.
     Unknown,
     /// Measurements work, and this may show in them.
     Warn,
@@ -37,7 +38,6 @@ pub enum Status {
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Short name, `[a-z-]+`.
     pub name: String,
     /// How it came out.
     pub status: Status,
@@ -45,7 +45,7 @@ pub struct Check {
     pub seen: String,
     /// What it would spoil, or why it does not matter; a sentence.
     pub why: String,
-    /// The command that mends it (as root), where there is one.
+    /// The command that fixes it (as root), if there is one.
     pub mend: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Check {
         Check::new(name, Status::Unknown, seen, why)
     }
 
-    /// Adds the command, unless nothing needs mending.
+    /// Adds the command, unless nothing needs fixing.
     fn mend(mut self, command: impl Into<String>) -> Check {
         if self.status != Status::Ok {
             self.mend = Some(command.into());
@@ -112,8 +112,8 @@ impl fmt::Display for Check {
     }
 }
 
-/// Looks at everything. Takes about a second, in which it watches what else runs. `home` is where runs will be written;
-/// it need not exist yet.
+/// Runs all checks. It takes about a second, in which it watches what else runs. `home` is where runs will be
+/// written; it need not exist yet.
 pub fn examine(home: &Path) -> Vec<Check> {
     let mut checks = cpu::checks();
     checks.extend(busy::checks());
@@ -126,7 +126,7 @@ pub fn examine(home: &Path) -> Vec<Check> {
     checks
 }
 
-/// Only who else uses the machine: the hypervisor's other guests, and other processes. Takes about a second.
+/// Checks only who else uses the machine: the hypervisor's other guests, and other processes. Takes about a second.
 pub fn others() -> Vec<Check> {
     busy::checks()
 }

@@ -16,8 +16,8 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// Linux's own default, 32768 to 60999, has 28,232: a proxy that opens a connection a request uses them up in seconds,
-/// and weir spreads its client over many source addresses. Fewer than that was set by somebody.
+/// Linux's own default, 32768 to 60999, has 28,232: a proxy that opens a connection per request uses them up in
+/// seconds, and weir spreads its client over many source addresses. A smaller range was configured on this machine.
 pub(super) fn judge_ports(range: Option<(u16, u16)>) -> Check {
     let name = "ports";
     let Some((first, last)) = range else {
@@ -89,7 +89,7 @@ pub(super) fn judge_mtu(mtu: Option<u64>) -> Check {
     }
 }
 
-/// Count and most. Present means that each connection, on loopback too, costs a table entry and a lookup a packet.
+/// Count and maximum. If present, each connection, on loopback too, costs a table entry and a lookup per packet.
 pub(super) fn judge_conntrack(table: Option<(u64, u64)>) -> Check {
     let name = "conntrack";
     let Some((count, most)) = table else {

@@ -1,4 +1,4 @@
-//! Where runs are written, and who runs them.
+//! Where runs are written, and the rights of the user.
 
 use std::path::Path;
 
