@@ -38,12 +38,13 @@ pub enum Status {
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
+    /// Short name, `[a-z-]+`.
     pub name: String,
     /// How it came out.
     pub status: Status,
     /// What was seen, with numbers; no full stop.
     pub seen: String,
-    /// What it would spoil, or why it does not matter; a sentence.
+    /// What it would falsify, or why it does not matter; a sentence.
     pub why: String,
     /// The command that fixes it (as root), if there is one.
     pub mend: Option<String>,
