@@ -1,11 +1,12 @@
-//! What weir's client and origin cost, beside their peers and beside the floor.
+//! Measures the cost of weir's client and origin beside their peers and beside the floor. The programs `null` and
+//! `peers` call it.
 //!
-//! [`null`] is the floor: a client and an origin that do what the kernel needs and almost nothing else. [`peers`]
-//! runs load generators and origins in turn and compares what they cost. Two programs: `null` and `peers`; and an
-//! example `hot_path` for counting instructions. `README.md` beside this says how to use them.
+//! [`null`] is the floor: a client and an origin that do what the kernel needs and almost nothing else. [`peers`] runs
+//! load generators and origins in turn and compares their cost. The example `hot_path` is for counting instructions.
+//! `README.md` beside this explains how to use them.
 //!
-//! No crate depends on this one. It starts weir's programs like those of others, and uses weir's crates for what surrounds a
-//! measurement: supervisor, CPU accounting, statistics. The floor uses nothing of weir's.
+//! No crate depends on this one. It starts weir's programs like any others, and uses weir's crates only around a
+//! measurement: supervisor, CPU accounting, statistics. The floor uses none of weir's code.
 
 pub mod null;
 pub mod peers;

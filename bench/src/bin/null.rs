@@ -1,4 +1,5 @@
-//! `null client` and `null origin`: the floor that weir's client and origin are held against.
+//! The program `null`: `null client` and `null origin` are the floor that weir's client and origin are compared with.
+//! `peers` starts it.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;

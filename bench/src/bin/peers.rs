@@ -1,4 +1,5 @@
-//! Runs load generators and origins in turn, and writes what they cost beside weir into `RESULTS.md`.
+//! The program `peers`: runs load generators and origins in turn, and writes their cost beside weir's into
+//! `RESULTS.md`. Developers run it; see `bench/README.md`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Memory that the kernel receives into, as a ring of provided buffers.
+//! Memory that the kernel receives into, as a ring of provided buffers. Used by `null::client` and `null::origin`.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;

@@ -1,7 +1,7 @@
-//! The client: a closed loop over N connections that counts bytes.
+//! The client of the floor: a closed loop over N connections that counts bytes. Called by the program `null`.
 //!
-//! It asks once, learns how long the response is, and takes every further response to be as long. The only clock is a
-//! timer in the ring that ends the run.
+//! It sends one request, learns the length of the response, and takes every further response to be as long. Its only
+//! clock is a timer in the ring that ends the run.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,11 +1,10 @@
-//! The floor: a client and an origin on io_uring that parse almost nothing, read no clock and keep no histogram.
+//! The floor: a client and an origin on io_uring that parse almost nothing, read no clock and keep no histogram. Called
+//! by the program `null`.
 //!
-//! Written on the io-uring crate alone, independent of weir's own driver: multishot receive into provided
-//! buffers, sends without completions, sockets in the ring's table, and one system call a turn that submits
-//! everything and waits. What such a program costs is what the kernel's TCP costs; no load generator that does the
-//! same over the same kernel interface can cost less by more than noise.
-//!
-//! Called by the program `null`. It does not know what a right response is.
+//! It uses the io-uring crate alone, not weir's own driver: multishot receive into provided buffers, sends without
+//! completions, sockets in the ring's table, and one system call a turn that submits everything and waits. The cost of
+//! such a program is the cost of the kernel's TCP. A load generator that does the same over the same kernel interface
+//! cannot cost less by more than noise. It does not check responses.
 
 mod buffers;
 pub mod client;

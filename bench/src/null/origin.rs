@@ -1,7 +1,8 @@
-//! The origin: one fixed response to every piece of bytes that ends a head.
+//! The origin of the floor: it sends one fixed response for every received chunk that ends a request head. Called by
+//! the program `null`.
 //!
-//! It reads no path, no method and no header. A request must not have a body, and pipelined requests that come in
-//! one piece get one response.
+//! It reads no path, method or header. A request must not have a body, and pipelined requests that arrive in one chunk
+//! get one response.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

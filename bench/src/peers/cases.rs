@@ -1,5 +1,5 @@
-//! What is compared: groups of cells, and the clients or origins that differ inside a cell. [`super::compare`] chooses groups,
-//! [`super::trial`] runs the cells, [`super::results`] makes a table of each.
+//! The cases to compare: groups of cells, and the clients or origins that differ within a cell. [`super::compare`]
+//! chooses groups, [`super::trial`] runs the cells, [`super::results`] makes a table of each.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The load generators: how each is started so that all do the same as nearly as they can, where they cannot, and how many
-//! requests they report. Called by [`super::trial`] and [`super::profile`].
+//! The load generators: how each is started so that all do nearly the same work, how they differ, and how to read the
+//! number of requests from their output. Called by [`super::trial`] and [`super::profile`].
 
 use std::path::PathBuf;
 

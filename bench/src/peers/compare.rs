@@ -1,4 +1,5 @@
-//! What `peers` does without a verb: chooses what to compare, runs it, and writes `RESULTS.md`, `.csv` and `.json`.
+//! `peers` without a verb: chooses what to compare, runs it, and writes `RESULTS.md`, `.csv` and `.json`. Called by the
+//! program `peers`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The machine: whether it is quiet enough to measure on, and what a reader of the results has to know about it. Called
-//! once at the begin of each program.
+//! Waits until the machine is quiet enough to measure on, and describes it for readers of the results.
+//! [`super::compare`], [`super::many`] and [`super::profile`] call it once at their start.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,9 @@
-//! Runs load generators and origins in turn and compares what they cost. The program `peers` calls it: [`compare`] is what it
-//! does without a verb, [`many`] and [`profile`] are its verbs.
+//! Runs load generators and origins in turn and compares their cost. Called by the program `peers`: [`compare`] runs
+//! without a verb, [`many`] and [`profile`] are verbs.
 //!
 //! The client is pinned to one CPU and the server to another. Each round runs every case once, in random order. CPU
-//! time is what the kernel charged to exactly that process; the number of requests is what the client reports.
-//!
-//! It does not know how to install anything.
+//! time is what the kernel charged to exactly that process; the client reports the number of requests. This module does
+//! not know how to install anything.
 
 pub mod cases;
 pub mod client;

@@ -1,5 +1,6 @@
-//! Clients as processes on one CPU, with the CPU time that the kernel charged to them from start to end. Servers run under
-//! weir's supervisor instead ([`super::server`]).
+//! Runs a client as a process on one CPU, and reads the CPU time that the kernel charged to it. Called by
+//! [`super::trial`], [`super::many`], [`super::profile`] and [`super::requests`]. Servers run under weir's supervisor
+//! instead ([`super::server`]).
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,5 +1,5 @@
-//! What was measured, on disk: `RESULTS.csv` has every sample and `RESULTS.json` how each was obtained. Written by
-//! [`super::compare`], read by [`super::results`].
+//! The measurements on disk: `RESULTS.csv` has every sample, `RESULTS.json` how each was obtained. [`super::compare`]
+//! writes them, [`super::results`] reads them.
 //!
 //! A run replaces whole groups and keeps the others, so each group belongs to one run.
 

@@ -1,5 +1,6 @@
-//! What each client sends: with plain HTTP/1.1 every byte, written down by a listener; with TLS and HTTP/2 what it agrees on
-//! with an nginx that logs it. Called once at the begin of a comparison; the answer is in `RESULTS.json`.
+//! Records what each client sends: every byte with plain HTTP/1.1 (by a listener), and the negotiated parameters with
+//! TLS and HTTP/2 (by an nginx that logs them). [`super::compare`] calls it once at its start and stores the result in
+//! `RESULTS.json`.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! `RESULTS.md`, made from the record: which targets are reached, and a table of each cell. Called by [`super::compare`].
+//! Writes `RESULTS.md` from the record: the targets that are reached, and a table of each cell. Called by
+//! [`super::compare`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! The rounds: every case once a round, in random order, each with a server of its own. Called by [`super::compare`].
+//! Runs the rounds: every case once a round, in random order, each with a server of its own. Called by
+//! [`super::compare`].
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The table of verbs, and flags that several of them share. Called by `main`.
+//! The table of verbs, and the flags that several verbs share. `main` parses the command line with it; `verbs::help`,
+//! `verbs::man` and `verbs::completions` print from it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! Exit statuses that scripts can use, and how failures are reported. Used by every verb.
+//! The exit statuses that scripts can rely on, and the report of a failure. Every verb returns them to `main`.
 
 use std::process::ExitCode;
 

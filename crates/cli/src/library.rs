@@ -1,4 +1,5 @@
-//! The products and suites built into the binary, and the folders laid over them with `--library`.
+//! The products and suites built into the binary, and the folders laid over them with `--library`. Used by `weir run`,
+//! `weir suites` and `weir products`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

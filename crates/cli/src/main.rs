@@ -1,4 +1,5 @@
-//! `weir`: one file per verb in [`verbs`], and this dispatch. Nothing here knows how anything is done.
+//! The program `weir`: it dispatches to one file per verb in [`verbs`] and knows nothing of the work itself. Users call
+//! it, and the lab starts it for the roles of a trial.
 
 #[macro_use]
 mod out;

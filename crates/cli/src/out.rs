@@ -1,4 +1,4 @@
-//! Results go to standard output, everything else to standard error. Used by every verb.
+//! Writes results to standard output and everything else to standard error. Used by every verb.
 //!
 //! A closed pipe (`weir products list | head -1`) is not an error. A full disk under `weir ... > file` is.
 

@@ -1,5 +1,6 @@
-//! Progress of `weir run` on standard error: a line for each finished trial, and on a terminal a status line with what is
-//! running and the time left. No line is wider than the terminal.
+//! The progress of `weir run` on standard error: a line for each finished trial, and on a terminal a status line with
+//! the running trial and the time left. No line is wider than the terminal. Called by `verbs::run`; other verbs use its
+//! `minutes`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,8 @@
-//! The calling thread's totals: the intervals of all workers, merged second by second, and their sums.
+//! Merges the intervals of all workers second by second, and sums them. Called by `run` on the calling thread; `result`
+//! reads the sums.
 //!
-//! A second is complete when every worker has handed in its interval. Workers agree on where seconds begin and end, so seconds
-//! complete in order. It does not know what becomes of the rows.
+//! A second is complete when every worker has handed in its interval. Workers agree on where seconds begin and end, so
+//! seconds complete in order. This module does not know what happens to the rows.
 
 use std::collections::BTreeMap;
 

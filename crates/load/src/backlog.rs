@@ -1,8 +1,8 @@
-//! Requests of an open load that are due and not yet sent, oldest first.
+//! The requests of an open load that are due and not yet sent, oldest first. `worker::pacing` takes requests from it.
 //!
 //! A queue of due times would grow without bound while a product is overloaded, and growing it would stall the
-//! thread that measures. A schedule can be walked twice, so the queue is two walkers of one schedule and the
-//! distance between them: `ahead` has counted what is due, `behind` yields what is sent next.
+//! measuring thread. A schedule can be walked twice, so the queue is two walkers of one schedule and the distance
+//! between them: `ahead` has counted what is due, `behind` yields what is sent next.
 
 use crate::clock::NEVER;
 use crate::schedule::Schedule;

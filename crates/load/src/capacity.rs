@@ -1,8 +1,8 @@
-//! What a load needs of its host before it starts: descriptors, and local ports to connect from.
+//! Checks that the host has the descriptors and local ports that a load needs. Called by `plan` before the load starts.
 //!
-//! A connection is named by its four numbers: source address and port, target address and port. To one target,
-//! one source address has as many connections as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. The
-//! whole of 127.0.0.0/8 is this host, so for loopback targets more source addresses are there for the taking.
+//! Four values identify a connection: source address and port, target address and port. One source address can have as
+//! many connections to one target as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. All of
+//! 127.0.0.0/8 is this host, so a load on a loopback target can use more source addresses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,5 @@
-//! Whether a response is the right one. It does not know protocols.
+//! Checks whether a response is right. `plan` makes the expectations, the protocols feed the responses to it, and
+//! `worker::exchange` asks for the verdict. It does not know protocols.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Time as the workers keep it: nanoseconds since one instant that all threads of a run share.
+//! The time of the workers: nanoseconds since one instant that all threads of a run share. Used by the whole crate.
 //!
-//! It reads `CLOCK_MONOTONIC`. On Linux that is a call into the vDSO, about 25 ns and no system call, so every event gets
-//! a reading of its own and nothing is batched or cached. Directly, and not through [`Instant`], which reads the same clock
-//! and takes some 60 instructions more to say it in seconds and nanoseconds first.
+//! It reads `CLOCK_MONOTONIC`. On Linux this is a call into the vDSO (about 25 ns, no system call), so every event gets
+//! its own reading and nothing is batched or cached. It does not go through [`Instant`], which reads the same clock and
+//! spends some 60 more instructions on converting to seconds and nanoseconds.
 
 use std::time::{Duration, Instant};
 

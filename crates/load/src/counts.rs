@@ -1,4 +1,5 @@
-//! What is counted by the request it belongs to: a request belongs to the part of the load in which it was due.
+//! Counts of requests by the phase in which each was due. `worker::recorder` counts into them; `recorder` and `detail`
+//! read them.
 
 use weir_model::load::{Counts, ErrorKind};
 

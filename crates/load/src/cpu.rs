@@ -1,4 +1,5 @@
-//! The CPU time of the calling thread, by two clocks: one that tells user from system, one that is cheap and exact.
+//! The CPU time of the calling thread from two clocks: one separates user from system time, the other is cheap and
+//! exact. Used by `worker::recorder` and `worker::busy_poll`.
 
 /// User and system time of a thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What a load shows beyond its rows and its result: how it stands, second by second, for a live view, and the whole
-//! distributions for files and formats that need every bucket. It does not know who looks.
+//! Data of a load beyond its rows and its result: its state after each second for a live view, and whole distributions
+//! for formats that need every bucket. `aggregate` fills it; callers of [`crate::run()`] get it through `Progress`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which I/O driver a load uses, and its worker on it.
+//! Chooses the I/O driver of a load and runs a worker on it. Called by `run`.
 
 use weir_model::load::DriverChoice;
 use weir_net::{DescriptorKind, Driver, DriverKind, DriverPreference, EpollDriver, UringDriver, probe};

@@ -1,4 +1,5 @@
-//! Why a load could not be run at all. What goes wrong with single requests is counted, not returned.
+//! The reasons why a load could not run at all. [`crate::run()`] returns them. Failures of single requests are counted
+//! instead.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,11 +1,11 @@
-//! Which kind of request is next, and the fields of those that have some.
+//! Chooses the next kind of request, and supplies the values of its fields. `plan` makes the choices; each worker has a
+//! generator, which the protocols use to encode a request.
 //!
-//! A [`Choices`] is made once from the order and shared: for each target, the kinds of requests that go to it and their
-//! weights. A worker owns a [`Generator`]: it chooses from the choices, counts the numbers of `{{seq}}`, and holds the buffers that
-//! requests are rendered into. A target with one kind of request costs a look into a list; others cost a random number
-//! (Walker's alias method, ACM TOMS 3 (1977), 253, in whole numbers: exact, and as fast for many kinds as for two).
-//!
-//! It does not know connections.
+//! [`Choices`] are made once from the specification and shared: the kinds of requests of each target, with their
+//! weights. A [`Generator`] belongs to one worker: it counts the numbers of `{{seq}}` and holds the buffers that
+//! requests are rendered into. A target with one kind of request costs one list access. Several kinds cost a random
+//! number: Walker's alias method (ACM TOMS 3 (1977), 253) in whole numbers, which is exact and as fast for many kinds
+//! as for two. It does not know connections.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! The files a load leaves: histograms by second, and one row a second.
+//! Writes the files of a load: histograms by second, and one row a second. Called by `run`; the paths come from `weir
+//! load` or `weir client`.
 //!
-//! Nothing is written while the load runs: writing and compressing would take time from whatever is measured on this
-//! host. Histograms are kept serialised (some kilobytes a second) and written at the end. The files are opened at the
-//! start: who waits an hour for a load should not learn then that its folder cannot be written.
+//! Nothing is written while the load runs, since writing and compressing would take CPU time from what is measured on
+//! this host. Serialised histograms (some kilobytes a second) stay in memory until the end. The files are opened at the
+//! start: an hour's load should not end with the news that its folder cannot be written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};

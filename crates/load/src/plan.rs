@@ -1,5 +1,5 @@
-//! An order made ready for the workers: where connections go, what they send, and how the load is shared out among
-//! threads.
+//! Turns a load specification into what the workers need: targets, requests, and each thread's share of the load. `run`
+//! makes the plan; every worker reads it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

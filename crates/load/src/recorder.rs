@@ -1,17 +1,18 @@
-//! Histograms and the intervals in which a worker hands over what it saw in one second.
+//! Histograms, and the intervals in which a worker hands over the samples of one second. `worker::recorder` fills intervals;
+//! `aggregate` and `output` read them.
 //!
-//! **Values are nanoseconds**, in histograms from 1 us to 1 h with 3 significant digits; what takes longer counts
-//! as 1 h. Nanoseconds and not microseconds, because recording then needs no division, because HdrHistogram's own
-//! tools assume nanoseconds, and because the array is hardly larger: it begins with steps of 512 ns (the power of
-//! two below the 1 us asked for) and is relative from 1 ms on.
+//! **Values are nanoseconds**, in histograms from 1 µs to 1 h with 3 significant digits; longer times count as 1 h.
+//! Nanoseconds were chosen over microseconds because recording then needs no division, because HdrHistogram's own tools
+//! assume them, and because the array is hardly larger: it begins with steps of 512 ns (the power of two below the requested
+//! 1 µs) and is relative from 1 ms on.
 //!
-//! **Three times, few records.** When a request is sent at the moment it is due - which is always so in a closed
-//! load, unless a connection was lost - its latency equals its service time and its lag is 0. Such requests are
-//! recorded once, in [`Interval::prompt`]; [`Merged`] puts them where they belong.
+//! **Three times, few records.** A request that is sent at its due time has a latency equal to its service time, and a lag
+//! of 0. In a closed load this is always so, unless a connection was lost. Such a request is recorded once, in
+//! [`Interval::prompt`]; [`Merged`] adds it to all three distributions.
 //!
-//! In the same way the time to the first byte is recorded only where it is not the time to the last: for an answer that
-//! came at once, the service time is both. [`Interval::first_byte`] records the others, and with them the service time
-//! that [`Merged`] then takes away from the distribution of first bytes.
+//! The time to the first byte is recorded only where it differs from the time to the last byte. A response that arrives at
+//! once has a service time equal to both. [`Interval::first_byte`] records the others, together with the service time that
+//! [`Merged`] then removes from the distribution of first bytes.
 
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};

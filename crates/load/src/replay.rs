@@ -1,9 +1,9 @@
-//! Files of times at which requests are due, for [`weir_model::load::Shape::Replay`].
+//! Parses files of times at which requests are due, for [`weir_model::load::Shape::Replay`]. `weir load --replay` calls
+//! it.
 //!
-//! One time a line, since the load's start: seconds (`12.5`) or a number with a unit (`12500ms`). Times ascend; equal
-//! ones are requests due together. What follows a `#`, and lines with nothing else, are left out.
-//!
-//! This module reads a text, and knows neither where it came from nor what is sent.
+//! Each line has one time since the load's start: seconds (`12.5`) or a number with a unit (`12500ms`). Times ascend;
+//! equal ones are requests due together. Text after a `#` is ignored, and so are empty lines. This module does not read
+//! the file itself.
 
 use weir_model::InputError;
 use weir_model::units::HumanDuration;

@@ -1,4 +1,4 @@
-//! The record of a load, from the counters and what each worker knows.
+//! Builds the record of a load from the totals and the final reports of the workers. Called by `run`.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! A load from order to result: the calling thread starts the workers, tells them when to begin and end, puts
-//! their seconds together, and says how it goes.
+//! Runs a load from specification to result. The calling thread starts the workers, tells them when to begin and end,
+//! merges their intervals, and reports progress. `weir load`, `weir client` and `search` call it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

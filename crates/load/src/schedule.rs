@@ -1,19 +1,20 @@
-//! When requests of an open load are due: pure iterators of nanoseconds since the load's start.
+//! When requests of an open load are due: pure iterators of nanoseconds since the load's start. `plan` makes the timetable,
+//! and `backlog` walks the schedules.
 //!
-//! A [`Timetable`] is made once from the order, and hands each thread its [`Schedule`]. Schedules depend on the order
-//! only (rates, spacing, seed, which thread of how many), never on the clock or on the answers, so they are the same in
-//! every run and can be walked twice (see the module `backlog`).
+//! A [`Timetable`] is made once from the specification, and gives each thread its [`Schedule`]. Schedules depend only on the
+//! specification (rates, spacing, seed) and on the thread's index and the number of threads, never on the clock or on the
+//! responses. So they are the same in every run and can be walked twice (see the module `backlog`).
 //!
 //! - *Constant arrivals*: request k (from 0) is due when the integral of the rate over time reaches k. The time is
-//!   computed from k, never from the time before, so nothing accumulates. Thread i of n takes every n-th request,
-//!   beginning with the i-th: the threads together are what one thread would be.
+//!   computed from k, never from the previous time, so errors do not accumulate. Thread i of n takes every n-th request,
+//!   starting with the i-th: all threads together produce the same requests as a single thread.
 //! - *Poisson arrivals*: a unit Poisson process whose time is the integral of the rate (time change; Çinlar,
 //!   Introduction to Stochastic Processes, 1975, section 4.7). Each thread has a process of its own with 1/n of the
 //!   rate; the sum of independent Poisson processes is the Poisson process of the whole rate.
-//! - *Replay*: the times given, of which thread i of n takes every n-th.
+//! - *Replay*: a list of times, of which thread i of n takes every n-th.
 //!
-//! Rates that change do so in the window; the warm-up before it is at the first rate, and what comes after the
-//! profile at the last. A pause is a rate of 0.
+//! Rates change only inside the window. The warm-up before it uses the first rate, and the time after the profile the last
+//! one. A pause is a rate of 0.
 
 use std::sync::Arc;
 
@@ -32,10 +33,10 @@ mod tests;
 
 pub(crate) use check::check;
 
-/// When requests of an open load are due, all threads together.
+/// The due times of an open load, for all threads together.
 #[derive(Debug, Clone)]
 pub(crate) enum Timetable {
-    /// Always the same rate, requests a second.
+    /// A constant rate, requests a second.
     Rate(f64, Arrivals),
     /// A rate that changes.
     Curve(Arc<[Segment]>, Arrivals),
@@ -44,8 +45,7 @@ pub(crate) enum Timetable {
 }
 
 impl Timetable {
-    /// The timetable of a shape that [`check()`] found right; `None` for loads that are not open. The warm-up is in
-    /// nanoseconds.
+    /// The timetable of a shape that passed [`check()`]; `None` for loads that are not open. Times are in nanoseconds.
     pub(crate) fn new(shape: &Shape, warmup: u64, duration: u64) -> Option<Timetable> {
         match shape {
             Shape::Closed | Shape::Count { .. } => None,
@@ -65,8 +65,8 @@ impl Timetable {
         }
     }
 
-    /// The share of `thread` (0-based) of `threads`. `seed` matters to Poisson arrivals only, of which each thread has
-    /// its own stream.
+    /// The share of `thread` (0-based) of `threads`. Only Poisson arrivals use `seed`; each thread has its own random
+    /// stream.
     pub(crate) fn schedule(&self, seed: u64, thread: u32, threads: u32) -> Schedule {
         let threads = threads.max(1);
         let every = Every { next: u64::from(thread), step: u64::from(threads) };
@@ -84,7 +84,8 @@ impl Timetable {
         })
     }
 
-    /// Requests a second in the window, in the mean; with Poisson arrivals, the expected ones. Times in nanoseconds.
+    /// The mean rate in the window, requests a second; with Poisson arrivals, the expected one. Times are in
+    /// nanoseconds.
     pub(crate) fn mean_rate(&self, warmup: u64, duration: u64) -> f64 {
         let end = warmup.saturating_add(duration);
         let count = match self {
@@ -96,7 +97,7 @@ impl Timetable {
     }
 }
 
-/// Due times of one thread's share of an open load, in order. After the last comes [`NEVER`], again and again.
+/// The due times of one thread's share of an open load, in order. After the last, every further one is [`NEVER`].
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule(Kind);
 
@@ -135,7 +136,7 @@ impl Iterator for Schedule {
     }
 }
 
-/// What is due at each value of the rate's integral.
+/// The values of the rate's integral at which requests are due.
 #[derive(Debug, Clone)]
 enum Walk {
     Even(Every),
@@ -157,7 +158,7 @@ impl Every {
     }
 }
 
-/// A Poisson process with 1/n events in a unit of time.
+/// A Poisson process with 1/n events per unit of time.
 #[derive(Debug, Clone)]
 struct Unit {
     at: f64,

@@ -1,7 +1,8 @@
-//! The highest open rate that meets conditions: `--find-max 'p99<5ms, errors<0.1%'`.
+//! Searches for the highest open rate that meets conditions, such as `p99<5ms, errors<0.1%`. `weir load --find-max` and
+//! `weir client` call it.
 //!
-//! [`find_max`] runs one load after another, as [`strategy`] says, which knows nothing of loads: it is outcome which rates
-//! met the conditions and names the next one. [`mod@judge`] says what a load's result means.
+//! [`find_max`] runs one load after another. [`strategy`] chooses the next rate from the results so far and does not
+//! know loads; [`mod@judge`] decides whether a load's result meets the conditions.
 
 use std::time::{Duration, Instant};
 
@@ -25,37 +26,38 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
-/// How long a target that takes no connections after a trial is left alone before it is tried once more.
+/// The pause before the one retry of a target that refuses connections after a trial.
 const RECOVERY: Duration = Duration::from_secs(2);
 
-/// How a search goes on.
+/// An event of a running search.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SearchProgress {
     /// A trial begins.
     Begins {
-        /// Which, 0-based.
+        /// Its number, 0-based.
         number: usize,
-        /// What it is for.
+        /// Its purpose.
         kind: ProbeKind,
         /// Its rate, requests a second; `None` for the closed load.
         rate: Option<f64>,
         /// Length of its window, seconds.
         window_s: f64,
     },
-    /// How the trial's load goes on.
+    /// An event of the trial's load.
     Load(Progress),
     /// The trial is over.
     Ends(Probe),
 }
 
-/// Finds the highest rate at which all conditions hold and the answers keep up with the requests. The order gives
-/// everything else: connections, warm-up (a fresh one for every trial), the length of the confirming trial (its duration), and
-/// the spacing of arrivals if its shape is open with one rate; else they are evenly spaced. Think times are left out.
+/// Finds the highest rate at which all conditions hold and the responses keep up with the requests. The specification
+/// gives everything else: connections, warm-up (a fresh one for every trial), the length of the confirming trial (its
+/// duration), and the spacing of arrivals if its shape is open with one rate. Otherwise arrivals are evenly spaced.
+/// Think times are ignored.
 ///
 /// # Errors
-/// As for [`crate::run()`], of the first trial that could not be run; and an order or options that make no search. A stop
-/// is no error: the result has what was found until then.
+/// The error of [`crate::run()`] for the first trial that could not run, or a specification or options that do not
+/// describe a search. A stop is not an error: the result has what was found until then.
 pub fn find_max(
     spec: &LoadSpec,
     conditions: &[Condition],
@@ -66,7 +68,8 @@ pub fn find_max(
     find_max_to(spec, conditions, options, &Outputs::default(), stop, progress)
 }
 
-/// [`find_max`], and writes the files of the confirming trial: each trial of full length replaces those of the one before.
+/// Like [`find_max`], and writes the files of the confirming trial. Each trial of full length replaces the files of the
+/// previous one.
 ///
 /// # Errors
 /// As for [`find_max`], and when a file cannot be written.
@@ -86,10 +89,10 @@ pub fn find_max_to(
     Search::new(spec, conditions, options)?.carry_out(stop, progress, &mut run)
 }
 
-/// Runs a load; tests put another in its place.
+/// Runs a load. Tests replace it.
 type Run<'a> = dyn FnMut(&LoadSpec, ProbeKind, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
 
-/// A search that is going on.
+/// A running search.
 struct Search<'a> {
     spec: &'a LoadSpec,
     conditions: &'a [Condition],
@@ -98,7 +101,7 @@ struct Search<'a> {
     begun: Instant,
     probes: Vec<Probe>,
     confirmation: Option<Box<LoadResult>>,
-    /// How long a target that takes no connections after a trial is left alone.
+    /// The pause before the retry of a target that refuses connections after a trial.
     recovery: Duration,
 }
 
@@ -135,7 +138,7 @@ impl<'a> Search<'a> {
             let order = self.order(rate, window_s);
             let mut result = run(&order, kind, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
-                // It was there before. What the last trial did to it may take a moment to be over.
+                // The target worked before. It may need a moment to recover from the last trial.
                 std::thread::sleep(self.recovery);
                 result = run(&order, kind, progress);
             }
@@ -157,7 +160,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The order for one trial.
+    /// The specification of one trial.
     fn order(&self, rate: Option<f64>, window_s: f64) -> LoadSpec {
         let arrivals = match self.spec.shape {
             Shape::Open { arrivals, .. } => arrivals,
@@ -169,20 +172,21 @@ impl<'a> Search<'a> {
             shape,
             think: None,
             duration_s: window_s,
-            // Each trial has arrivals of its own: the same ones would make the same chance look like a rule.
+            // Each trial has its own arrivals: repeating them would repeat their random effects and make these look
+            // systematic.
             seed: self.spec.seed.wrapping_add(self.probes.len() as u64),
             ..self.spec.clone()
         }
     }
 
-    /// Tells the strategy what became of a trial.
+    /// Gives the result of a trial to the strategy.
     fn take(&mut self, kind: ProbeKind, rate: Option<f64>, at_s: f64, seconds: f64, result: LoadResult) -> Probe {
         let connections = self.spec.max_connections.unwrap_or(self.spec.connections);
         let streams = u64::from(connections) * u64::from(self.spec.protocol.streams());
         let Judgement { values, kept_up, met, near, busiest, client_limited } =
             judge(&result, self.conditions, streams, self.spec.warmup_s);
         match rate {
-            // A closed load keeps its threads as busy as the target lets it, which is nobody's limit yet.
+            // A closed load keeps its threads as busy as the target allows, so full threads show no limit here.
             None => self.strategy.guessed(result.rate, seconds),
             Some(_) => self.strategy.record(WindowOutcome { met, near, seconds }),
         }
@@ -226,7 +230,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whose limit it was that this rate failed: the client's if it was at its own in most of the trials that failed.
+/// Whether client or target limited this rate: the client, if it was at its own limit in most of the failed trials.
 fn limit(probes: &[Probe], rate: f64) -> SearchLimit {
     let failed = || probes.iter().filter(|probe| probe.offered == Some(rate) && probe.met == Some(false));
     let limited = failed().filter(|probe| probe.client_limited).count();

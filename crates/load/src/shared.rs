@@ -1,7 +1,8 @@
-//! What passes between the calling thread and the workers: a few numbers, and finished intervals through channels.
+//! State shared by the calling thread and the workers: a few numbers, and channels for finished intervals. Used by
+//! `run` and `worker`.
 //!
-//! Nothing here is touched for single requests, unless each has a connection of its own. Workers read the numbers once a turn
-//! and write their own a hundred times a second; intervals move once a second.
+//! No single request touches it, unless each request has a connection of its own. Workers read the numbers once a turn
+//! and write their own a hundred times a second; intervals are sent once a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

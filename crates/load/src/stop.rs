@@ -1,4 +1,4 @@
-//! Cutting a load short from outside.
+//! A flag that ends a load early. `weir load` and `weir client` set it; `run` and `search` obey it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,18 +1,17 @@
-//! Texts with fields that are filled in anew for each request: paths, header values and bodies.
+//! Templates: texts with fields that are filled in for each request, for paths, header values and bodies. Used by
+//! `protocol::http_template`, and by `weir load` to check its flags.
 //!
 //! ```text
 //! template = { text | "{{{{" | field }
 //! field    = "{{" name [ ":" argument [ ":" width ] ] "}}"
 //! ```
 //!
-//! What the fields are is in [`HELP`]. `{{{{` stands for two braces, and three are one brace and a field's beginning
-//! (`{{{seq}}}` is a number in braces); other braces are text. A field's name and its arguments have no blanks.
+//! [`HELP`] lists the fields. `{{{{` stands for two braces. Three braces are one brace and the start of a field
+//! (`{{{seq}}}` is a number in braces); other braces are text. The name and the arguments of a field contain no blanks.
 //!
-//! A template is parsed once, into pieces, and rendered into a buffer that its user owns; when the buffer has grown to
-//! the largest text there is, nothing is allocated. Random fields come from a seeded stream of numbers, so a load can be
-//! repeated.
-//!
-//! This module knows bytes, and not where in a request they stand.
+//! A template is parsed once into pieces, and rendered into a buffer of the caller. Once that buffer has grown to the
+//! largest text, rendering allocates nothing. Random fields come from a seeded generator, so a load can be repeated. This
+//! module knows bytes, but not their place in a request.
 
 use rand::{Rng, RngCore};
 
@@ -47,24 +46,24 @@ pub struct Template {
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// As it is. Never empty, and never two in a row.
+    /// Literal text. It is never empty, and never follows another text.
     Text(Vec<u8>),
-    /// The request's number and `start`, in `width` digits at least.
+    /// The sum of the request's number and `start`, in at least `width` digits.
     Seq { start: u64, width: usize },
-    /// A number of `low..=high`, in `width` digits at least.
+    /// A random number of `low..=high`, in at least `width` digits.
     Random { low: u64, high: u64, width: usize },
-    /// So many hexadecimal digits.
+    /// This many random hexadecimal digits.
     Hex(usize),
-    /// So many letters and digits.
+    /// This many random letters and digits.
     Alnum(usize),
     /// A random UUID.
     Uuid,
-    /// One of these.
+    /// One of these texts, at random.
     Pick(Vec<Vec<u8>>),
 }
 
 impl Template {
-    /// A template of one text, in which braces mean nothing.
+    /// A template of literal text, in which braces have no meaning.
     pub(crate) fn text(text: &[u8]) -> Template {
         let mut template = Template::default();
         template.push_text(text);
@@ -76,12 +75,12 @@ impl Template {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
-    /// Whether it begins with a text, which is never empty.
+    /// Whether it begins with literal text.
     pub(crate) fn begins_with_text(&self) -> bool {
         matches!(self.pieces.first(), Some(Piece::Text(_)))
     }
 
-    /// Adds a text at the end.
+    /// Appends literal text.
     pub(crate) fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             _ if text.is_empty() => {}
@@ -90,7 +89,7 @@ impl Template {
         }
     }
 
-    /// Adds another template at the end.
+    /// Appends another template.
     pub(crate) fn push(&mut self, other: &Template) {
         for piece in &other.pieces {
             match piece {
@@ -100,7 +99,7 @@ impl Template {
         }
     }
 
-    /// The length of what it renders to, bytes, if that is always the same.
+    /// The rendered length, bytes, if it is always the same.
     pub fn fixed_len(&self) -> Option<usize> {
         self.pieces.iter().map(Piece::fixed_len).sum()
     }
@@ -116,7 +115,7 @@ impl Template {
                 Piece::Alnum(digits) => put_digits(out, *digits, 62, random),
                 Piece::Uuid => put_uuid(out, random),
                 Piece::Pick(texts) => {
-                    // The parser sees to it that there is one.
+                    // The parser guarantees at least one.
                     if let Some(text) = texts.get(random.random_range(0..texts.len().max(1))) {
                         out.extend_from_slice(text);
                     }
@@ -125,8 +124,8 @@ impl Template {
         }
     }
 
-    /// Texts that together show all that it can render to, as far as which bytes there are goes: every field once with
-    /// each of its texts, the others with their first. Random digits and letters are shown as one of them.
+    /// Sample texts that together contain every kind of byte that it can render: each field once with each of its
+    /// texts, while the others have their first. One digit or letter stands for all random ones.
     pub(crate) fn samples(&self) -> Vec<Vec<u8>> {
         let render = |chosen: usize, choice: usize| {
             let mut out = Vec::new();
@@ -174,7 +173,7 @@ fn decimals(number: u64) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// A number in decimal, with zeros before it up to `width` digits.
+/// Appends a number in decimal, padded with zeros to `width` digits.
 pub(crate) fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
     // 2^64 has 20 digits, and no width is larger.
     let mut digits = [b'0'; parse::WIDEST];
@@ -188,8 +187,8 @@ pub(crate) fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
     out.extend_from_slice(&digits[first..]);
 }
 
-/// Random digits of a base up to 62. Each of the stream's numbers is taken as a binary fraction, of which as many
-/// digits are read as it has bits for.
+/// Appends random digits of a base up to 62. Each random number is taken as a binary fraction, which yields as many
+/// digits as its bits allow.
 fn put_digits(out: &mut Vec<u8>, digits: usize, base: u64, random: &mut impl RngCore) {
     const ALPHABET: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let at_a_time = if base == 16 { 16 } else { 10 };
@@ -209,12 +208,12 @@ fn put_digits(out: &mut Vec<u8>, digits: usize, base: u64, random: &mut impl Rng
     }
 }
 
-/// RFC 9562, section 5.4.
+/// Appends a random UUID (RFC 9562, section 5.4).
 fn put_uuid(out: &mut Vec<u8>, random: &mut impl RngCore) {
     let high = random.next_u64() & !0xf000 | 0x4000;
     let low = random.next_u64() & !(0b11 << 62) | 0b10 << 62;
     let mut text = [b'-'; 36];
-    // Each group of digits begins behind the dash that ends the one before.
+    // Each group of digits begins after the dash that ends the previous one.
     for (word, from, to, at) in
         [(high, 0, 8, 0), (high, 8, 12, 9), (high, 12, 16, 14), (low, 0, 4, 19), (low, 4, 16, 24)]
     {

@@ -1,5 +1,5 @@
-//! Whether an order makes sense: what cannot be is refused before anything is done for it, each in one text that says
-//! what would be right. It does not know the host; what that lacks is for the module `place`.
+//! Rejects a load specification that makes no sense, with a text that says what would be right. Called by `plan` before
+//! anything else; `capacity` checks the host.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! How much memory two processes and the kernel take at one moment. Called by [`super`] twice a second.
+//! Measures how much memory two processes and the kernel use at one moment. Called by [`super`] twice a second.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,9 @@
-//! `peers many`: one client and one origin with very many connections, and what each connection costs.
+//! `peers many`: runs one client and one origin with very many connections, and measures the cost of each connection.
+//! Called by the program `peers`.
 //!
-//! User memory is the processes' own (`/proc/<pid>/smaps_rollup`), less what the same processes take with 64 connections,
-//! divided by the additional connections; kernel memory is what its slabs and page tables grew. Both are sampled while the load
-//! runs, and the highest values count.
+//! User memory is that of the processes alone (`/proc/<pid>/smaps_rollup`), less what they use with 64 connections,
+//! divided by the additional connections. Kernel memory is the growth of its slabs and page tables. Both are sampled
+//! while the load runs, and the highest values count.
 
 mod memory;
 mod page;

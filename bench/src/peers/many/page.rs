@@ -1,4 +1,4 @@
-//! `MANY.md`, made from the loads. Called by [`super`].
+//! Writes `MANY.md` from the results of the loads. Called by [`super`].
 
 use std::fmt::Write as _;
 

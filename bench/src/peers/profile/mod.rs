@@ -1,7 +1,8 @@
-//! `peers profile`: where the CPU time of clients and origins goes, by `perf record` on the CPU's clock, as one table.
+//! `peers profile`: samples clients and origins with `perf record` on the CPU's clock, and tabulates their CPU time by
+//! layer. Called by the program `peers`.
 //!
-//! Samples are assigned by their call chain, so that work which the kernel does for the peer's packet in a process's time
-//! (softirqs on loopback) has lines of its own.
+//! Samples are assigned by call chain. So the kernel's work on the peer's packets during a process's time (softirqs on
+//! loopback) has lines of its own.
 
 mod layers;
 

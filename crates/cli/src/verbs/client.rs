@@ -1,5 +1,5 @@
-//! `weir client` (hidden): the client process of a trial, started by the lab. Runs the load or search that a file in the
-//! trial's folder describes, and reports progress as JSON lines.
+//! `weir client` (hidden): the client process of a trial, started by the lab. It runs the load or search that a file in
+//! the trial's folder describes, and reports progress as JSON lines.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};

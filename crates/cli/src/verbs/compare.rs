@@ -1,4 +1,4 @@
-//! `weir compare`: compares two runs.
+//! `weir compare`: compares two runs and prints what changed. Called by `main`.
 
 use std::path::PathBuf;
 

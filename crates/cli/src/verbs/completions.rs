@@ -1,4 +1,4 @@
-//! `weir completions`: completion scripts for shells.
+//! `weir completions`: prints completion scripts for shells. Called by `main`.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

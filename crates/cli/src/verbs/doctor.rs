@@ -1,4 +1,5 @@
-//! `weir doctor`: checks this machine for what would spoil a measurement, and prints the command that fixes it.
+//! `weir doctor`: checks this machine for what would distort a measurement, and prints the commands that fix it. Called
+//! by `main`; `verbs::run` records its findings with each run.
 
 use std::path::PathBuf;
 

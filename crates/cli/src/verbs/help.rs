@@ -1,4 +1,4 @@
-//! `weir help`: the long help of a verb, or a topic of it.
+//! `weir help`: prints the long help of a verb, or a topic of it. Called by `main`.
 
 use clap::{Command, CommandFactory};
 

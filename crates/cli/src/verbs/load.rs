@@ -1,4 +1,4 @@
-//! `weir load`: the load generator by itself.
+//! `weir load`: runs the load generator by itself. Called by `main`.
 
 mod describe;
 mod fail_if;

@@ -1,4 +1,4 @@
-//! `weir man`: man pages of weir and its verbs, made from the same table as the help.
+//! `weir man`: writes man pages of weir and its verbs, made from the same table as the help. Called by `main`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

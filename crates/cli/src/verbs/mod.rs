@@ -1,4 +1,5 @@
-//! One file per verb: it reads flags, calls the crate that does the work, and prints the result.
+//! One file per verb. Each reads its flags, calls the crate that does the work, and prints the result. `main` calls
+//! them.
 
 pub mod client;
 pub mod compare;

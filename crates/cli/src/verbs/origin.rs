@@ -1,4 +1,4 @@
-//! `weir origin`: the origin by itself. The lab starts it as a process of each trial.
+//! `weir origin`: runs the origin by itself. Users call it, and the lab starts it as a process of each trial.
 
 use std::io::BufRead;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -1,4 +1,4 @@
-//! `weir report`: makes the report of a run again from its files.
+//! `weir report`: makes the report of a run again from its files. Called by `main`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `weir run`: runs a suite.
+//! `weir run`: runs a suite. Called by `main`.
 
 mod available;
 pub mod budget;

@@ -1,4 +1,4 @@
-//! `weir suites`: lists and shows suites.
+//! `weir suites`: lists and shows suites. Called by `main`.
 
 mod describe_load;
 mod list;

@@ -1,4 +1,5 @@
-//! HTTP/1.1: requests as they were prepared, responses in the order of the requests. A stream is a place in the pipeline.
+//! HTTP/1.1: sends prepared requests, and matches responses to them in order. A stream is a place in the pipeline.
+//! `run` picks it as the [`Protocol`] of a load.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! HTTP/2: a stream of the load is a stream of the connection, by its tag.
+//! HTTP/2: each stream of the load is a stream of the connection, identified by its tag. `run` picks it as the
+//! [`Protocol`] of a load.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! HTTP requests with fields (see the module `template`), made ready to be rendered.
+//! HTTP requests with fields (see the module `template`), ready to be rendered. Used by `http1` and `http2`.
 //!
-//! A template is checked when it is made: whatever its fields turn out to be, what it renders to can be sent. It knows
-//! HTTP/1.1's layout, and the parts that HTTP/2 is made of; it knows neither connections nor whose turn it is.
+//! A template is checked when it is made: it can be sent whatever values its fields take. This module knows the layout
+//! of HTTP/1.1 and the parts that make up an HTTP/2 request. It knows neither connections nor the order of requests.
 
 use weir_model::load::RequestSpec;
 use weir_model::suite::Request;

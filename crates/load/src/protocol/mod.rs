@@ -1,8 +1,8 @@
-//! The client's protocols: what one connection says and understands.
+//! The client's protocols: each encodes the requests and parses the responses of one connection. Called by `worker`.
 //!
-//! A protocol implements [`Protocol`]: it encodes requests, reads responses and knows nothing of sockets, TLS, pacing or
-//! counting. The worker drives it and is compiled once for each, so that no call goes through a pointer. To add one: a file
-//! here, and its line in `run::run`.
+//! A protocol implements [`Protocol`] and knows nothing of sockets, TLS, pacing or counting. The worker is compiled
+//! once for each protocol, so that no call goes through a pointer. To add one, add a file here and a line in
+//! `run::run`.
 
 mod http1;
 mod http2;

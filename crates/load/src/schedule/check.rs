@@ -1,14 +1,14 @@
-//! Whether an order's shape is one that can be followed.
+//! Checks the numbers of a load's shape. Called by `validate` before a [`super::Timetable`] is made.
 
 use weir_model::load::Shape;
 
-/// A rate above this is no order but a slip.
+/// A rate above this is taken for a typing error.
 const HIGHEST: f64 = 1e9;
 
-/// Says what is wrong with a shape's numbers, and what would be right.
+/// Checks the numbers of a shape.
 ///
 /// # Errors
-/// The first thing that is wrong, for people.
+/// The first mistake and what would be right, as text for people.
 pub(crate) fn check(shape: &Shape) -> Result<(), String> {
     match shape {
         Shape::Closed => Ok(()),

@@ -1,29 +1,30 @@
-//! A rate over time, in straight pieces, and the inverse of its integral.
+//! A rate that changes over time, as pieces of straight lines, and the inverse of its integral. Used by `schedule`.
 
 use std::sync::Arc;
 
 use crate::clock::{NEVER, to_secs};
 
-/// A piece in which the rate is a straight line.
+/// A piece in which the rate changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segment {
-    /// Nanoseconds since the start: its begin, and its end, which the next piece begins at.
+    /// Its start and its end, nanoseconds since the load's start. The next piece starts at `end`.
     begin: u64,
     end: u64,
-    /// Requests due before it, and before its end.
+    /// The number of requests due before its start, and before its end.
     before: f64,
     until: f64,
-    /// Requests a second at its begin, and by how much that grows in a second.
+    /// The rate at its start, requests a second, and the growth of the rate per second.
     rate: f64,
     slope: f64,
 }
 
-/// How near a count must be to a whole number to be taken for it: far more than sums of products of some hundred steps
-/// can be off, far less than anybody could notice. So the first request after a pause is due at its end, and not
-/// at its begin because of the last binary digit.
+/// A count this close to a whole number is rounded to it. It is far above the rounding error of some hundred steps, and
+/// far below what matters. It keeps the first request after a pause at the pause's end; without it, rounding could move
+/// that request to the pause's start.
 const WHOLE: f64 = 1e-6;
 
-/// Pieces from lengths (nanoseconds) and rates at their begins and ends; after the last the rate stays `then`.
+/// Makes pieces from lengths (nanoseconds) and the rates at their starts and ends. After the last the rate stays
+/// `then`.
 pub(super) fn segments(parts: &[(u64, f64, f64)], then: f64) -> Arc<[Segment]> {
     let (mut begin, mut before) = (0u64, 0f64);
     let mut segments = Vec::with_capacity(parts.len() + 1);
@@ -39,7 +40,7 @@ pub(super) fn segments(parts: &[(u64, f64, f64)], then: f64) -> Arc<[Segment]> {
     segments.into()
 }
 
-/// Requests due before a time, of the whole load.
+/// The number of requests of the whole load that are due before a time.
 pub(super) fn count(segments: &[Segment], at: u64) -> f64 {
     let index = segments.partition_point(|segment| segment.end <= at).min(segments.len().saturating_sub(1));
     segments.get(index).map_or(0.0, |segment| {
@@ -52,11 +53,11 @@ fn whole(count: f64) -> f64 {
     if (count - count.round()).abs() < WHOLE { count.round() } else { count }
 }
 
-/// Goes through the pieces once, forward.
+/// An iteration over the pieces, forward only.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     segments: Arc<[Segment]>,
-    /// The piece that the last count lay in, kept here so that the next is found without a look into the list.
+    /// The piece of the last count, kept here so that the next count rarely needs the list.
     now: Option<Segment>,
     next: usize,
 }
@@ -66,8 +67,9 @@ impl Curve {
         Curve { now: segments.first().copied(), segments, next: 1 }
     }
 
-    /// When the integral of the rate reaches `count`: nanoseconds since the start, [`NEVER`] if it does not. Counts must
-    /// not go back from call to call. Where the integral stands still, it is the end of the pause.
+    /// The time when the integral of the rate reaches `count`, in nanoseconds since the start; [`NEVER`] if it does
+    /// not. Counts must not decrease from call to call. Where the integral is constant, the result is the end of the
+    /// pause.
     pub(super) fn due(&mut self, count: f64) -> u64 {
         while let Some(now) = self.now {
             if count < now.until {
@@ -89,11 +91,11 @@ impl Segment {
             // The formula below is 0/0 where the rate begins at 0.
             0.0
         } else {
-            // The smaller root of slope/2 t^2 + rate t = more, in the form that does not cancel. Where the rate falls
-            // to 0, rounding can make the radicand less than 0 by a trifle.
+            // The smaller root of slope/2 t^2 + rate t = more, in the form without cancellation. Where the rate falls
+            // to 0, rounding can make the radicand slightly negative.
             2.0 * more / (self.rate + (self.rate * self.rate + 2.0 * self.slope * more).max(0.0).sqrt())
         };
-        // `as` saturates: what would be due after the end of time is due at the piece's end.
+        // `as` saturates: a time beyond the range of u64 becomes the piece's end.
         self.begin.saturating_add((seconds * 1e9).round() as u64).min(self.end)
     }
 }

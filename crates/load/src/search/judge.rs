@@ -1,34 +1,34 @@
-//! What a trial's result says about its rate.
+//! Decides whether the result of a trial meets the conditions of a search, and how sure that is. Called by `search`.
 
 use weir_model::Condition;
 use weir_model::condition::{ConditionMetric, Statistic};
 use weir_model::load::{ErrorKind, LoadResult};
 
-/// How near its bound a value is, as a share of it, when noise may have decided on which side it lies. Percentiles of
-/// trials of some seconds vary by a tenth or so from one to the next.
+/// A value within this share of its bound may be on its side of it by noise. Percentiles of trials of some seconds vary
+/// by about a tenth between trials.
 const NEAR: f64 = 0.2;
 
-/// How many of the requests due may be unanswered when the window ends: as a share of them, and as a number, which
-/// matters where there are few.
+/// How many of the due requests may be unanswered when the window ends: as a share, and as a number for loads with few
+/// requests.
 const BEHIND: f64 = 0.02;
 const BEHIND_REQUESTS: f64 = 10.0;
 
-/// Share of the window at work from which a thread is full: queues grow before it is 1.
+/// The share of the window at work from which a thread counts as full: queues grow before it reaches 1.
 const BUSY: f64 = 0.9;
 
-/// Lag that is too short to be anybody's limit: microseconds.
+/// Lag up to this is never taken for a limit: µs.
 const LAG_US: f64 = 1_000.0;
 
-/// Verdict on a trial.
+/// The verdict on a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judgement {
     /// The conditions' values.
     pub values: Vec<Option<f64>>,
-    /// The answers kept up with the requests.
+    /// The responses kept up with the requests.
     pub kept_up: bool,
-    /// That, and all conditions hold.
+    /// The responses kept up, and all conditions hold.
     pub met: bool,
-    /// Noise may have decided.
+    /// Noise may have decided the verdict.
     pub near: bool,
     /// Share of the window that the busiest thread was at work.
     pub busiest: f64,
@@ -41,7 +41,7 @@ pub(super) fn judge(result: &LoadResult, conditions: &[Condition], streams: u64,
     let kept_up = behind(result, streams, warmup_s) <= 0.0;
     let all = conditions.iter().map(|condition| (condition.holds(result), is_near(condition, result)));
     let met = kept_up && all.clone().all(|(holds, _)| holds);
-    // What fails by far fails; what is met is near as soon as one of the values is.
+    // A clear failure of one condition is not near. A trial that passes is near as soon as one of its values is.
     let near = if met {
         all.clone().any(|(_, near)| near)
     } else {
@@ -64,31 +64,31 @@ fn is_near(condition: &Condition, result: &LoadResult) -> bool {
     value.is_some_and(|value| condition.bound > 0.0 && (value / condition.bound - 1.0).abs() < NEAR)
 }
 
-/// By how many requests the answers were behind at the window's end, beyond what may be.
+/// The number of unanswered requests at the window's end beyond what is allowed.
 fn behind(result: &LoadResult, streams: u64, warmup_s: f64) -> f64 {
     let window = &result.window;
-    // Wrong answers are answers; a request that timed out was none, however long the drain waited for it.
+    // Wrong responses count as answered. A request that timed out does not, however long the drain waited for it.
     let timeouts = window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0);
     let answered = (window.right_in_window + window.error_count() - timeouts) as f64;
-    // What is in flight as the window ends was also in flight as it began, if the warm-up was long enough to fill the pipe.
+    // As many requests were in flight at the window's start as at its end, if the warm-up was long enough.
     let service_s = result.service.mean_us / 1e6;
     let filling = if warmup_s >= 2.0 * service_s { 0.0 } else { in_flight(result).min(streams as f64) };
     window.due as f64 * (1.0 - BEHIND) - BEHIND_REQUESTS - filling - answered
 }
 
-/// Requests in flight in the mean (Little's law).
+/// The mean number of requests in flight (Little's law).
 fn in_flight(result: &LoadResult) -> f64 {
     if result.window_s > 0.0 { result.window.sent as f64 / result.window_s * result.service.mean_us / 1e6 } else { 0.0 }
 }
 
-/// Requests were sent late although connections were free for them: the client did not get round to it.
+/// Whether requests were sent late although connections were free: the client itself was too slow.
 fn late_by_itself(result: &LoadResult, streams: u64) -> bool {
     let late = result.lag.p99_us > LAG_US.max(result.latency.p99_us / 2.0);
     late && in_flight(result) < streams as f64 / 2.0
 }
 
-/// How many requests a trial needs for its values to be worth something: five beyond each percentile, and four errors
-/// where their share is at its bound.
+/// The number of requests that a trial needs for meaningful values: five beyond each percentile, and four errors when
+/// their share is at its bound.
 pub(super) fn samples(conditions: &[Condition]) -> f64 {
     let of = |condition: &Condition| match condition.metric {
         ConditionMetric::Time(_, statistic) => match statistic {
@@ -148,9 +148,9 @@ mod tests {
             ("p99<2.9ms", false, true),
             ("p99<1ms", false, false),
             ("p99<9ms", true, false),
-            // Met only just, by one of http2.
+            // One of two conditions is met only just.
             ("p99<3.1ms, lag.p99<1ms", true, true),
-            // Failed only just by one, and by far by the other.
+            // One fails only just, the other by far.
             ("p99<2.9ms, lag.p99<1us", false, false),
             ("errors<=0", true, false),
             ("connect.p99<1s", false, false),
@@ -169,10 +169,10 @@ mod tests {
         result.window.right_in_window = 40_000;
         let judgement = judged(&result, "errors<0.1%");
         assert!(!judgement.kept_up && !judgement.met && !judgement.near);
-        // Wrong answers are answers.
+        // Wrong responses count as answered.
         result.window.errors.insert(ErrorKind::BadStatus, 10_000);
         assert!(judged(&result, "p99<5ms").met);
-        // Requests that nobody answered are not.
+        // Requests that timed out do not.
         result.window.errors = [(ErrorKind::Timeout, 10_000)].into();
         assert!(!judged(&result, "p99<5ms").met);
     }
@@ -185,7 +185,7 @@ mod tests {
         let conditions = Condition::list("p99<5ms").unwrap();
         assert!(!judge(&result, &conditions, 10_000, 1.0).kept_up);
         assert!(judge(&result, &conditions, 10_000, 0.0).kept_up);
-        // No more can be in flight than connections.
+        // No more requests can be in flight than there are connections.
         assert!(!judge(&result, &conditions, 64, 0.0).kept_up);
     }
 
@@ -199,7 +199,7 @@ mod tests {
         result.lag.p99_us = 2_000.0;
         result.service.mean_us = 2_000.0;
         assert!(judged(&result, "p99<5ms").client_limited);
-        // Late because all were in use: the target's doing.
+        // Late because all were in use: the target is the cause.
         result.service.mean_us = 6_400.0;
         assert!(!judged(&result, "p99<5ms").client_limited);
     }

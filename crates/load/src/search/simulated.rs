@@ -1,4 +1,4 @@
-//! Searches of a simulated server: its capacity is known, its noise comes from a seed.
+//! Tests of the search strategy on a simulated server with a known capacity and seeded noise. Run by `cargo test`.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,15 +6,15 @@ use rand_chacha::ChaCha8Rng;
 use super::strategy::{Next, Strategy, WindowOutcome};
 use weir_model::load::{ProbeKind, SearchEnd, SearchOptions};
 
-/// A queue with one server, exponential in all (M/M/1): the 99th percentile of the time in it is ln(100) / (capacity -
-/// rate). Measured times are off by noise that falls with the root of the trial's length, and now and then by a mishap.
+/// A queue with one server and exponential times (M/M/1): the 99th percentile of the time in it is ln(100) / (capacity
+/// - rate). Measured times have noise that falls with the root of the trial's length, and now and then a disturbance.
 struct Server {
     capacity: f64,
-    /// The bound of the p99: seconds.
+    /// The bound of the p99, seconds.
     bound: f64,
-    /// Standard deviation of the logarithm of what is measured in two seconds.
+    /// The standard deviation of the logarithm of a measurement of two seconds.
     noise: f64,
-    /// How likely a trial has a pause in it that makes its p99 twenty times what it is.
+    /// The probability that a pause in a trial makes its p99 twenty times as long.
     mishap: f64,
     /// Warm-up, connecting and drain, seconds.
     overhead: f64,
@@ -43,7 +43,7 @@ impl Server {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug)]
 struct Found {
     end: SearchEnd,
@@ -115,7 +115,7 @@ fn two_hundred_searches_find_the_rate() {
         trials += found.trials;
     }
     assert!(within >= 190, "{within} of 200 within tolerance");
-    // What a search costs: a budget that is rarely reached.
+    // The mean cost of a search must stay far below its budget.
     assert!(trials / 200 <= 18 && seconds / 200.0 < 100.0, "{trials} trials, {seconds} s");
 }
 
@@ -189,7 +189,7 @@ fn the_budget_is_kept_and_the_best_is_confirmed_with_what_is_left() {
         for seed in 0..50 {
             let mut server = server(seed, 0.05, 0.02);
             let found = search(&mut server, &SearchOptions { budget_s, ..patient() });
-            // Only a first trial can exceed it, by what nobody knew it costs.
+            // Only a first trial can exceed it, since its overhead is not known before.
             assert!(found.seconds <= budget_s + server.overhead, "{budget_s}: {found:?}");
             assert!(matches!(found.end, SearchEnd::Budget | SearchEnd::Found), "{found:?}");
             confirmed += u32::from(found.confirmed);
@@ -200,7 +200,7 @@ fn the_budget_is_kept_and_the_best_is_confirmed_with_what_is_left() {
 
 #[test]
 fn a_server_that_tires_is_not_steady() {
-    // Short trials are met at any rate, long ones never.
+    // Short trials pass at any rate, long ones never.
     let mut strategy = Strategy::new(&SearchOptions { guess: Some(1000.0), ..patient() }, 10.0, 1.0);
     let mut fulls = 0;
     let end = loop {
@@ -221,7 +221,7 @@ fn a_server_that_tires_is_not_steady() {
 
 #[test]
 fn after_a_fall_a_wide_bracket_is_narrowed_before_lower_rates_are_confirmed() {
-    // Short trials fail or are met by chance, as on a machine that others use too; long ones fail from 3000/s.
+    // Short trials pass or fail at random, as on a shared machine; long ones fail from 3000/s.
     for seed in 0..50 {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut strategy = Strategy::new(&SearchOptions { guess: Some(10_000.0), ..patient() }, 10.0, 1.0);
@@ -241,7 +241,7 @@ fn after_a_fall_a_wide_bracket_is_narrowed_before_lower_rates_are_confirmed() {
             }
             assert!(fulls.len() < 20, "it gives up: {fulls:?}");
         };
-        // Whatever it says is confirmed is so.
+        // A rate that it reports as confirmed is right.
         assert!(matches!(end, SearchEnd::Found | SearchEnd::Unsteady), "seed {seed}: {end:?}");
         if strategy.confirmed() {
             assert!(strategy.best().is_some_and(|rate| rate < 3_000.0), "seed {seed}: {fulls:?}");

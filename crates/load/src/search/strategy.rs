@@ -1,24 +1,25 @@
-//! Which rate to try next, from what became of those tried: a state machine that knows no loads and no clock.
+//! Chooses the next rate of a search from the results so far. A state machine that `search` drives; it knows neither loads
+//! nor a clock.
 //!
-//! All it knows is a table of rates, each with how often it met the conditions and how often not. A rate counts as met,
-//! or as failed, by the majority of its trials; one trial is enough unless its outcome was near the bound, when two that
-//! agree are needed. From the table follow the lowest rate that failed and the highest that met the conditions below it,
-//! and from those two what to do:
+//! Its only state is a table of rates, with the number of trials of each that met the conditions and that failed. The
+//! majority of a rate's trials decides. One trial is enough unless its result was near the bound; then two that agree are
+//! needed. The table gives the lowest rate that failed, and the highest rate below it that met the conditions. These two
+//! decide the next step:
 //!
-//! 1. Neither is known: a closed load gives a first guess, of which a part is tried.
-//! 2. Only one is known: away from it, in steps that grow.
-//! 3. Both are known and too far apart: their geometric mean, in trials that are longer as the two come together.
-//! 4. Near enough: the lower one, at full length. Before that, an upper one that failed only once is tried again, since a
-//!    mishap (a pause of the machine) makes a good rate fail far more often than a bad one pass.
-//! 5. A rate that fails at full length, twice, has failed, whatever short trials said; rates a little below it are then
+//! 1. Neither is known: a closed load gives a first guess, and a part of that rate is tried.
+//! 2. Only one is known: the search moves away from it, in growing steps.
+//! 3. Both are known and too far apart: their geometric mean is tried, in trials that get longer as the two converge.
+//! 4. Both are close enough: the lower one is tried at full length. Before that, an upper one that failed only once is
+//!    tried again, since a disturbance (a pause of the machine) makes a good rate fail far more often than a bad one pass.
+//! 5. A rate that fails at full length twice has failed, whatever short trials showed. Rates a little below it are then
 //!    tried at full length, a few times.
 //!
-//! Because everything follows from the table, second thinking need no special case: when trying a failed rate again
-//! turns it into a met one, the search goes on upwards from there.
+//! Because everything follows from the table, a changed result needs no special case: when a failed rate passes on its
+//! second trial, the search continues upwards from there.
 
 use weir_model::load::{ProbeKind, SearchEnd, SearchOptions};
 
-/// The first rate tried, of what a closed load carries: most conditions are met there, and few far above.
+/// The first rate tried, as a share of the closed load's rate: most conditions hold there, and few hold far above.
 const FIRST: f64 = 0.7;
 
 /// The first step away from a rate, as a factor; each further step is twice as long (on the logarithmic scale), up to
@@ -26,10 +27,10 @@ const FIRST: f64 = 0.7;
 const STEP: f64 = 1.25;
 const LONGEST_STEP: f64 = 4.0;
 
-/// How far below the first guess a rate may lie before no rate is said to meet the conditions.
+/// The share of the first guess below which the search ends with the result that no rate meets the conditions.
 const DEEPEST: f64 = 1e-3;
 
-/// Trials of one rate before the majority is taken as it is.
+/// The number of trials of one rate after which the majority decides in any case.
 const MOST_TRIALS: u32 = 3;
 
 /// Rates that may fail at full length before the search gives up.
@@ -38,7 +39,7 @@ const MOST_FALLS: u32 = 5;
 /// The length of a first trial, seconds, where the full length allows it.
 const SHORT_S: f64 = 2.0;
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
     /// A closed load.
@@ -46,7 +47,7 @@ pub(super) enum Next {
         /// Seconds.
         window_s: f64,
     },
-    /// An open one.
+    /// An open load.
     Try {
         kind: ProbeKind,
         /// Requests a second.
@@ -54,22 +55,22 @@ pub(super) enum Next {
         /// Seconds.
         window_s: f64,
     },
-    /// Nothing.
+    /// Nothing more.
     End(SearchEnd),
 }
 
-/// What became of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WindowOutcome {
     /// The conditions were met.
     pub met: bool,
-    /// Noise may have decided that.
+    /// Noise may have decided the result.
     pub near: bool,
-    /// How long it took in all, seconds.
+    /// Its total time, seconds.
     pub seconds: f64,
 }
 
-/// A rate, and what became of its trials.
+/// A rate, and the results of its trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tried {
     rate: f64,
@@ -87,14 +88,14 @@ struct Votes {
     near: bool,
 }
 
-/// What a rate counts as.
+/// The verdict on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Met,
     Failed,
     /// More trials are needed.
     Open,
-    /// The same, of full length.
+    /// More trials of full length are needed.
     OpenAtFull,
 }
 
@@ -108,7 +109,7 @@ impl Votes {
         self.met + self.failed
     }
 
-    /// What the majority says; `None` where it is not clear yet. One that is sure is enough, or two that agree.
+    /// The result of the majority; `None` while it is not clear. One clear trial is enough, or two that agree.
     fn majority(self) -> Option<bool> {
         let clear = match self.count() {
             0 => false,
@@ -121,8 +122,8 @@ impl Votes {
 
 impl Tried {
     fn verdict(&self) -> Verdict {
-        // A rate that is right at the first trial of full length stands, be it by a hair's breadth, since short trials
-        // have said so before. For it to fall two have to fail, be it by far: one may be a mishap.
+        // A rate that passes its first trial of full length stands, however narrowly, since short trials have passed
+        // before. Two failures at full length are needed to reject it, however clear: one may be a disturbance.
         let full = match (self.full.met, self.full.failed) {
             (_, 0) => Some(true),
             (0, 1) => None,
@@ -148,7 +149,7 @@ impl Tried {
         self.full.count() > 0 && self.verdict() == Verdict::Failed
     }
 
-    /// Nothing but one trial says that it failed.
+    /// Only one short trial failed, and none passed.
     fn failed_once(&self) -> bool {
         self.full.count() == 0 && self.short.failed == 1 && self.short.met == 0
     }
@@ -160,12 +161,12 @@ pub(super) struct Strategy {
     options: SearchOptions,
     /// Length of a trial of full length, seconds.
     full_s: f64,
-    /// Requests that a trial needs for its percentiles to be worth something.
+    /// The number of requests that a trial needs for meaningful percentiles.
     samples: f64,
     guess: Option<f64>,
     /// By rate, ascending.
     tried: Vec<Tried>,
-    /// What was asked last.
+    /// The step that was returned last.
     asked: Option<Next>,
     spent_s: f64,
     /// The most that a trial took beyond its window, seconds.
@@ -189,7 +190,8 @@ impl Strategy {
         }
     }
 
-    /// What to do next. Unless it is the end, [`Strategy::guessed`] or [`Strategy::tell`] follows.
+    /// The next step. Unless it is the end, the caller reports its result with [`Strategy::guessed`] or
+    /// [`Strategy::record`].
     pub(super) fn next(&mut self) -> Next {
         let next = match self.ended {
             Some(end) => Next::End(end),
@@ -202,17 +204,17 @@ impl Strategy {
         next
     }
 
-    /// The closed load carried so much, requests a second, and took so long.
+    /// Records the result of the closed load: its rate (requests a second) and its total time (seconds).
     pub(super) fn guessed(&mut self, carried: f64, seconds: f64) {
         if let Some(Next::Guess { window_s }) = self.asked.take() {
             self.spend(seconds, window_s);
-            // At least one request a second: a target that answered nothing may have been asleep.
+            // At least one request a second: a target without any response may have been asleep.
             let first = (carried * FIRST).max(1.0);
             self.guess = Some(rounded(first).min(self.options.ceiling.unwrap_or(f64::INFINITY)));
         }
     }
 
-    /// What became of the trial asked for.
+    /// Records the result of the last trial.
     pub(super) fn record(&mut self, outcome: WindowOutcome) {
         let Some(Next::Try { kind, rate, window_s }) = self.asked.take() else { return };
         self.spend(outcome.seconds, window_s);
@@ -267,7 +269,7 @@ impl Strategy {
         self.overhead_s = self.overhead_s.max(seconds - window_s);
     }
 
-    /// What is to be done, if time does not matter.
+    /// The next step if time does not matter.
     fn wish(&self) -> Next {
         let Some(guess) = self.guess else {
             return Next::Guess { window_s: SHORT_S.min(self.full_s) };
@@ -287,7 +289,7 @@ impl Strategy {
         }
     }
 
-    /// All rates tried met the conditions.
+    /// The next step when all rates tried met the conditions.
     fn upward(&self, low: &Tried) -> Next {
         let ceiling = self.options.ceiling.unwrap_or(f64::INFINITY);
         if low.rate >= ceiling {
@@ -297,9 +299,9 @@ impl Strategy {
         self.short(rounded(low.rate * self.step(before.map(|before| low.rate / before))).min(ceiling))
     }
 
-    /// All rates tried failed.
+    /// The next step when all rates tried failed.
     fn downward(&self, high: &Tried, guess: f64) -> Next {
-        // Two requests a trial are the least that can be outcome apart from none.
+        // A trial needs at least two requests to be distinguishable from one without any.
         if high.rate <= (guess * DEEPEST).max(2.0 / self.full_s) {
             return Next::End(SearchEnd::NothingMet);
         }
@@ -307,13 +309,13 @@ impl Strategy {
         self.short(rounded(high.rate / self.step(before.map(|before| before / high.rate))))
     }
 
-    /// The next step after one that was by this factor.
+    /// The factor of the next step after a step of factor `last`.
     fn step(&self, last: Option<f64>) -> f64 {
         let shortest = 1.0 + 2.0 * self.options.tolerance;
         last.map_or(STEP, |last| (last * last).clamp(shortest, LONGEST_STEP))
     }
 
-    /// Some met the conditions and higher ones failed.
+    /// The next step when some rates met the conditions and higher ones failed.
     fn between(&self, low: &Tried, high: &Tried) -> Next {
         let tolerance = self.options.tolerance;
         if low.stands() && (self.falls() > 0 || high.rate / low.rate <= 1.0 + tolerance) {
@@ -322,7 +324,7 @@ impl Strategy {
         let wide = high.rate / low.rate > 1.0 + 4.0 * tolerance;
         match self.falls() {
             0 => {}
-            // What is left may still be worth something.
+            // The remaining lower rate may still pass at full length.
             MOST_FALLS if low.full.count() == 0 => return self.full(low.rate),
             falls if falls >= MOST_FALLS => return Next::End(SearchEnd::Unsteady),
             falls if !wide => {
@@ -331,7 +333,7 @@ impl Strategy {
             }
             _ => {}
         }
-        // Half the tolerance, so that the other half is left for the noise.
+        // The bracket shrinks to half the tolerance; the other half is left for the noise.
         let middle = rounded((low.rate * high.rate).sqrt());
         if high.rate / low.rate > 1.0 + tolerance / 2.0 && low.rate < middle && middle < high.rate {
             return self.short(middle);
@@ -342,7 +344,7 @@ impl Strategy {
         self.full(low.rate)
     }
 
-    /// Rates that failed at full length.
+    /// The number of rates that failed at full length.
     fn falls(&self) -> u32 {
         self.tried.iter().map(|tried| u32::from(tried.fell())).sum()
     }
@@ -356,7 +358,7 @@ impl Strategy {
         Next::Try { kind, rate, window_s: self.window_s(rate) }
     }
 
-    /// The length of a trial: longer as the bracket is narrower, and long enough for its samples.
+    /// The length of a trial: longer for a narrower bracket, and long enough for the samples.
     fn window_s(&self, rate: f64) -> f64 {
         let times = match (self.low(), self.high()) {
             (Some(low), Some(high)) if high.rate / low.rate <= 1.0 + 1.5 * self.options.tolerance => 3.0,
@@ -366,12 +368,12 @@ impl Strategy {
         (SHORT_S * times).max(self.samples / rate).min(self.full_s)
     }
 
-    /// The same, or what the time allows instead: what is best so far is confirmed rather than bettered.
+    /// The wished step if the time allows it. Otherwise the best rate so far is confirmed instead of improved.
     fn affordable(&self, wish: Next) -> Next {
         let left = self.options.budget_s - self.spent_s;
         let cost = |window_s: f64| window_s + self.overhead_s;
         let full = cost(self.full_s);
-        // What a short trial finds has to be confirmed, as long as there is something.
+        // Time for a confirming trial is reserved once a rate has passed.
         let reserve = if self.low().is_some() { full } else { 0.0 };
         let unconfirmed = self.low().filter(|low| !low.stands());
         match wish {
@@ -386,7 +388,7 @@ impl Strategy {
     }
 }
 
-/// To five digits: finer than any tolerance, and short enough to read.
+/// Rounds to five digits: finer than any tolerance, and short enough to read.
 fn rounded(rate: f64) -> f64 {
     let unit = 10f64.powi(rate.log10().floor() as i32 - 4);
     // Dividing by a whole power of ten is exact where multiplying by its inverse is not.

@@ -1,18 +1,18 @@
-//! Templates from text.
+//! Parses templates from text. Called by `protocol::http_template`, and by `weir load` to check its flags.
 
 use weir_model::file::suggestion;
 
 use super::{Piece, Template};
 
-/// Digits that a number may be padded to: as many as the largest has.
+/// The most digits that a number may be padded to: as many as the largest number has.
 pub(super) const WIDEST: usize = 20;
 
-/// Random digits or letters that one field may have: more is a slip.
+/// The most random digits or letters of one field. More is taken for a typing error.
 const LONGEST: usize = 1 << 20;
 
 const NAMES: [&str; 6] = ["seq", "random", "hex", "alnum", "uuid", "pick"];
 
-/// A text that is no template: what was found, and what would be right.
+/// The error for a text that is not a template: what was found, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{found}; would be right: {wanted}")]
 pub struct TemplateError {
@@ -26,7 +26,7 @@ impl Template {
     /// Parses a template.
     ///
     /// # Errors
-    /// The first field that is none: it has no end, no known name, or wrong arguments.
+    /// The first wrong field: it has no end, an unknown name, or wrong arguments.
     pub fn parse(text: &[u8]) -> Result<Template, TemplateError> {
         let mut template = Template::default();
         let mut rest = text;
@@ -63,7 +63,7 @@ fn field(inside: &[u8]) -> Result<Piece, TemplateError> {
         Some(at) => (&inside[..at], Some(&inside[at + 1..])),
         None => (inside, None),
     };
-    // All but texts to pick from are plain words and numbers.
+    // All arguments are plain words and numbers, except the texts to pick from.
     let word = argument.map(|argument| str::from_utf8(argument).unwrap_or("\u{fffd}"));
     match name {
         b"seq" => sequence(word).ok_or_else(|| {
@@ -126,7 +126,7 @@ fn count(argument: Option<&str>) -> Option<usize> {
     usize::try_from(number(argument?)?).ok().filter(|count| (1..=LONGEST).contains(count))
 }
 
-/// Plain digits: Rust's own parser takes a sign too.
+/// Parses plain digits; Rust's own parser would accept a sign too.
 fn number(digits: &str) -> Option<u64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
@@ -135,7 +135,7 @@ fn find(text: &[u8], wanted: &[u8; 2]) -> Option<usize> {
     text.windows(2).position(|pair| pair == wanted)
 }
 
-/// The beginning of a text, for an error.
+/// The beginning of a text, for error messages.
 fn shown(text: &[u8]) -> String {
     const MOST: usize = 60;
     let text = String::from_utf8_lossy(text);

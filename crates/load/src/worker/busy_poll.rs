@@ -1,14 +1,13 @@
-//! Being awake when a request falls due.
+//! Keeps a worker awake when a request is about to fall due. Called by `worker` for each turn of its driver.
 //!
-//! A thread that sleeps until a due time wakes late: the timer's interrupt, the way out of the CPU's idle state and the
-//! scheduler take 20 µs in the median and 50 to 100 us at the 99th percentile on a virtual machine. In an open load
-//! that lateness (lag) would be part of every latency. So a worker sleeps only until shortly before, and stays awake
-//! for the rest: it polls its ring, and yields the CPU to whoever shares it, such as an origin on a small machine.
+//! A thread that sleeps until a due time wakes late: the timer's interrupt, the exit from the CPU's idle state and the
+//! scheduler take 20 µs in the median and 50 to 100 µs at the 99th percentile on a virtual machine. In an open load
+//! this lateness (lag) would be part of every latency. So a worker sleeps until shortly before the due time, then polls
+//! its ring and yields the CPU to others, such as an origin on a small machine. The CPU time of polling is counted
+//! apart from work, so that a waiting thread does not look full.
 //!
-//! What this costs is told apart from the work, so that a thread that only waits is not taken for one that is full.
-//!
-//! Rejected: sleeping all the way with real-time priority (needs root, and does not shorten the way out of idle);
-//! polling all the time (takes a shared CPU from the origin even when nothing is near).
+//! Rejected: sleeping all the way with real-time priority (it needs root, and does not shorten the exit from idle);
+//! polling all the time (it takes a shared CPU from the origin even when nothing is due soon).
 
 use std::io;
 

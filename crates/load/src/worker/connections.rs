@@ -1,11 +1,12 @@
-//! Making connections, and what follows when one is lost.
+//! Makes connections, and makes them again when they are lost. An `impl` of `Worker`, called by `worker` on the
+//! driver's events and by `worker::exchange`.
 //!
-//! A lost connection is made again: at once if it had brought a response, else after a backoff that doubles from 10 ms to half a
-//! second with each in a row that brought none. In a closed load the stream's next request becomes due when the backoff is
-//! over: who waits for weir does not wait for the product.
+//! A connection that brought a response is made again at once. Otherwise a backoff comes first: 10 ms, doubled up to
+//! half a second with each connection in a row that brought none. In a closed load the stream's next request becomes
+//! due only after the backoff, so that weir's own waiting is not counted as the product's latency.
 //!
-//! A failed attempt ends the requests that were waiting for this connection. In an open load requests wait for any connection,
-//! so only when none is up does a failed attempt end one: the oldest.
+//! A failed attempt ends the requests that were waiting for this connection. In an open load requests wait for any
+//! connection, so a failed attempt ends one only when no connection is up: the oldest.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Which slot connects next, and when: the queue of those that want to, how many at a time and how fast, timeouts, and the
-//! backoff after failures. It does not touch sockets.
+//! Decides which slot connects next and when: it has the queue, the limits on number and rate, the timeouts, and the
+//! backoff after failures. Called by `worker::connections`; it does not touch sockets.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Requests out, responses in: between pacing, pool, protocol and recorder.
+//! Sends requests and handles responses: it connects pacing, pool, protocol and recorder. An `impl` of `Worker`, called
+//! by `worker` on the driver's events and by `worker::connections`.
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;

@@ -1,13 +1,13 @@
-//! One worker thread: it joins the pieces and owns all that it touches for a request.
+//! One worker thread. It joins the parts below and owns everything that a request touches. `drivers` starts it.
 //!
-//! - [`pacing`]: where the next request comes from, and when it is due.
+//! - [`pacing`]: the source of the next request, and its due time.
 //! - [`pool`]: connection slots and their streams. [`connector`]: which slot connects next. [`timer_wheel`]: deadlines.
-//! - [`crate::protocol`]: what is said on a connection. [`transport`]: TLS and gathering, below it.
+//! - [`crate::protocol`]: the protocol of a connection. [`transport`]: TLS and gathering of bytes, below it.
 //! - [`recorder`]: counts and samples, second by second.
-//! - [`busy_poll`]: being awake when a request falls due.
+//! - [`busy_poll`]: staying awake when a request is about to fall due.
 //!
-//! The worker is a [`Handler`] of its driver's events and, between turns, looks at the clock. `connections` has what it does
-//! about connections, `exchange` about requests and responses, `shutdown` at the end; the clock is here.
+//! The worker is a [`Handler`] of its driver's events, and checks the clock between turns. `connections` has its code for
+//! connections, `exchange` for requests and responses, `shutdown` for the end; the clock is handled here.
 
 mod busy_poll;
 mod connections;

@@ -1,8 +1,9 @@
-//! Where the next request of a free stream comes from, and when it is due. It does not know connections.
+//! Supplies the next request of a free stream and its due time. Called by `worker` and `worker::exchange`; it does not
+//! know connections.
 //!
-//! *Closed* and *counted* loads: a stream's next request is due as soon as the stream is free, or when its think time is over.
-//! *Open* loads: requests become due by themselves and wait for a stream. In any of them requests may come back that could not
-//! be sent after all; those are next.
+//! *Closed* and *counted* loads: a stream's next request is due when the stream is free, or when its think time is
+//! over. *Open* loads: requests become due by the schedule and wait for a stream. In all loads, a request that could
+//! not be sent may come back; it is then next.
 
 use std::collections::VecDeque;
 

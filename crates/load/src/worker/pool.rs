@@ -1,10 +1,10 @@
-//! The connection pool: slots, in each of which one connection follows another, and their streams, each with one request at a
-//! time.
+//! The connection pool: slots, each with one connection at a time, and their streams, each with one request at a time.
+//! Used by all of `worker`.
 //!
-//! HTTP/1.1 has one stream a connection, or as many as requests are pipelined; HTTP/2 has one for each that may be open. The
-//! streams of slot `s` are those from `s * streams`, so that with one stream a slot and its stream have one number.
-//!
-//! It does not know why a stream has a request, or what is said on a connection: `S` is the protocol's state.
+//! HTTP/1.1 has one stream per connection, or as many as requests are pipelined; HTTP/2 has one for each request that
+//! may be in flight. The streams of slot `s` start at `s * streams`, so with one stream per slot, a slot and its stream
+//! have the same number. The pool does not know why a stream has a request; `S` is the protocol's state of a
+//! connection.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What a worker writes down: counts and samples, second by second, and the phases that they belong to. It does not know
-//! connections.
+//! Records the counts and samples of one worker, second by second and phase by phase. Called by `worker`,
+//! `worker::exchange` and `worker::connections`; it does not know connections.
 
 use std::sync::mpsc::{Receiver, Sender};
 

@@ -1,4 +1,5 @@
-//! The end of a load: what is still in flight is given up and counted, connections are closed, and the worker reports.
+//! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`,
+//! called by `worker`.
 
 use std::io;
 

@@ -1,10 +1,9 @@
-//! Deadlines. [`TimerWheel`]: many that are hardly ever reached, such as timeouts. [`TimerQueue`]: fewer, each reached.
+//! Deadlines. [`TimerWheel`] is for many that are rarely reached, such as the timeouts of `pool` and `connector`.
+//! [`TimerQueue`] is for fewer that are all reached, such as backoffs and think times.
 //!
-//! The wheel costs nothing for each request. An id is filed under the tick at which its deadline falls, unless it still is
-//! filed from an earlier one. When that tick comes it is taken out and looked at: if by then it has a later deadline, it is
-//! filed again. As all timeouts are equally long, none is filed too late, and each id is looked at once a timeout.
-//!
-//! It does not know what waits.
+//! The wheel costs nothing per request. An id is filed under the tick of its deadline, unless it is still filed under
+//! an earlier one. When that tick comes the id is taken out, and filed again if its deadline has moved. All timeouts
+//! are equally long, so no id is filed too late, and each is checked once per timeout.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,9 @@
-//! What lies under a protocol: bytes gathered for one connection, and TLS. Protocols do not know either.
+//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS. Called by
+//! `worker::exchange` and `worker::connections`.
 //!
-//! Plaintext goes down through [`Transport::send`], which seals it where the slot has a TLS session; records come up through
-//! `Worker::receive_records`. TLS sessions are the slots', buffers are the worker's. What is counted is what is on the wire.
+//! Plaintext goes down through [`Transport::send`], which seals it if the slot has a TLS session; records come up
+//! through `Worker::receive_records`. TLS sessions belong to slots, buffers to the worker. Byte counts are those on the
+//! wire.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A load specification in a line or two, for the live view and the summary.
+//! Describes a load specification in a line or two. Used by the live view, the summary and `--find-max` of `weir load`.
 
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;

@@ -1,4 +1,4 @@
-//! The exit status of a load, and the reason for it.
+//! The exit status of a load, and the reason for it (`--fail-if`). Called by `verbs::load` and `verbs::load::find_max`.
 
 use console::style;
 use weir_model::condition::Condition;

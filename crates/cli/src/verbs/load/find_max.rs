@@ -1,4 +1,5 @@
-//! `weir load --find-max`: searches the highest rate, shows progress, and prints the result.
+//! `weir load --find-max`: searches for the highest rate, shows progress, and prints the result. Called by
+//! `verbs::load`.
 
 mod report;
 

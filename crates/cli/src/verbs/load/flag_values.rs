@@ -1,5 +1,5 @@
-//! Parsers of flag values with a notation of their own: rates that change, TLS versions, hashes. Their errors say what was
-//! found and what would be right.
+//! Parsers of flag values with a notation of their own: changing rates, TLS versions, hashes. Their errors name what
+//! was found and what would be right. Used by `verbs::load::flags`.
 
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};

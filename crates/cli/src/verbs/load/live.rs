@@ -1,5 +1,6 @@
-//! Progress of `weir load` on standard error: a view redrawn in place on a terminal, otherwise one line a second, nothing
-//! when quiet. The terminal's modes are not changed, so nothing has to be restored.
+//! The progress of `weir load` on standard error: on a terminal a view redrawn in place, otherwise one line a second,
+//! and nothing with `--quiet`. It does not change the terminal's modes, so nothing has to be restored. Called by
+//! `verbs::load` and `verbs::load::find_max`.
 
 mod redraw;
 mod view;

@@ -1,4 +1,5 @@
-//! What is sent and what a right answer is: methods, headers, bodies, expectations, and the mix of several requests.
+//! Turns flags into requests and their expected responses: methods, headers, bodies, and the mix of several requests.
+//! Called by `verbs::load::spec`.
 
 use weir_load::template::Template;
 use weir_model::load::{Endpoint, RequestSpec, Target};

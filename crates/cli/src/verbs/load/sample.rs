@@ -1,4 +1,4 @@
-//! A load that never changes, for tests of texts: what was ordered, what came of it, and how its times are distributed.
+//! A fixed load with its specification, result and distributions. The tests of the texts of `weir load` use it.
 
 use hdrhistogram::Histogram;
 use weir_load::Distributions;

@@ -1,4 +1,5 @@
-//! Turns the flags of `weir load` into a load specification, and refuses flags that do not go together.
+//! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
+//! `verbs::load`.
 
 use weir_model::load::{LoadProtocol, LoadSpec, Shape};
 use weir_model::suite::Arrivals;

@@ -1,4 +1,5 @@
-//! The summary of a load on one screen of 80 x 24: what was requested, counts, times, and what limited the rate.
+//! The summary of a load on one screen of 80 x 24: the specification, counts, times, and what limited the rate. `weir
+//! load` prints it.
 
 mod limit;
 

@@ -1,4 +1,4 @@
-//! Parses the URL of a target and resolves its name.
+//! Parses the URL of a target and resolves its host name. Called by `verbs::load::urls` and `verbs::load::request`.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;

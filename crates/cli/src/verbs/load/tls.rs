@@ -1,4 +1,4 @@
-//! TLS of a load, from its flags.
+//! Makes the TLS options of a load from its flags. Called by `verbs::load::spec`.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `weir help load TOPIC`: explains a group of flags, with examples. The flags themselves come from the parser.
+//! The texts of `weir help load TOPIC`: each explains a group of flags, with examples. The flags themselves come from
+//! the parser. Used by `verbs::help` and `verbs::man`.
 
 /// A page of help.
 #[derive(Debug)]

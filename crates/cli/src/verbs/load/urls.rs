@@ -1,4 +1,4 @@
-//! The URLs on the command line or in a file, each with a method and a weight.
+//! Reads the URLs from the command line or a file, each with a method and a weight. Called by `verbs::load::spec`.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `weir products install`, and what other verbs do when a product is missing.
+//! `weir products install`, and the offer to install what is missing. `weir run` and `weir products test` use the
+//! latter.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `weir products list`.
+//! `weir products list`: prints the products of the library and whether each is installed. Called by `verbs::products`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `weir products`: lists, installs and tests products. One file for each subcommand.
+//! `weir products`: lists, installs and tests products, with one file per subcommand. Called by `main`.
 
 mod install;
 mod list;

@@ -1,4 +1,4 @@
-//! `weir products path`.
+//! `weir products path`: prints the path of a product's binary. Called by `verbs::products`.
 
 use weir_install::home::Home;
 use weir_install::{self as install, Found};

@@ -1,5 +1,5 @@
-//! Progress of an installation on standard error: a status line on a terminal, otherwise a line every half minute, so that
-//! a long build does not look like a hang.
+//! The progress of an installation on standard error: a status line on a terminal, otherwise a line every half minute,
+//! so that a long build does not look like a hang. Used by `verbs::products::install`.
 
 use std::time::{Duration, Instant};
 

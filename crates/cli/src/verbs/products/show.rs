@@ -1,4 +1,4 @@
-//! `weir products show`.
+//! `weir products show`: prints one product of the library. Called by `verbs::products`.
 
 use serde::Serialize;
 use weir_install::home::Home;

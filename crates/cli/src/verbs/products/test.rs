@@ -1,4 +1,4 @@
-//! `weir products test`: tests how products handle HTTP, and prints a matrix.
+//! `weir products test`: tests how products handle HTTP, and prints a matrix. Called by `verbs::products`.
 
 mod block;
 mod matrix;

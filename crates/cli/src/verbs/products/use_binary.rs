@@ -1,4 +1,4 @@
-//! `weir products use`: chooses the user's own binary, or the pinned version again.
+//! `weir products use`: chooses the user's own binary, or the pinned version again. Called by `verbs::products`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Which products can run on this machine: those that are installed or can be. The others are skipped and named, unless the
-//! user asked for them by name.
+//! Keeps the products that can run on this machine: those that are installed or can be. The others are skipped and
+//! named, unless the user asked for them by name. Called by `run::resolve` and `verbs::run`.
 
 use std::collections::BTreeMap;
 

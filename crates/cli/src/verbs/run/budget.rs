@@ -1,5 +1,6 @@
-//! `--budget`: shortens a suite to a time. A budget that the user gave and that cannot be met is an error before anything is
-//! started. The default of `--scale fit` is only a goal: a longer suite runs, and says so.
+//! `--budget`: shortens a suite to a given time. A user's budget that cannot be met is an error before anything starts.
+//! The default of `--scale fit` is only a goal: a longer suite runs, and reports that it is longer. Used by `weir run`
+//! and `weir suites`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

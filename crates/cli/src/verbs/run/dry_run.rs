@@ -1,4 +1,5 @@
-//! `weir run --dry-run`: lists the trials in order with the time each takes, and starts nothing.
+//! `weir run --dry-run`: lists the trials in order with the time each takes, and starts nothing. Called by
+//! `verbs::run`.
 
 use std::path::Path;
 use std::time::Duration;

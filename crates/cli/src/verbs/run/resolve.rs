@@ -1,5 +1,5 @@
-//! Resolves what `weir run` and `weir suites show` work on: the suite's file, narrowed by the user's selection, scaled, then
-//! overridden by flags; and what is skipped because it cannot run here.
+//! Resolves the suite that `weir run` and `weir suites` work on: its file, narrowed by the user's selection, scaled,
+//! then overridden by flags. It also lists what is skipped because it cannot run here.
 
 use std::collections::BTreeMap;
 use std::path::Path;

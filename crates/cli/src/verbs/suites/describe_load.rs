@@ -1,4 +1,4 @@
-//! A load in one line, for `weir suites show`.
+//! Describes a load in one line. `weir suites show` prints it.
 
 use weir_model::suite::{Load, LoadKind, RateSpec, Series};
 use weir_model::text::human_rate;

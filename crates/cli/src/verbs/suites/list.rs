@@ -1,4 +1,5 @@
-//! `weir suites list`: every suite of the library, with trials and time at `--scale fit`.
+//! `weir suites list`: prints every suite of the library, with its trials and its time at `--scale fit`. Called by
+//! `verbs::suites`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which workloads run under which loads, with how many products.
+//! The table of workloads by loads, with the number of products in each cell. `weir suites show` prints it.
 
 use serde::Serialize;
 use weir_model::record::Skipped;

@@ -1,4 +1,5 @@
-//! `weir suites show`: what a suite measures, its trials and time at each scale, and what cannot run here.
+//! `weir suites show`: prints what a suite measures, its trials and time at each scale, and what cannot run here.
+//! Called by `verbs::suites`.
 
 use std::time::Duration;
 

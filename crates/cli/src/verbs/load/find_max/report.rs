@@ -1,4 +1,4 @@
-//! The result of a search: sentences and a table of its trials.
+//! The result of a search as text: sentences and a table of its trials. `weir load --find-max` prints it.
 
 use weir_model::condition::{Condition, ConditionMetric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};

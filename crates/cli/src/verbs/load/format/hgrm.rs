@@ -1,4 +1,4 @@
-//! What `--hgrm` writes: HdrHistogram's text of percentiles.
+//! Writes latencies as HdrHistogram's text of percentiles. `weir load --hgrm` calls it.
 
 pub use weir_report::formats::hgrm::{Flavour, spectrum};
 

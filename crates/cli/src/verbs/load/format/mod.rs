@@ -1,5 +1,5 @@
-//! `--format` and `--hgrm`: the result of a load as another tool prints it, and what it says of pipelining. The formats
-//! themselves are `weir_report::formats`.
+//! `--format` and `--hgrm` of `weir load`: prints the result as another tool would, and adds a note on pipelining.
+//! Called by `verbs::load`; the formats themselves are in `weir_report::formats`.
 
 pub mod hgrm;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Redraws lines in place at the bottom of a terminal. Used by the live views of `weir load`.
+//! Redraws lines in place at the bottom of a terminal. Used by `verbs::load::live`.
 
 use std::io::Write;
 

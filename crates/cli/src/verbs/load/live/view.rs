@@ -1,4 +1,5 @@
-//! The text of the live view, from the progress that a load reports. Knows no terminal and no clock.
+//! Turns the progress of a load into the text of the live view. Called by `verbs::load::live`; it knows neither
+//! terminal nor clock.
 
 use std::time::Duration;
 

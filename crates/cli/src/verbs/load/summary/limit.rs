@@ -1,4 +1,4 @@
-//! What limited the rate, as far as the client can tell.
+//! Names what limited the rate, as far as the client can know. Called by `verbs::load::summary`.
 
 use weir_model::load::{ErrorKind, LoadResult};
 

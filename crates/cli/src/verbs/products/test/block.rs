@@ -1,4 +1,4 @@
-//! The results of one product in a few lines, printed as soon as it was tested.
+//! Prints the results of one product in a few lines as soon as its test is over. Called by `test::progress`.
 
 use weir_conformance::{Cell, ProductReport, Verdict, check};
 

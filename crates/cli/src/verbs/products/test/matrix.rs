@@ -1,4 +1,5 @@
-//! The matrix in a terminal: checks as rows, products as columns, on as many pages as the width needs.
+//! The matrix of a conformance test in a terminal: checks as rows, products as columns, on as many pages as the width
+//! needs. `weir products test` prints it.
 
 use weir_conformance::{CHECKS, Cell, Verdict};
 

@@ -1,4 +1,4 @@
-//! The page that `--write` writes: `docs/products.md` of this project is one.
+//! The markdown page that `weir products test --write` writes, such as `docs/products.md` of this project.
 
 use std::fmt::Write;
 

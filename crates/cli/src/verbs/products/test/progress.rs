@@ -1,4 +1,5 @@
-//! Progress of a conformance test on standard error: a status line on a terminal, and the results of each product.
+//! The progress of a conformance test on standard error: a status line on a terminal, and the results of each product.
+//! Used by `weir products test`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a conformance run found, as it is printed with `--json` and drawn by the other modules here.
+//! The results of a conformance test. `weir products test --json` prints them; `block`, `matrix` and `page` draw them.
 
 use serde::Serialize;
 use weir_conformance::{CHECKS, ProductReport};
