@@ -1,6 +1,6 @@
-//! Which cases of a suite run under a load, and how long that takes.
-//!
-//! Knows the suite and what is left out of it, and nothing of the order in which trials come.
+//! Lists the cases of a suite that run under a load, without the skipped ones, and estimates how long they take.
+//! `lab::plan`, `weir run`, `weir suites list` and `fit` call these methods of [`Suite`](crate::suite::Suite).
+//! The module does not know the order of the trials.
 
 use std::time::Duration;
 

@@ -1,22 +1,7 @@
-//! Statements about a load's result, such as `p99<5ms`: what `--fail-if` fails on and `--find-max` searches for.
-//!
-//! One condition is a metric, a comparison and a bound, without blanks or with them:
-//!
-//! ```text
-//! condition  = metric ("<" | "<=" | ">" | ">=") bound
-//! metric     = [of "."] time | "rate" | "errors" | "unsent"
-//! of         = "latency" | "service" | "lag" | "first-byte" | "connect" | "handshake"
-//! time       = "min" | "mean" | "stdev" | "max" | "p50" | "p75" | "p90" | "p95" | "p99" | "p99.9" | "p99.99"
-//! ```
-//!
-//! A time of nothing in particular is of the latency (due to answered): `p99<5ms` is `latency.p99<5ms`. Times are
-//! compared with a time (`5ms`), the rate of right answers with a rate (`5000`, `20k/s`), and `errors` (sent and without a
-//! right answer) and `unsent` (due and never sent) with a number (`errors>10`) or with a share of what was due
-//! (`errors<0.1%`). Several conditions are written with commas between: `p99<5ms, errors<0.1%`.
-//!
-//! Only percentiles that the record holds can be asked for, so that what was judged can be read in it.
-//!
-//! This module knows results, and neither how a load is run nor what follows when a condition holds.
+//! Conditions on the result of a load, such as `p99<5ms`. The grammar is described in `parse`. `--fail-if` and
+//! `--find-max` of `weir load`, `--objective` of `weir run`, suites and the search in `weir-load` use them. A condition
+//! may name only the percentiles that the record holds, so that its verdict can be checked in the record. The module
+//! does not know how a load runs, or what follows when a condition holds.
 
 use std::fmt;
 

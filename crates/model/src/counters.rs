@@ -1,4 +1,5 @@
-//! The origin's accounts of what reached it. The audit balances them against the client's.
+//! The counters of the origin, as `/_weir/counters` returns them. `weir-origin` fills them, and the lab records them
+//! for each trial. `weir-audit` compares them with what the client counted.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
-//! What became of the machine's CPU time during a window: whether something else used the machine meanwhile.
-//! Knows rows of `resources.csv`; not to which window they belong, nor what follows from it.
+//! Sums up how the CPU time of the machine was spent in a window, to see whether other processes used the machine.
+//! `weir-audit` (`other_processes`) and `weir-compare` use it on rows of `resources.csv`.
 //!
-//! Interrupts are the load's own for the most part, over loopback. Some kernels charge them to the process that they
-//! interrupt, others (`CONFIG_IRQ_TIME_ACCOUNTING`) to nobody; which of them it was, shows where the roles used more than the
-//! host says that all processes did ([`CpuTime::charges_interrupts`]). That depends on the load: a window in which it does not
-//! show says nothing.
+//! Over loopback the load itself causes most interrupts. Some kernels charge them to the interrupted process, others
+//! (`CONFIG_IRQ_TIME_ACCOUNTING`) to no process. If the roles used more CPU time than the host reports for all
+//! processes, the kernel charges them ([`CpuTime::charges_interrupts`]). A window with few interrupts does not show
+//! which is the case.
 
 use crate::record::ResourceSecond;
 

@@ -1,4 +1,5 @@
-//! The one error that bad input gets.
+//! [`InputError`], the one error type for bad input in files and flags. The parsers of this crate return it, and the
+//! verbs of the command line print it.
 
 use std::fmt;
 

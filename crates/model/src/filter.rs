@@ -1,6 +1,6 @@
-//! `--only` filters, and errors in flags that list names. `--only` of `weir run` and `weir report` uses it.
-//!
-//! Knows nothing of a suite: [`Suite::select`](crate::suite::Suite::select) applies filters to one.
+//! Parses `--only` filters, and makes the errors of flags that list names.
+//! `weir run`, `weir report` and `weir compare` use the filters. [`Suite::select`](crate::suite::Suite::select) applies
+//! them to a suite.
 
 use crate::InputError;
 use crate::file::suggestion;

@@ -1,11 +1,9 @@
-//! Fits a suite to a budget of time: shorter windows and warm-ups first, then fewer requests, then fewer blocks.
+//! Fits a suite into a time budget: shorter windows and warm-ups first, then fewer requests, then fewer blocks. `weir
+//! run --budget` and `weir suites list` call it. It never removes a case: the suite and the user choose those.
 //!
-//! A pure function of the suite, of what is left out of it and of what each trial takes beside its load. It leaves
-//! nothing out: which cases run is the suite's and the user's to say.
-//!
-//! The order is that of what is lost least. A window half as long measures the same with a wider interval, as long as the
-//! product has time to come to its level in it: so it ends at a floor. Fewer requests are a shorter window. Fewer blocks show
-//! less of whether a difference repeats, so they come last.
+//! The order loses the least information first. A shorter window measures the same value with a wider interval, down to
+//! a floor below which the product does not reach its steady level. Fewer requests are a shorter window too. Fewer
+//! blocks show less well whether a difference repeats, so they come last.
 
 use std::time::Duration;
 

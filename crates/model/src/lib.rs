@@ -1,10 +1,9 @@
-//! The data types that the other crates share: suites and products, the request to the load generator, and what a trial
-//! leaves on disk; also the table of metrics and the texts for numbers that people read.
+//! The data types that all other crates share: suites and products, the request to the load generator, and the records
+//! that a trial leaves on disk; also the table of metrics, and the formats of numbers for people.
 //!
-//! Files written by people (`suite.toml`, `product.toml`) are read in two layers: [`mod@file`] mirrors the text
-//! exactly as written, and the types of [`suite`] and [`product`] can only hold what is valid. Between the two
-//! stands one error type, [`InputError`], that names the file, the line, the key, what was found and what would
-//! be right.
+//! People write `suite.toml` and `product.toml`. [`mod@file`] mirrors their text exactly as written, and the types of
+//! [`suite`] and [`product`] hold only what is valid. Every error in between is an [`InputError`], which names the
+//! file, the line, the key, what was found and what would be right.
 //!
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 

@@ -1,6 +1,6 @@
-//! The table of metrics: everything that a trial has one number of, with its name, unit, direction and source, and where it is
-//! shown. Tables, `summary.csv`, `--json`, `weir compare` and charts go through this table, so that a new metric is one entry
-//! in it. `weir-report` and `weir-compare` read it. It knows records, and nothing of blocks, ranks or how a table is drawn.
+//! The table of metrics: the name, unit, direction and source of every number of a trial, and where it is shown.
+//! `weir-report`, `weir-compare` and `weir-published` read it for tables, `summary.csv`, `--json` and charts, so a new
+//! metric is one new entry. The module knows records, but no blocks or ranks, and not how a table is drawn.
 
 use serde::{Serialize, Serializer};
 

@@ -1,4 +1,5 @@
-//! A suite that is asked for the highest rate that meets an objective, beside what it asks itself or instead of it.
+//! Adds a search for the highest rate that meets an objective to a suite, beside its own loads or instead of them.
+//! Called by `weir run --objective`.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A product as valid types: how to get it, how to run it, what its profiles are.
+//! A product as valid types: how to install it, how to run it, and which profiles it has.
+//! `weir-product` reads and renders it, `weir-install` installs it, and `weir-host` and the lab run it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
-//! The protocols: one entry each, which everybody asks instead of naming one.
-//!
-//! Suites, products and records name a protocol; client, origin and lab carry out its application layer, above TLS or not.
-//! What adding one takes is in `docs/add-a-protocol.md`.
+//! The table of protocols, with one entry for each. Other code asks an entry instead of naming a protocol.
+//! Suites, products and records name protocols; client, origin and lab carry them out, with or without TLS.
+//! `docs/add-a-protocol.md` says what a new protocol takes.
 
 use serde::{Deserialize, Serialize};
 

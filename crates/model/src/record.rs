@@ -1,6 +1,6 @@
-//! What a run leaves on disk: the schema of `measurement.json`, `environment.json` and `findings.json`.
-//! `docs/records.md` describes the same in prose; files are never rewritten, and readers accept every older
-//! schema version.
+//! The records of a run on disk: `measurement.json`, `environment.json`, `findings.json` and the rows of
+//! `resources.csv`. The lab writes them; audit, report, compare and published read them. `docs/records.md` describes
+//! them in prose. Records are never rewritten, and readers accept every older schema version.
 
 use std::collections::BTreeMap;
 

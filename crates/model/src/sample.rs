@@ -1,4 +1,4 @@
-//! A suite for this crate's own tests.
+//! A small suite and a catalogue for the unit tests of this crate.
 
 use std::collections::BTreeMap;
 

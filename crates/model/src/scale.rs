@@ -1,4 +1,5 @@
-//! A suite at a scale, and in words what the scale changed, for the report's first screen.
+//! Applies a scale (`smoke`, `fit`, `full`) to a suite, and lists what the scale changed.
+//! `weir run` and `weir suites list` call it, and the first screen of the report shows the list.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
-//! The part of a suite that flags leave: `--products`, `--profile`, `--only`.
-//!
-//! Knows the names in a suite and in a catalogue, and nothing of what is done with what remains.
+//! Narrows a suite to what `--products`, `--profile` and `--only` select. `weir run` and `weir suites show` call
+//! [`Suite::select`]. The module knows names in a suite and in a catalogue, not what is done with the selected part.
 
 use crate::InputError;
 use crate::file::{Catalogue, listed, suggestion};

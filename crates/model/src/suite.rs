@@ -1,7 +1,6 @@
-//! A suite as valid types: workloads, loads, products and questions.
-//!
-//! Nothing in here can be wrong in itself: names are unique, every reference resolves, every number is in range.
-//! [`crate::file`] makes these from text ([`Suite::parse`]) and back ([`Suite::to_toml`]).
+//! A suite as valid types: workloads, loads, products and questions. [`crate::file`] makes a suite from text
+//! ([`Suite::parse`]) and writes it back ([`Suite::to_toml`]). The lab runs it, and report and compare read it. A suite
+//! is always valid: names are unique, every reference resolves, numbers are in range.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Numbers and lists as people read them, in tables, sentences and on the terminal: the one place that groups thousands, picks a
-//! unit and joins "a, b and c". Used by every crate that writes for people; nothing here is read back, records hold exact values.
+//! Formats numbers and lists for people, in tables, sentences and on the terminal: it groups thousands, picks a unit,
+//! and joins "a, b and c". Every crate that writes for people uses it. Nothing reads this text back; records hold exact
+//! values.
 
 mod lines;
 mod numbers;

@@ -1,11 +1,7 @@
-//! Durations, sizes and rates as people write them (`10ms`, `11268`, `1KiB`, `5000/s`).
-//!
-//! Each unit is a newtype with `FromStr` and `Display`, exact in both directions: what `Display` writes, `FromStr`
-//! reads back as the same value. Serde uses the same text. Text for people is in
-//! [`text`](crate::text).
-//!
-//! This module knows nothing of files, keys or lines: its errors say what was found and what would be right, and
-//! whoever read the text adds where it stood.
+//! Durations, sizes, rates and CPU lists as people write them (`10ms`, `1KiB`, `5000/s`, `0-3`). Suite files and flags
+//! are parsed with these types. `FromStr` reads what `Display` writes as exactly the same value, and Serde uses the
+//! same text; rounded text for people is in [`text`](crate::text). The errors say what was found and what would be
+//! right. The caller adds the file, line and key.
 
 pub(crate) mod bytes;
 mod cpus;

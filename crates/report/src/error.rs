@@ -1,4 +1,4 @@
-//! What can go wrong while a report is made. Knows paths and messages, nothing of what stands in a report.
+//! [`ReportError`], the reasons why a report cannot be made. `make`, `run` and everything that draws return it.
 
 use std::path::{Path, PathBuf};
 

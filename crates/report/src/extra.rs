@@ -1,5 +1,5 @@
-//! Sections that a caller of [`make_of`](crate::make_of) adds to a report: prose, tables, charts and text files, drawn on the page
-//! and in `report.md` like everything else. `weir-published` makes some.
+//! Sections that a caller of [`make_of`](crate::make_of) adds to a report: prose, tables, charts and text files.
+//! `weir-published` makes them; `page` and `markdown` draw them like all other sections.
 
 use std::fmt::Write as _;
 

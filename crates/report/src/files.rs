@@ -1,4 +1,5 @@
-//! The configurations that a run's products were rendered to. Knows where a trial keeps them, nothing of their syntax.
+//! Reads the configuration files that a run rendered for its products. `page` shows them, and `weir-compare` compares
+//! them. The module knows where a trial keeps them, but not their syntax.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Reads an HdrHistogram interval log. Knows the format, nothing of what a log is good for.
+//! Reads an HdrHistogram interval log. The latency charts (`charts::section`) call it for each trial.
+//! The module knows the format, but not what a log is used for.
 
 use std::fs;
 use std::path::Path;

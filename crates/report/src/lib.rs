@@ -1,11 +1,10 @@
-//! Tables, charts, markdown and HTML, made from a run folder alone.
+//! Tables, charts, markdown and HTML, made from a run folder alone. The verbs `run` and `report` call [`make_of`];
+//! `weir-published` adds sections ([`extra`]), and `weir-compare` reads runs and draws tables with this crate.
 //!
-//! Data moves one way: [`load_run`] reads the folder, [`summary`] turns it into medians, intervals and ranks, and
-//! everything drawn (terminal, `report.md`, `report.html`, SVG, PNG) is a drawing of that. Nothing in here starts a
-//! process or opens a socket, and nothing of a run is written but the folder `report/`.
-//!
-//! The verbs `run` and `report` call [`make_of`], with sections of their own to add ([`extra`]). This crate knows no product,
-//! no protocol, no document that something was published in, and not how anything was measured beyond what the record says.
+//! Data moves one way: [`load_run`] reads the folder, [`summary`] computes medians, intervals and ranks, and everything
+//! else draws the summary. The crate starts no process, opens no socket, and writes only the folder `report/` of a run.
+//! It does not know products, protocols or published documents, or how a number was measured beyond what the record
+//! says.
 
 pub mod charts;
 mod error;

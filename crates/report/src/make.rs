@@ -1,5 +1,6 @@
-//! Writes the report of a run: into a folder beside the old one, then in its place, so that a reader never sees half
-//! of one. Touches nothing of the run but `report/`.
+//! Writes the report of a run. `weir run` and `weir report` call it through [`make_of`].
+//! It writes into a new folder and then swaps that with the old one, so that a reader never sees half a report.
+//! It changes nothing in the run except `report/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

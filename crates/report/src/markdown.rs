@@ -1,4 +1,4 @@
-//! `report.md`: what pastes into a README or a pull request. Knows the summary and the names of pictures.
+//! Writes `report.md`, which can be pasted into a README or a pull request. Called by `make`.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,6 @@
-//! `report.html`: one file that works offline. What a run says is escaped by the templates; the only things let through
-//! are the page's own style and script, and drawings, which are escaped where they are made.
+//! Writes `report.html`, a single file that works offline. Called by `make`. Templates escape all text that comes from
+//! a run. Only two things pass unescaped: the style and script of the page, and drawings, which are escaped where they
+//! are made.
 
 use std::io::Write as _;
 

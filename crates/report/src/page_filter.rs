@@ -1,4 +1,4 @@
-//! The filter of `report.html` by product, profile, workload and load. Called by `page.rs`. Knows names, nothing of numbers.
+//! Draws the filter of `report.html` by product, profile, workload and load. Called by `page`.
 
 use askama::Template;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! One colour per product, the same in every chart of a report, and told apart by colour-blind readers.
-//! Knows entries, nothing of what is drawn.
+//! Gives each product one colour, the same in every chart of a report and distinguishable for colour-blind readers.
+//! `charts::section` and `weir-published` use it.
 
 use weir_model::suite::Entry;
 

@@ -1,5 +1,5 @@
-//! A part of a run, as `weir report --products --profile --only` names it: tables, ranks, means and pictures have only that part.
-//! Knows names, nothing of numbers.
+//! Narrows a run to the part that `weir report --products --profile --only` selects. Called by `weir report`.
+//! Tables, ranks, means and charts then cover only that part.
 
 use weir_model::InputError;
 use weir_model::filter::{Filter, FilterKey};

@@ -1,5 +1,5 @@
-//! The suite of a run: as `run.toml` has it, completed from the measurements where that file cannot be read. Called by `run.rs`.
-//! Knows nothing of results.
+//! Reads the suite of a run from `run.toml`, or rebuilds it from the measurements if that file cannot be read.
+//! Called by `run`.
 
 use std::path::Path;
 

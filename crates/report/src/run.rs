@@ -1,5 +1,6 @@
-//! Reads a run folder. What is broken in it becomes a named row, never a crash: a run cut off anywhere keeps
-//! what it has. Knows the layout of the folder, nothing of tables and charts.
+//! Reads a run folder. `weir run`, `weir report`, `weir-compare` and `weir-published` call [`load_run`].
+//! A broken file becomes a row of the report and never a crash, so an interrupted run keeps what it has.
+//! The module knows the layout of the folder, but no tables or charts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Reads what a trial recorded each second. Knows the two CSV files, nothing of charts.
+//! Reads the values that a trial recorded for each second, from `load.csv` and `resources.csv`.
+//! `charts::section`, `weir-compare` and `weir-published` call it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! `summary.csv`: one row a product and section, for spreadsheets. Times in microseconds, memory in bytes.
+//! Writes `summary.csv` for spreadsheets: one row for each product and section. Called by `make`.
+//! Times are in microseconds, memory is in bytes.
 
 use weir_stats::Estimate;
 

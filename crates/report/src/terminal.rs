@@ -1,5 +1,5 @@
-//! What stands in the terminal after a run, for `weir run` and `weir report`: [`short_answer`] fits a screen of 80 x 24,
-//! [`full_answer`] has every table and finding. Knows the summary and a width.
+//! Writes the text that `weir run` and `weir report` print after a run. [`short_answer`] fits a screen of 80 x 24, and
+//! [`full_answer`] has every table and finding.
 
 use std::path::Path;
 

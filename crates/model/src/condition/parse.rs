@@ -1,4 +1,4 @@
-//! Conditions as texts, read and written.
+//! Reads and writes conditions as text. Flags and suite files call it through `FromStr` and `Display`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +13,19 @@ const WANTED: &str = "a metric, one of < <= > >=, and a bound, such as p99<5ms, 
 /// What would be right behind a count.
 const COUNT_WANTED: &str = "a whole number such as 10, or a share of the requests that were due such as 0.1%";
 
+/// A condition is a metric, a comparison and a bound, with or without blanks between them:
+///
+/// ```text
+/// condition  = metric ("<" | "<=" | ">" | ">=") bound
+/// metric     = [of "."] time | "rate" | "errors" | "unsent"
+/// of         = "latency" | "service" | "lag" | "first-byte" | "connect" | "handshake"
+/// time       = "min" | "mean" | "stdev" | "max" | "p50" | "p75" | "p90" | "p95" | "p99" | "p99.9" | "p99.99"
+/// ```
+///
+/// A time without `of` is one of the latency (due to answered): `p99<5ms` is `latency.p99<5ms`. The bound of a time is a
+/// time (`5ms`), and that of the rate of right answers is a rate (`5000`, `20k/s`). The bound of `errors` (sent, without a
+/// right answer) and `unsent` (due, never sent) is a number (`errors>10`) or a share of what was due (`errors<0.1%`).
+/// Commas separate several conditions: `p99<5ms, errors<0.1%`.
 impl FromStr for Condition {
     type Err = UnitError;
 

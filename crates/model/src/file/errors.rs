@@ -1,4 +1,5 @@
-//! Collects what is wrong with one file, and the words that all its messages share.
+//! Collects all errors of one file, and offers the phrases that their messages share.
+//! The readers of suites and products use it. Other crates use [`suggestion`] and [`listed`] for errors in flags.
 
 use super::locate::Lines;
 use crate::InputError;

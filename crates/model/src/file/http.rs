@@ -1,4 +1,5 @@
-//! Methods and headers as a suite's author writes them.
+//! HTTP methods and headers as they are written in `suite.toml`, with their validation.
+//! `suite_wire`, `suite` and `suite_write` use them.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! From `[[install]]` tables to valid ways of getting a product: paths that stay inside, sources that are one thing,
-//! projects that are there.
+//! Turns `[[install]]` tables into valid install methods. It checks that paths stay inside their folder, that each
+//! method names one source, and that its project exists. Called by `product`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

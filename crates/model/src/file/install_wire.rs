@@ -1,4 +1,5 @@
-//! The `[[install]]` tables of `product.toml` as written. Doc comments of the fields are what editors show beside a key.
+//! The `[[install]]` tables of `product.toml` as written. `install` turns them into valid install methods.
+//! Editors show the doc comments of the fields beside the keys.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

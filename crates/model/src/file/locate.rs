@@ -1,6 +1,5 @@
-//! TOML text as a tree whose every node knows its line, and the line of any dotted key.
-//!
-//! Knows TOML, and nothing of what the keys mean.
+//! Parses TOML into a tree in which every node knows its line, and finds the line of a dotted key. `suite` and
+//! `product` call it first; `shape` and `errors` use the lines. The module does not know what the keys mean.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,19 +1,8 @@
-//! `suite.toml` and `product.toml` as written, and the way from there to valid types.
-//!
-//! ```text
-//! text ──locate──▶ nodes with lines ──shape──▶ wire structs ──suite, product──▶ valid types
-//!                                   (JSON schema)            (meaning)
-//! ```
-//!
-//! The wire structs mirror the text. Their JSON schema is generated from them, and it is this schema that
-//! `shape` checks a file against: what an editor accepts, weir accepts, and the other way round. Serde's own
-//! errors would stop at the first mistake; this way a file's author sees all of them at once, each with its line.
-//! What a schema cannot say (references, uniqueness, what exists) is checked after it, on the wire structs.
-//!
-//! Editors find the schema by the first line of a file, a convention of taplo and Even Better TOML:
-//! `#:schema ../docs/schema/suite.schema.json`. `cargo run -p weir-model --example schema` writes both schemas anew.
-//!
-//! Nothing in here opens a file: texts come in, values go out.
+//! Reads `suite.toml` and `product.toml`: `locate` parses the TOML, `shape` checks it against the JSON schema, and
+//! `suite` and `product` turn the wire structs into valid types. They also check what a schema cannot say, such as
+//! references. [`Suite::parse`](crate::suite::Suite::parse) and [`Product::parse`] are the entry points, called by
+//! `weir-product`. The author of a file sees all its errors at once, each with its line; Serde would stop at the first
+//! one. The only function here that opens a file is `Suite::read_run`.
 
 mod errors;
 mod http;

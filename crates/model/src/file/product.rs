@@ -1,4 +1,5 @@
-//! From a product's wire structs to a valid [`Product`].
+//! Turns the wire structs of `product.toml` into a valid [`Product`].
+//! The catalogue in `weir-product` calls [`Product::parse`].
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};

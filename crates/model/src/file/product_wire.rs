@@ -1,4 +1,5 @@
-//! `product.toml` as written. Doc comments of the fields are what editors show beside a key.
+//! `product.toml` as written. `product` turns these structs into a `Product`, and `schema` generates the JSON schema
+//! from them. Editors show the doc comments of the fields beside the keys.
 
 use std::collections::BTreeMap;
 

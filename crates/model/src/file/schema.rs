@@ -1,6 +1,7 @@
-//! The JSON schemas of both files, generated from the wire structs.
-//!
-//! They serve editors, and [`super::shape`] checks files against the very same value.
+//! Generates the JSON schemas of `suite.toml` and `product.toml` from the wire structs.
+//! Editors read them, and [`super::shape`] checks files against the same value, so both accept the same files.
+//! `cargo run -p weir-model --example schema` writes them to `docs/schema`. A file names its schema in its first line
+//! (`#:schema ../docs/schema/suite.schema.json`), a convention of taplo and Even Better TOML.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

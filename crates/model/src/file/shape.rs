@@ -1,8 +1,7 @@
-//! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns, ranges.
-//!
-//! Understands the part of JSON Schema that our own structs generate, and two additions: `x-weir-unit` (the text is
-//! read by the unit's own parser, whose message is better than a pattern's) and `x-weir-wanted` (what would be
-//! right, in words). It knows nothing of suites or products.
+//! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns and ranges.
+//! `suite` and `product` call it. It supports the part of JSON Schema that our structs generate, and two extensions:
+//! with `x-weir-unit` the parser of the unit reads the text, because its message is better than that of a pattern;
+//! `x-weir-wanted` says in words what would be right. The module does not know suites or products.
 
 use serde_json::{Map, Value as Json};
 

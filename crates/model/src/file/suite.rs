@@ -1,4 +1,5 @@
-//! From a suite's wire structs to a valid [`Suite`]: names, references, and what exists.
+//! Turns the wire structs of `suite.toml` into a valid [`Suite`], and checks names and references.
+//! The catalogue in `weir-product` calls [`Suite::parse`]; reports and comparisons call `Suite::read_run`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

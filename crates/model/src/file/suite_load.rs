@@ -1,4 +1,5 @@
-//! The loads of a suite: from wire structs to valid types. Which keys go with which kind, and what a load may refer to.
+//! Turns the `[[load]]` tables of a suite into valid loads. It checks which keys each kind of load may have, and which
+//! other loads it may refer to. Called by `suite`.
 
 use super::errors::{Errors, listed, suggestion};
 use super::locate::{child, item};

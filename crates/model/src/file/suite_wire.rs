@@ -1,4 +1,5 @@
-//! `suite.toml` as written. Doc comments of the fields are what editors show beside a key.
+//! `suite.toml` as written. `suite` and `suite_load` read these structs, `suite_write` writes them, and `schema`
+//! generates the JSON schema from them. Editors show the doc comments of the fields beside the keys.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

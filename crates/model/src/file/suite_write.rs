@@ -1,4 +1,4 @@
-//! From a valid [`Suite`] back to text, for a run's `run.toml`.
+//! Writes a valid [`Suite`] as TOML. The lab uses it for the `run.toml` of a run, and `weir suites show` prints it.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
-//! The request to the load generator ([`LoadSpec`]) and its account of what it did ([`LoadResult`]).
-//!
-//! Both travel as JSON between the lab and the client's process, which may run on another host.
+//! The request to the load generator ([`LoadSpec`]) and its result ([`LoadResult`]). The lab and `weir load` make the
+//! request, and `weir-load` carries it out. Both types travel as JSON between the lab and the client process, which may
+//! run on another host.
 
 use std::collections::BTreeMap;
 

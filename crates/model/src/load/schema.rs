@@ -1,4 +1,5 @@
-//! The JSON schemas of what `weir load --json` prints, generated from the types. They serve whoever reads the JSON.
+//! Generates the JSON schemas of the output of `weir load --json` from the result types.
+//! The example `schema` of this crate writes them to `docs/schema`, for users who parse that output.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

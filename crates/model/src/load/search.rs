@@ -1,4 +1,5 @@
-//! The search for the highest rate that meets conditions: its options, its trials and its result.
+//! Options, trials and result of the search for the highest rate that meets a set of conditions.
+//! `weir-load` runs the search for `weir load --find-max` and for the lab. Audit and report read the result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! The request to the load generator, [`LoadSpec`], and its parts. The lab and `weir load` make it; `weir-load` carries it out.
+//! [`LoadSpec`], the request to the load generator, and its parts.
+//! The lab and `weir load` make it, and `weir-load` carries it out.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

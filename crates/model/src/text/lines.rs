@@ -1,4 +1,4 @@
-//! Columns and wrapped lines of plain text.
+//! Aligns columns and wraps lines of plain text. The verbs of the command line use it for lists and help.
 
 /// Each row's cells padded to the widest of their column; the last column is not padded.
 pub fn columns(rows: &[Vec<String>]) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! Numbers: three significant digits, thousands separated, a unit that fits the size.
+//! Formats numbers: three significant digits, groups of thousands, and a unit that fits the size.
+//! The command line, reports, comparisons and findings use it.
 
 /// `45123.4` is `45,100`, `0.01234` is `0.0123`, `12.3` stays. Three significant digits, no exponent.
 pub fn short(x: f64) -> String {

@@ -1,4 +1,4 @@
-//! Sizes.
+//! [`ByteCount`], a size such as `16KiB`. Suites, flags of `weir load` and the origin use it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Lists of CPUs.
+//! [`CpuList`], a list of CPUs such as `0-3,8`. Flags of the command line and the reader of `/sys` use it.
 
 use std::collections::BTreeSet;
 use std::fmt;

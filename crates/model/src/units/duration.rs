@@ -1,4 +1,4 @@
-//! Lengths of time.
+//! [`HumanDuration`], a length of time such as `10ms`. Suites, products, conditions and flags use it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
 //! Splits `1.5s` into a number and a unit, and multiplies without losing a digit.
+//! The parsers of durations and sizes beside it use it.
 
 /// `text` as the longest leading run of digits and points, and the rest, both without surrounding blanks.
 pub(super) fn split(text: &str) -> (&str, &str) {

@@ -1,4 +1,4 @@
-//! Requests a second.
+//! [`Rate`], a number of requests per second such as `20k/s`. Suites, conditions and flags use it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! Axes: where a value stands, and which ticks are readable. Knows numbers, nothing of pixels or products.
+//! Places values on an axis and picks readable ticks. `draw` uses it, and the chart builders of this crate and of
+//! `weir-published` describe axes with it. It knows numbers, but no pixels and no products.
 
 use weir_model::text::significant;
 

@@ -1,4 +1,4 @@
-//! The numbers of a chart as CSV, for whoever wants to draw it otherwise. Knows charts, nothing of runs.
+//! Writes the numbers of a chart as CSV, for users who want to draw it with another tool. Called by `make`.
 
 use super::{Chart, ChartKind};
 use crate::error::ReportError;

@@ -1,4 +1,5 @@
-//! What a chart is: plain data, which drawings and CSV are made from. Knows no suite and no run.
+//! Describes a chart as plain data. `section` and `weir-published` build these types; `draw` and `csv` read them.
+//! The module does not know suites or runs.
 
 use super::axis::Axis;
 

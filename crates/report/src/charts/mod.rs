@@ -1,5 +1,5 @@
-//! Charts: described once as plain data ([`Chart`]), drawn once as SVG ([`draw`]) for the page, as a file and as PNG; CSV has
-//! their numbers. Which charts a report has is in `section`.
+//! Charts as plain data ([`Chart`]), drawn as SVG ([`draw`]) and PNG, with their numbers as CSV. `make` and `page` use
+//! them, and `weir-published` adds charts of its own. `section` decides which charts a report has.
 
 pub mod axis;
 pub mod csv;

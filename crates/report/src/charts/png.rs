@@ -1,4 +1,5 @@
-//! Rasterises a chart's SVG with the embedded font, so that it looks the same on a machine that has none.
+//! Rasterises the SVG of a chart with an embedded font, so that it looks the same on a machine without fonts.
+//! Called by `make`.
 
 use std::sync::{Arc, LazyLock};
 

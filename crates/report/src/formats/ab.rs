@@ -1,4 +1,5 @@
-//! As ApacheBench prints it: whole milliseconds. The server's name is not read, and stays empty.
+//! Prints a result as ApacheBench does, in whole milliseconds. Called by `weir load --format ab`.
+//! weir does not read the name of the server, so that field stays empty.
 
 use weir_model::load::{ErrorKind, LoadSpec, Quantiles};
 

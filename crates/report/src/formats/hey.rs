@@ -1,5 +1,6 @@
-//! As hey prints it. Its histogram has eleven marks from the fastest to the slowest. weir does not time names
-//! (they are resolved before it starts) nor the writing of a request, which are 0 here.
+//! Prints a result as hey does. Called by `weir load --format hey` and by `weir-published`. The histogram has eleven
+//! marks, from the fastest to the slowest request. Name lookup and the writing of a request are 0: weir resolves names
+//! before it starts, and does not time the writing.
 
 use std::collections::BTreeMap;
 

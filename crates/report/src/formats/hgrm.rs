@@ -1,7 +1,9 @@
-//! HdrHistogram's text of percentiles (`.hgrm`), in milliseconds: what its plotter and many scripts read.
+//! Writes the percentile text of HdrHistogram (`.hgrm`) in milliseconds, which its plotter and many scripts read. `weir
+//! load --hgrm` and the format of wrk2 use it.
 //!
-//! Two flavours are in use. HdrHistogram's own (`outputPercentileDistribution`) writes percentiles with twelve decimals
-//! and leaves the last column of the last row empty; wrk2's, from the C library, writes six decimals and `inf` there.
+//! There are two flavours. HdrHistogram itself (`outputPercentileDistribution`) writes percentiles with twelve decimals
+//! and leaves the last column of the last row empty. wrk2, whose text comes from the C library, writes six decimals and
+//! `inf`.
 
 use hdrhistogram::Histogram;
 

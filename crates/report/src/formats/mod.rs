@@ -1,9 +1,7 @@
-//! Results as other tools print them: the same lines, units and number formats, so that scripts which read those tools can read
-//! weir. What weir measures otherwise keeps its own meaning: latency counts from when a request was due, and what a tool does not
-//! know is left out.
-//!
-//! `weir load --format` prints these of a load that has just ended, and `weir-published` of one that a run kept. Knows an account
-//! and its histograms, and nothing of products.
+//! Prints results as other tools do, with the same lines, units and number formats, for scripts that read those tools.
+//! `weir load --format` prints the result of a load, and `weir-published` that of a recorded run.
+//! Where weir measures differently, its own meaning stays: latency counts from the time at which a request was due.
+//! Fields that weir does not measure are left out. The module does not know products.
 
 mod ab;
 mod hey;

@@ -1,4 +1,4 @@
-//! Numbers as wrk writes them: two decimals and a unit, which changes at 85 % of the next one.
+//! Formats numbers as wrk does: two decimals and a unit, which changes at 85 % of the next unit. Called by `wrk`.
 
 /// Microseconds: `231.94us`, `3.65ms`, `1.20s`, `1.50m`.
 pub fn time_us(us: f64) -> String {

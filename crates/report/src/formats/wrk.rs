@@ -1,5 +1,5 @@
-//! As `wrk --latency` and `wrk2 --latency` print it. What they count a tenth of a second at a time (`Req/Sec`), weir counts
-//! by the second.
+//! Prints a result as `wrk --latency` and `wrk2 --latency` do. Called by `weir load --format` and by `weir-published`.
+//! Those tools count `Req/Sec` in steps of a tenth of a second; weir counts whole seconds.
 
 use weir_model::load::ErrorKind;
 

@@ -1,4 +1,4 @@
-//! The answer to the suite's question, in a sentence. Knows the summary, nothing of pages.
+//! Writes the sentence that answers the question of the suite, and the remarks beside it. Called by `summary`.
 
 use weir_stats::Estimate;
 

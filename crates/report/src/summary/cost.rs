@@ -1,4 +1,5 @@
-//! What a product takes: memory, all and by connection, and time to warm up. CPU stands with the other estimates of a row.
+//! Summarises the memory of a product, in total and per connection, and its time to warm up. Called by `row` and
+//! `overall`. CPU time is with the other estimates of a row.
 
 use serde::Serialize;
 use weir_model::metric::Window;

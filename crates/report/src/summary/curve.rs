@@ -1,4 +1,5 @@
-//! The windows of a series as points of a curve, over blocks, and where it bends.
+//! Summarises the windows of a series over blocks as points of a curve, and finds the knee of the curve.
+//! Called by `section` and `row`.
 
 use serde::Serialize;
 use weir_model::metric::Window;

@@ -1,4 +1,4 @@
-//! The sentences beside a table that say how its numbers were obtained. Knows a section, nothing of layout.
+//! Writes the sentences beside a table or chart that say how its numbers were obtained. Called by `section`.
 
 use weir_model::suite::{LoadKind, Protocol, Series};
 use weir_stats::Estimate;

@@ -1,4 +1,5 @@
-//! The window that stands for a trial, and the estimates of a row over blocks. Knows one load at a time.
+//! Picks the window that represents a trial, and computes the estimates of a row over blocks.
+//! Called by `row`, `curve` and `overall`.
 
 use std::collections::BTreeMap;
 

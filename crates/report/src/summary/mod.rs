@@ -1,5 +1,6 @@
-//! What a run says in numbers: medians with intervals, ratios within blocks, shared ranks. What `--json` prints,
-//! and what every table and sentence of a report is made from. Knows nothing of how a table looks.
+//! Summarises a run in numbers: medians with intervals, ratios within blocks, and shared ranks. `weir run` and `weir
+//! report` call [`summary`]. `--json` prints it, and tables, charts and sentences are made from it. The module does not
+//! know how a table looks.
 
 mod answer;
 mod cost;

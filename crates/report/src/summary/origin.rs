@@ -1,4 +1,5 @@
-//! What products spoke with the origin, by the origin's own counters.
+//! Says which protocol the products spoke with the origin, according to the counters of the origin. Called by
+//! `section`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

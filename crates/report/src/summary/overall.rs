@@ -1,9 +1,8 @@
-//! What the first screen shows: each product over all workloads, from the load that asks what it carries and the load that
-//! offers all the same. Over several workloads a number is their geometric mean: the one mean whose ratios do not depend on
-//! which workload is the reference (Fleming and Wallace 1986, "How not to lie with statistics"). It is taken within each
-//! block first, so that its interval is again one over blocks.
-//!
-//! Knows the sections, nothing of how a table looks.
+//! Computes the numbers of the first screen: each product over all workloads. Called by `summary`. Rates come from the
+//! load that asks how much a product carries, latencies from the load that offers the same rate to all. Over several
+//! workloads a number is their geometric mean, the only mean whose ratios do not depend on the reference workload
+//! (Fleming and Wallace 1986, "How not to lie with statistics"). It is computed within each block first, so that its
+//! interval is one over blocks.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Who is surely better than whom, and the rows of a table in that order.
+//! Ranks rows by which of them is better with statistical certainty, and sorts a table in that order.
+//! Called by `section` and `overall`.
 
 use std::collections::BTreeMap;
 

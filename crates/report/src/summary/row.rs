@@ -1,5 +1,5 @@
-//! One product in one section: its trials by block, as estimates. Ranks and ratios are set by the section, which
-//! sees the others.
+//! Summarises one product in one section: the estimates of its trials over blocks. Called by `section`, which sets
+//! ranks and ratios because it sees all products.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What searches for the highest rate under an objective found, over blocks.
+//! Summarises over blocks what the searches for the highest rate under an objective found. Called by `row`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! One workload under one load: who ranks where, by how much, and what could have been found.
+//! Summarises one workload under one load: ranks, ratios, and the smallest difference that could have been found.
+//! Called by `summary`; `overall` reuses the cases of a section.
 
 use std::collections::{BTreeMap, BTreeSet};
 

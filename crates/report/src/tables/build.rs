@@ -1,4 +1,5 @@
-//! The tables of a report, from the summary. Knows which columns stand where, nothing of how they are drawn.
+//! Builds the tables of trials, findings, failures and the environment from the summary.
+//! Called by `page`, `markdown` and `terminal`; the other tables share its cells.
 
 use weir_model::record::{Environment, Severity};
 use weir_stats::Estimate;

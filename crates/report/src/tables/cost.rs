@@ -1,4 +1,5 @@
-//! What a product takes: CPU of all three roles, memory, time to warm up.
+//! Builds the table of what a product costs: CPU time of all three roles, memory and time to warm up.
+//! Called by `page`.
 
 use super::build::{estimate_cell, marked, profile_order, row_kind};
 use super::{Cell, Column, Table, TableRow};

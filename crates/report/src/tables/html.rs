@@ -1,4 +1,5 @@
-//! Draws a table as HTML that `page.js` can sort and filter. Everything is escaped by the template.
+//! Draws a table as HTML, which `page.js` can sort and filter. Called by `page` and `extra`.
+//! The template escapes everything.
 
 use askama::Template;
 

@@ -1,4 +1,4 @@
-//! Draws a table as GitHub's markdown. Knows tables, nothing of runs.
+//! Draws a table as GitHub markdown. Called by `markdown`, `extra` and `weir-compare`.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Every section beside every product: the number that the ranks go by. What is more, sections or products, runs down.
+//! Builds the table of the ranked number of every product in every section. Sections or products run downwards,
+//! whichever are more. Called by `page`, `markdown` and `terminal`.
 
 use super::build::rank_words;
 use super::{Cell, Column, RowKind, Table, TableRow};

@@ -1,5 +1,6 @@
-//! A table, described once: columns with units, rows, notes. Text, markdown and HTML are drawings of it.
-//! Knows no suite and no run.
+//! A table as plain data: columns with units, rows and notes. The submodules build the tables of a report, and draw a
+//! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
+//! `weir-published`.
 
 mod build;
 mod cost;

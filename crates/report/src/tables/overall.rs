@@ -1,4 +1,5 @@
-//! The table of the first screen: what somebody who has to choose looks at. Knows the summary, nothing of how a table is drawn.
+//! Builds the table of the first screen, for readers who have to choose a product.
+//! Called by `page`, `markdown` and `terminal`.
 
 use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
 use super::{Cell, Column, RowKind, Table, TableRow};

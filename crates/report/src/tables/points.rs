@@ -1,4 +1,5 @@
-//! The points of a series: beside each other for reading, and one a row for sorting.
+//! Builds the tables of a series: the products side by side for reading, and one row for each point for sorting.
+//! Called by `page` and `markdown`.
 
 use weir_model::metric::Quantity;
 use weir_model::suite::Series;

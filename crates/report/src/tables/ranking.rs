@@ -1,5 +1,5 @@
-//! The table of one section: rank, what the load asks for, latency, cost, errors. Which columns stand in it depends on how
-//! requests arrived; a column that no row has anything for is left out.
+//! Builds the table of one section: rank, what the load asks for, latency, cost and errors. Called by `page`,
+//! `markdown` and `terminal`. The columns depend on how requests arrived, and an empty column is left out.
 
 use weir_model::metric::Quantity;
 use weir_model::suite::{LoadKind, Series};

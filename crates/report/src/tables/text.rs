@@ -1,4 +1,4 @@
-//! Draws a table for the terminal. Knows tables and a width, nothing of runs.
+//! Draws a table for the terminal at a given width. Called by `terminal` and `weir-compare`.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table as Grid, presets};
 use weir_model::text::wrapped;

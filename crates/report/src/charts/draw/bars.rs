@@ -1,4 +1,5 @@
-//! Horizontal bars with intervals. Horizontal, because names of products are words and words run from left to right.
+//! Draws horizontal bars with intervals. Called by `draw`.
+//! The bars are horizontal because product names are words, which are read from left to right.
 
 use askama::Template;
 

@@ -1,5 +1,6 @@
-//! Lines and curves of measured points over two axes. Lines are drawn on a fine grid of whole numbers, which keeps pages
-//! small and lets the page's script read the values back; points of curves carry theirs as text.
+//! Draws lines, and curves of measured points, over two axes. Called by `draw`. Lines lie on a fine grid of whole
+//! numbers: this keeps pages small, and the script of the page can read the values back. The points of curves carry
+//! their values as text.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
-//! Draws a chart as SVG, once: the page has the drawing as it is, and its script moves what is drawn; a file has title,
-//! legend and notes around it, on white paper, so that it reads alike in a README, a slide and print. Texts of a run
-//! pass through templates, which escape them. Knows charts, nothing of runs.
+//! Draws a chart as SVG. `page` embeds the plot, which the script of the page can change; `make` writes it to a file. A
+//! file has title, legend and notes around the plot, on white, so that it looks the same in a README, a slide and
+//! print. Templates escape all text that comes from a run. The module knows charts, but no runs.
 
 mod bars;
 mod lines;

@@ -1,4 +1,4 @@
-//! How wide a text is in the font that pictures are rasterised with. Knows glyphs, nothing of charts.
+//! Measures, shortens and wraps text in the font with which pictures are rasterised. Called by the rest of `draw`.
 
 use std::sync::LazyLock;
 

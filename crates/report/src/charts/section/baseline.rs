@@ -1,5 +1,5 @@
-//! Leaves the direct path out of a chart in which it would be so far above the products that their curves would be flat.
-//! A note says so. Knows curves, nothing of runs.
+//! Removes the direct path from a chart in which it would be so far above the products that their curves looked flat,
+//! and adds a note that says so. Used by `curves` and by `weir-published`.
 
 use crate::charts::Curve;
 use crate::charts::axis::Scale;

@@ -1,4 +1,4 @@
-//! Bars: who carries how much.
+//! Builds the bars that show how many requests per second each product carries. Called by `of_section` in `section`.
 
 use weir_model::suite::{LoadKind, Series};
 use weir_stats::Estimate;

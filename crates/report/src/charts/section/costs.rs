@@ -1,4 +1,5 @@
-//! Bars of what an answer costs: CPU time of the proxy and of all roles, memory by connection.
+//! Builds the bars that show the cost of a response: CPU time of the proxy and of all roles, and memory per connection.
+//! Called by `of_section` in `section`.
 
 use weir_stats::Estimate;
 

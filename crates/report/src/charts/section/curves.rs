@@ -1,4 +1,5 @@
-//! What a series shows: latency and rate against what was offered, against connections, and round by round.
+//! Builds the charts of a series: latency and rate by offered rate, by connections, or by round.
+//! Called by `of_section` in `section`.
 
 use weir_model::suite::Series;
 use weir_stats::Estimate;

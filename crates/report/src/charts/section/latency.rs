@@ -1,4 +1,5 @@
-//! Latency: by percentile over all blocks, and second by second.
+//! Builds the latency charts: by percentile over all blocks, and for each second.
+//! Called by `of_section` in `section`; `weir-published` uses the percentile curves.
 
 use hdrhistogram::Histogram;
 use weir_model::load::LoadSecond;

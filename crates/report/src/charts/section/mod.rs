@@ -1,5 +1,5 @@
-//! Which charts a report has, and what they show: read by `make`. Knows runs and summaries, nothing of how a chart is
-//! drawn.
+//! Decides which charts a report has, and builds them from a run and its summary. Called by `make`.
+//! The module does not know how a chart is drawn.
 
 mod baseline;
 mod capacity;

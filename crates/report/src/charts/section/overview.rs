@@ -1,4 +1,5 @@
-//! The picture of the first screen: what each product carries, over all workloads or on each of a few.
+//! Builds the chart of the first screen: what each product carries over all workloads, or on each of a few workloads.
+//! Called through `overview` in `section`.
 
 use weir_stats::Estimate;
 

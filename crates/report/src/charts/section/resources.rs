@@ -1,4 +1,4 @@
-//! CPU and memory of each role, second by second.
+//! Builds the charts of CPU and memory of each role for each second. Called by `of_section` in `section`.
 
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;

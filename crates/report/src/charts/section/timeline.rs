@@ -1,4 +1,5 @@
-//! Blocks joined end to end on one axis of time, so that a block that went wrong is seen and not averaged away.
+//! Joins the blocks end to end on one time axis, so that a block that went wrong is visible and not averaged away.
+//! `latency` and `resources` use it.
 
 use std::collections::BTreeMap;
 
