@@ -22,7 +22,7 @@ impl Suite {
         cases
     }
 
-    /// The same as names.
+    /// The names of those cases.
     pub fn case_ids(&self, load: &Load, skipped: &[Skipped]) -> Vec<CaseId> {
         let id = |(workload, entry): (&Workload, &Entry)| CaseId {
             product: entry.product.clone(),
@@ -33,14 +33,14 @@ impl Suite {
         self.cases(load, skipped).into_iter().map(id).collect()
     }
 
-    /// Trials of a run, all blocks together.
+    /// The number of trials of a run, over all blocks.
     pub fn trials(&self, skipped: &[Skipped]) -> usize {
         let one_block: usize = self.loads.iter().map(|load| self.cases(load, skipped).len()).sum();
         one_block.saturating_mul(self.blocks as usize)
     }
 
-    /// How long a run takes: what its loads say, and for each trial beside them what `overhead` says of the entry, which
-    /// is started, checked and stopped.
+    /// How long a run takes: the time of its loads, plus `overhead` for each trial, in which the entry is started, checked
+    /// and stopped.
     pub fn takes(&self, skipped: &[Skipped], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
         self.loads
             .iter()
@@ -48,7 +48,7 @@ impl Suite {
             .fold(Duration::ZERO, Duration::saturating_add)
     }
 
-    /// The same of one load.
+    /// How long the trials of one load take.
     pub fn takes_under(&self, load: &Load, skipped: &[Skipped], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
         let trial = |(_, entry): (_, &Entry)| load.reckoned().saturating_add(overhead(entry));
         let one_block = self.cases(load, skipped).into_iter().map(trial).fold(Duration::ZERO, Duration::saturating_add);

@@ -35,9 +35,9 @@ pub enum ConditionMetric {
     Time(Timing, Statistic),
     /// Right answers a second.
     Rate,
-    /// How many requests ended so.
+    /// The number of requests with this outcome.
     Count(Outcome),
-    /// How many in a hundred of those due ended so: per cent.
+    /// The share of the requests that were due and had this outcome, in per cent.
     Share(Outcome),
 }
 
@@ -88,7 +88,7 @@ pub enum Statistic {
 /// What became of requests that were due in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Sent, or meant for a connection that could not be made, and without a right answer.
+    /// Requests without a right answer that were sent, or whose connection could not be opened.
     Errors,
     /// Never sent.
     Unsent,
@@ -108,10 +108,10 @@ pub enum Comparison {
 }
 
 impl Condition {
-    /// Reads several, with commas between; at least one.
+    /// Reads one or more conditions, separated by commas.
     ///
     /// # Errors
-    /// What is wrong with the first that is wrong, and what would be right.
+    /// The first error, with what would be right.
     pub fn list(text: &str) -> Result<Vec<Condition>, crate::units::UnitError> {
         text.split(',').map(str::parse).collect()
     }
@@ -121,8 +121,8 @@ impl Condition {
         self.metric.value_of(result)
     }
 
-    /// Whether it holds. What was not measured holds nothing: neither `p99<5ms` nor `p99>5ms` holds of a load in which
-    /// nothing was due.
+    /// Whether the condition holds. Without a measured value it never does: neither `p99<5ms` nor `p99>5ms` holds if no
+    /// request was due.
     pub fn holds(&self, result: &LoadResult) -> bool {
         self.value_of(result).is_some_and(|value| self.is.holds(value, self.bound))
     }
@@ -137,7 +137,7 @@ impl Condition {
             return format!("{} was not measured", self.metric);
         };
         let mut shown = self.metric.human(value);
-        // "p99 is 5 ms" is no answer to whether p99<5ms.
+        // "p99 is 5 ms" does not say whether p99<5ms holds, so more digits are shown.
         if value != self.bound && shown == self.metric.human(self.bound) {
             shown = Condition { bound: value, ..*self }.bound_text();
         }
@@ -249,7 +249,7 @@ impl Outcome {
 }
 
 impl Comparison {
-    /// Whether `value` compares so with `bound`.
+    /// Whether the comparison of `value` with `bound` is true.
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Comparison::Less => value < bound,

@@ -8,14 +8,14 @@
 
 use crate::record::ResourceSecond;
 
-/// From so large a share of the machine's CPU on, taken by something else, a trial's numbers say more of that than of a product:
-/// all of it taken from the one CPU of a proxy on a machine of two is 10 % of that. In 300 trials of one product beside compilers
-/// on such a machine it carried 63,000 requests/s below half of this share, 57,000 up to it, 39,000 from four times of it on, and
-/// 29,000 from eight times of it on (medians).
+/// If other processes take at least this share of the machine's CPU time, a trial measures them more than the product. If all of
+/// it is taken from the one CPU of a proxy on a machine with two CPUs, the proxy loses 10 % of its CPU. Source: 300 trials of one
+/// product beside compilers on such a machine. The median rate was 63,000 requests/s below half of this share, 57,000 up to it,
+/// 39,000 from four times of it on, and 29,000 from eight times of it on.
 pub const CROWDED: f64 = 0.05;
 
-/// Roles that used so much more than the host says that its processes did must have been charged for interrupts, too. As a
-/// share of the machine; less than that are the ticks of two clocks.
+/// If the roles used this much more CPU time than the host reports for all processes, they were charged for interrupts too.
+/// A share of the machine; a smaller difference comes from the ticks of two clocks.
 const CHARGED: f64 = 0.02;
 
 /// CPU time of a window, seconds.
@@ -68,8 +68,7 @@ impl CpuTime {
         ((self.processes + self.stolen + interrupts - self.roles) / self.whole).max(0.0)
     }
 
-    /// Share of the whole, 0 to 1, that other processes used at the least: interrupts that were charged to a role hide as much
-    /// of it.
+    /// The least share of the whole, 0 to 1, that other processes used. Interrupts charged to a role hide some of their use.
     pub fn others_at_least(&self) -> f64 {
         ((self.processes - self.roles) / self.whole).max(0.0)
     }

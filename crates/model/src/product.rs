@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::suite::Protocol;
 
-/// A program under test, as data. Everything weir knows of it.
+/// A program under test, as data: everything that weir knows about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// Folder name, `[a-z0-9-]+`.
@@ -41,8 +41,8 @@ pub struct Product {
 /// configuration, and answers `/_weir/ready` with 204. Suites cannot run it as a product.
 pub const ORIGIN_PROFILE: &str = "origin";
 
-/// Whether a profile of that name makes the product do what all others in a run do (versions and suites of TLS ...).
-/// `stock` leaves it to the product, and `as-published…` to whoever published.
+/// Whether a profile of this name applies the settings that all products of a run share (TLS versions, cipher suites ...).
+/// `stock` keeps the settings of the product, and `as-published…` those of the publication.
 pub fn is_levelled(profile: &str) -> bool {
     profile != "stock" && !profile.starts_with("as-published")
 }
@@ -58,8 +58,7 @@ impl Product {
         self.profiles.contains_key(ORIGIN_PROFILE)
     }
 
-    /// What it speaks under a profile: what the profile says, else what the product says. Nothing under a profile that it
-    /// does not have.
+    /// The protocols under a profile: those of the profile, else those of the product. Empty for an unknown profile.
     pub fn spoken_under(&self, profile: &str) -> &[Protocol] {
         match self.profiles.get(profile) {
             Some(Profile { speaks: Some(own), .. }) => own,
@@ -78,7 +77,7 @@ pub enum ProductKind {
     Proxy(Box<Program>),
 }
 
-/// How a proxy is got, recognised and run.
+/// How a proxy is installed, recognised and run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// Ways to get it, tried in order.

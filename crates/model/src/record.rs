@@ -179,9 +179,9 @@ impl Role {
 pub struct RoleUsage {
     /// Which role.
     pub role: Role,
-    /// CPU time in user mode, us.
+    /// CPU time in user mode, µs.
     pub cpu_user_us: u64,
-    /// CPU time in the kernel, us.
+    /// CPU time in the kernel, µs.
     pub cpu_system_us: u64,
     /// Mean cores busy over the window.
     pub cores_busy: f64,

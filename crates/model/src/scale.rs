@@ -52,7 +52,7 @@ impl Suite {
         (suite, words)
     }
 
-    /// What is other in this suite than in the one that it was made from by leaving out and shortening: a line each.
+    /// What was removed or shortened in this suite compared with `before`, one line for each change.
     pub fn changed_from(&self, before: &Suite) -> Vec<String> {
         let mut words = Vec::new();
         if self.blocks != before.blocks {
@@ -73,11 +73,11 @@ impl Suite {
     }
 }
 
-/// A load without a warm-up stays without: its beginning is what is asked. Nor has a fixed number of requests a window; its
-/// duration is a limit that says nothing of how long it takes.
+/// A load without a warm-up stays without one, because it measures the start. A load with a fixed number of requests has no
+/// window: its duration is a limit and does not say how long the load takes.
 fn rescale(load: &mut Load, change: &ScaleOverride) {
     if let LoadKind::Count { requests } = &mut load.kind {
-        // Never more than the suite asks for itself: of two loads the smaller one may be smaller than the scale.
+        // Never more than the suite itself asks for: a load may already be smaller than the scale.
         *requests = change.requests.map_or(*requests, |new| new.min(*requests));
         return;
     }

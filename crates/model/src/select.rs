@@ -6,7 +6,7 @@ use crate::file::{Catalogue, listed, suggestion};
 use crate::filter::{Filter, FilterKey, flag_error, names_of};
 use crate::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
 
-/// What stands in `--products` for every product of the catalogue.
+/// The name in `--products` that means every product of the catalogue.
 pub const ALL: &str = "all";
 
 impl Suite {
@@ -45,8 +45,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// What workloads and rates say of loads and workloads that are no longer there. A workload that ran only under loads
-    /// that are gone goes too.
+    /// Removes references to removed loads and workloads. A workload whose loads are all gone is removed too.
     pub(crate) fn forget_loads_that_are_gone(&mut self) {
         let there: Vec<String> = self.loads.iter().map(|load| load.name.clone()).collect();
         for workload in &mut self.workloads {
@@ -141,7 +140,7 @@ impl Suite {
         entries
     }
 
-    /// What one name of `--products` stands for.
+    /// The entries that one name of `--products` selects.
     fn entries_of(
         &self,
         name: &str,
@@ -239,7 +238,7 @@ impl Suite {
         Ok(())
     }
 
-    /// The direct path comes along where a load is a share of what it carries, whoever left it out.
+    /// Keeps the direct path if the rate of a load is a share of what the direct path carries.
     fn bring_direct(&mut self, all: &Suite, catalogue: &dyn Catalogue) {
         let is_direct = |entry: &&Entry| catalogue.is_direct(&entry.product);
         if self.entries.iter().any(|entry| is_direct(&entry)) || !self.loads.iter().any(Load::is_of_direct) {
@@ -249,8 +248,8 @@ impl Suite {
         self.entries.splice(0..0, own);
     }
 
-    /// A scale names products and workloads of the suite; here those that were left out go. Where none remains, the
-    /// selection has already said what to run, and the scale no longer does.
+    /// Removes the products and workloads that were not selected from the scales. If none remains, the scale no longer
+    /// restricts them: the selection has already said what to run.
     fn narrow_scales(&mut self) {
         let narrowed = |names: &mut Option<Vec<String>>, there: &dyn Fn(&str) -> bool| {
             if let Some(some) = names {

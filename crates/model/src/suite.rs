@@ -183,7 +183,7 @@ impl Tls {
         }
     }
 
-    /// The same, by IANA's names.
+    /// The IANA names of the same suites.
     pub fn suites12_iana(&self) -> &'static [&'static str] {
         match self.key {
             KeyType::P256 => &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"],
@@ -296,8 +296,8 @@ impl Load {
         }
     }
 
-    /// What one trial's load is reckoned to take beforehand, start-up of the product and settling apart. Of a fixed number
-    /// of requests, which end when they end, it is the time at [`RECKONED_RATE`], and never more than their limit.
+    /// The estimated time of the load in one trial, without start-up of the product and settling. For a fixed number of
+    /// requests it is their time at [`RECKONED_RATE`], and at most their limit.
     pub fn reckoned(&self) -> Duration {
         let once = match self.kind {
             LoadKind::Count { requests } => {
@@ -311,11 +311,11 @@ impl Load {
     }
 }
 
-/// Requests a second by which the time of a fixed number of them is reckoned beforehand: what a product that is not fast
-/// carries on one CPU of some years ago.
+/// Requests per second assumed when the time of a fixed number of requests is estimated: what a product that is not fast
+/// carries on one CPU that is some years old.
 pub const RECKONED_RATE: u64 = 5000;
 
-/// Trials that a search takes, about: what its time is reckoned by beforehand.
+/// The approximate number of trials of a search, from which its time is estimated.
 const SEARCH_TRIALS: u32 = 10;
 
 /// What one trial measures, one after another, without a restart of the product.
@@ -377,7 +377,7 @@ pub enum LoadKind {
 }
 
 impl LoadKind {
-    /// Each entry is offered a rate of its own, so that their latencies do not compare directly.
+    /// Whether each entry is offered its own rate, so that their latencies cannot be compared directly.
     pub fn own_rates(&self) -> bool {
         match self {
             LoadKind::Open { rate: RateSpec::Share { of, .. }, .. } => *of == RateBase::Own,

@@ -14,7 +14,7 @@ pub use cpus::CpuList;
 pub use duration::HumanDuration;
 pub use rate::Rate;
 
-/// A text that is not the quantity that was wanted.
+/// The error for a text that is not the expected quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{found}; would be right: {wanted}")]
 pub struct UnitError {

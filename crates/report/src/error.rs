@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Why no report was made.
 ///
-/// A broken file *inside* a run is none of these: it becomes a row of the report
+/// A broken file *inside* a run is not such an error: it becomes a row of the report
 /// ([`Broken`](crate::run::Broken)), because the other trials are still worth reading.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -27,7 +27,7 @@ pub enum ReportError {
         /// As given by the caller.
         path: PathBuf,
     },
-    /// The file system said no.
+    /// A file could not be read, written or renamed.
     #[error("{path}: {doing}: {source}")]
     Io {
         /// The file or folder.

@@ -77,8 +77,8 @@ fn without_folder(text: &str, own: &str) -> String {
     parts.into_iter().map(|part| part.trim_end_matches(before_path)).chain([last]).collect()
 }
 
-/// The text without numbers of 4 or 5 digits after a colon: each trial listens elsewhere. Of one profile nothing else
-/// that looks so can differ, because templates are told only ports, folders, cores and connections.
+/// The text without numbers of 4 or 5 digits after a colon, because each trial listens on other ports. Within one profile
+/// no other such number can differ: templates receive only ports, folders, cores and connections.
 fn without_ports(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -114,8 +114,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `None` for what is no text, such as a key store or a cache, and for files of certificates and keys. Those inside a
-/// configuration are left out of it: a report may be published.
+/// `None` for a file that is not text, such as a key store or a cache, and for files of certificates and keys. Certificates
+/// and keys inside a configuration are removed from it, because a report may be published.
 fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     if bytes.is_empty() || bytes.contains(&0) {
@@ -135,8 +135,8 @@ fn read_text(path: &Path) -> Option<String> {
 /// What certificates and keys begin with in PEM.
 const BEGIN: &str = "-----BEGIN ";
 
-/// The text with a remark where each certificate or key stood. One that does not end, the text having been cut off, takes
-/// the rest with it.
+/// Replaces each certificate or key in the text by a remark. If one has no end, because the text was cut off, the rest of
+/// the text is removed with it.
 fn without_pem(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

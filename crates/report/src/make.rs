@@ -31,12 +31,12 @@ impl Default for Options {
     }
 }
 
-/// Where everything is.
+/// The paths of the files of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The page.
     pub html: PathBuf,
-    /// The same for a README.
+    /// The report as markdown, for a README.
     pub markdown: PathBuf,
     /// SVG, PNG and CSV of each chart.
     pub charts: Vec<PathBuf>,
@@ -55,8 +55,8 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
     make_of(&run, summary(&run), Extra::default(), options)
 }
 
-/// Makes the report of a loaded run, or of a part of it, from its `summary`, which takes long to compute and which the
-/// caller has already. The sections of `extra` stand behind the report's own.
+/// Makes the report of a loaded run, or of a part of it, from its `summary`. The caller already has the summary, which takes
+/// long to compute. The sections of `extra` follow those of the report.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ fn draw_sections(run: &Run, summary: &Summary) -> (Vec<SectionCharts>, Vec<Broke
 fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".report-");
-    // Reports are read by others than who made them; the umask still applies.
+    // Other users read reports too; the umask still applies.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     builder.tempdir_in(run).map_err(|error| ReportError::io(run, "make a folder in", error))

@@ -9,8 +9,8 @@ use weir_model::text::unique;
 
 use crate::run::{BASELINE, Run};
 
-/// What of a run to show; the default is all of it. The direct path, being what products are compared with, is left out only
-/// by a filter that names products and not it.
+/// The part of a run to show; the default is the whole run. Products are compared with the direct path, so only a filter that
+/// names products without it leaves it out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// Only these products: `name` or `name:profile`.
@@ -64,7 +64,7 @@ impl Part {
         self.only.iter().filter(|filter| filter.key == key).all(|filter| filter.passes(name))
     }
 
-    /// Every name means something in this run.
+    /// Checks that every name occurs in this run.
     fn check(&self, run: &Run) -> Result<(), InputError> {
         let entries = &run.suite.entries;
         let names = |key: FilterKey| -> Vec<&str> {

@@ -60,7 +60,7 @@ fn unknown() -> Suite {
     }
 }
 
-/// What the records of a load say of it, where `run.toml` says nothing. No connections: their number is not known.
+/// Rebuilds a load from its records if `run.toml` does not describe it. The number of connections is unknown.
 fn load_of<'a>(name: &str, trials: impl Iterator<Item = &'a Trial>) -> Load {
     let mut load = Load {
         name: name.to_string(),

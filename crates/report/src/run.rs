@@ -14,7 +14,7 @@ use crate::plan::suite_of;
 /// The product that is no proxy: the baseline of every suite.
 pub const BASELINE: &str = "direct";
 
-/// A run as its folder tells it.
+/// A run, as read from its folder.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The folder.
@@ -23,7 +23,7 @@ pub struct Run {
     pub name: String,
     /// What was asked: the direct path first, then as written. Without blocks where `run.toml` could not be read.
     pub suite: Suite,
-    /// What part of the run is shown, in words; empty: all of it.
+    /// The part of the run that is shown, in words; empty for the whole run.
     pub part: String,
     /// The trials that ended, by number.
     pub trials: Vec<Trial>,

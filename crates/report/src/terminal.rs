@@ -194,7 +194,7 @@ fn unranked(summary: &Summary) -> Option<(String, Vec<OverallRow>)> {
     Some((format!("{}{of}.", section.slug_words()), rows.collect()))
 }
 
-/// The worst that can be said of a row, in a word or two.
+/// The most severe problem of a row, in one or two words.
 fn mark(summary: &Summary, row: &OverallRow) -> String {
     let cache = |own: &Row| own.entry == row.entry && own.answers_itself;
     let Verdicts { suspect, invalid, error, .. } = row.verdicts;

@@ -7,10 +7,10 @@ use super::{Comparison, Condition, ConditionMetric, Outcome, Statistic, Timing};
 use crate::file::{listed, suggestion};
 use crate::units::{HumanDuration, Rate, UnitError};
 
-/// What would be right where nothing like a condition was found.
+/// Expected where the text is not a condition.
 const WANTED: &str = "a metric, one of < <= > >=, and a bound, such as p99<5ms, errors<0.1% or rate>=20k/s";
 
-/// What would be right behind a count.
+/// Expected as the bound of a count.
 const COUNT_WANTED: &str = "a whole number such as 10, or a share of the requests that were due such as 0.1%";
 
 /// A condition is a metric, a comparison and a bound, with or without blanks between them:
@@ -55,7 +55,7 @@ impl FromStr for Condition {
     }
 }
 
-/// The comparison at a text's beginning, and what follows it.
+/// The comparison at the beginning of a text, and the rest of the text.
 fn comparison(text: &str) -> Option<(Comparison, &str)> {
     [
         ("<=", Comparison::AtMost),
@@ -99,7 +99,7 @@ fn find<T: Copy>(table: &[(T, &str)], wanted: &str) -> Option<T> {
     table.iter().find(|(_, name)| *name == wanted).map(|(value, _)| *value)
 }
 
-/// The error for a metric that there is not: a percentile that is not recorded, half a name, or a near miss.
+/// The error for an unknown metric: a percentile that is not recorded, half a name, or a near miss.
 fn unknown(text: &str) -> UnitError {
     let statistics = || Statistic::ALL.iter().map(|(_, name)| *name);
     let ofs = || Timing::ALL.iter().map(|(_, name)| *name);

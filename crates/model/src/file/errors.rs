@@ -4,7 +4,7 @@
 use super::locate::Lines;
 use crate::InputError;
 
-/// What is wrong with one file so far.
+/// The errors found so far in one file.
 pub(super) struct Errors<'a> {
     source: &'a str,
     lines: &'a Lines,
@@ -16,7 +16,7 @@ impl<'a> Errors<'a> {
         Errors { source, lines, found: Vec::new() }
     }
 
-    /// Something is wrong at the dotted key `path`.
+    /// Adds an error at the dotted key `path`.
     pub(super) fn add(&mut self, path: &str, found: impl Into<String>, wanted: impl Into<String>) {
         self.found.push(InputError {
             source: self.source.to_owned(),
@@ -27,7 +27,7 @@ impl<'a> Errors<'a> {
         });
     }
 
-    /// Something is wrong that stands nowhere in the file.
+    /// Adds an error that has no place in the file.
     pub(super) fn add_about_file(&mut self, found: impl Into<String>, wanted: impl Into<String>) {
         self.found.push(InputError {
             source: self.source.to_owned(),
@@ -38,7 +38,7 @@ impl<'a> Errors<'a> {
         });
     }
 
-    /// `value` when nothing is wrong, else everything that is, by line.
+    /// Returns `value` if there are no errors, else all errors in the order of their lines.
     pub(super) fn into_result<T>(mut self, value: Option<T>) -> Result<T, Vec<InputError>> {
         self.found.sort_by_key(|error| error.line);
         match value {
@@ -47,7 +47,7 @@ impl<'a> Errors<'a> {
         }
     }
 
-    /// How many things are wrong so far.
+    /// The number of errors so far.
     pub(super) fn count(&self) -> usize {
         self.found.len()
     }

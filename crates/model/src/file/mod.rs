@@ -33,7 +33,7 @@ pub trait Catalogue {
     /// Names of the profiles with which a product can be measured; `None` when there is no such product.
     fn profiles(&self, product: &str) -> Option<Vec<String>>;
 
-    /// Whether a product is none: the client talks to the origin. What is asked of products by profile is not asked of it.
+    /// Whether this is the direct path, on which the client talks to the origin. Filters by profile do not apply to it.
     fn is_direct(&self, _product: &str) -> bool {
         false
     }

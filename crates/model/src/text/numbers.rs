@@ -6,7 +6,7 @@ pub fn short(x: f64) -> String {
     significant(x, 3)
 }
 
-/// The same with another number of significant digits (1 to 15).
+/// Like [`short`], with another number of significant digits (1 to 15).
 pub fn significant(x: f64, digits: i32) -> String {
     if !x.is_finite() {
         return "\u{2013}".to_string();
@@ -126,7 +126,7 @@ fn group_thousands(text: &str) -> String {
     }
 }
 
-/// `0.0523` is `5.2 %`. Two significant digits: what follows from a few blocks is not known better.
+/// `0.0523` is `5.2 %`. Two significant digits, because a few blocks do not give more.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "\u{2013}".to_string();
@@ -145,7 +145,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// The least of what is above 0: nothing measured decides no unit.
+/// The smallest value above 0; a value that was not measured must not decide the unit.
 pub fn least(values: impl Iterator<Item = f64>) -> f64 {
     values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min)
 }
@@ -175,17 +175,17 @@ impl Unit {
     /// Cores.
     pub const CORES: Unit = Unit { name: "cores", size: 1.0 };
 
-    /// For durations of which `smallest_us` is the least that must stay readable.
+    /// The unit for durations of which `smallest_us` (µs) is the smallest that must stay readable.
     pub fn for_time(smallest_us: f64) -> Unit {
         if smallest_us >= 1_000.0 { Unit::MILLIS } else { Unit::MICROS }
     }
 
-    /// For the least of several durations that is none of nothing.
+    /// The unit for the smallest of several durations above 0.
     pub fn for_least(all_us: impl Iterator<Item = f64>) -> Unit {
         Unit::for_time(least(all_us))
     }
 
-    /// For durations of every size together: microseconds, unless some of them would take six digits.
+    /// The unit for durations of all sizes: microseconds, unless some of them would take six digits.
     pub fn for_times(all_us: impl Iterator<Item = f64>) -> Unit {
         let (least, most) = all_us.fold((f64::INFINITY, 0.0_f64), |(a, b), us| (a.min(us), b.max(us)));
         if most >= 100_000.0 { Unit::MILLIS } else { Unit::for_time(least) }

@@ -8,8 +8,8 @@ use super::{UnitError, deserialize_from_text};
 
 /// A number of bytes as people write it: `11268`, `16KiB`, `1MiB`, `1kB`.
 ///
-/// `kB`, `MB` and `GB` are powers of 1000, `KiB`, `MiB` and `GiB` of 1024. `K` and `KB` are refused: half the
-/// world means one of them and half the other.
+/// `kB`, `MB` and `GB` are powers of 1000, `KiB`, `MiB` and `GiB` of 1024. `K` and `KB` are refused, because
+/// they are used for both 1000 and 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteCount(pub u64);
 

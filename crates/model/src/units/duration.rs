@@ -9,8 +9,8 @@ use super::{UnitError, serde_as_text};
 
 /// A length of time as people write it: `500us`, `10ms`, `1.5s`, `2m`, `1h`. Zero is `0s`.
 ///
-/// Read exactly, to the nanosecond; a number without a unit is an error, because seconds and milliseconds are
-/// both what somebody would have meant.
+/// Read exactly, to the nanosecond; a number without a unit is an error, because it could mean seconds or
+/// milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HumanDuration(pub Duration);
 

@@ -121,9 +121,9 @@ pub struct Curves {
     pub y: Axis,
     /// What is drawn, later ones on top.
     pub series: Vec<Curve>,
-    /// What is only among the numbers: drawn, it would press the others flat.
+    /// Curves that are only in the CSV: if they were drawn, the other curves would look flat.
     pub csv_only: Vec<Curve>,
-    /// A line on which both axes have one value, with its name: what was asked for, beside what came.
+    /// The name of the diagonal on which the measured value equals the offered one; `None` draws no diagonal.
     pub ideal: Option<String>,
 }
 
@@ -181,7 +181,7 @@ impl Dash {
 const MOST_POINTS: usize = 3_000;
 
 impl Lines {
-    /// Of so many points in a row one is drawn, the highest.
+    /// The number of consecutive points of which only the highest is drawn.
     pub fn stride(&self) -> usize {
         let all: usize = self.series.iter().flat_map(|line| &line.pieces).map(Vec::len).sum();
         all.div_ceil(MOST_POINTS).max(1)

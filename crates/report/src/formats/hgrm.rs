@@ -13,7 +13,7 @@ const TICKS: u32 = 5;
 /// Nanoseconds in a millisecond.
 const NANOS: f64 = 1e6;
 
-/// Whose text it is.
+/// Which tool's text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// HdrHistogram's own.

@@ -38,7 +38,7 @@ impl Account<'_> {
         ended.saturating_sub(self.sum(|kind| !kind.is_response()))
     }
 
-    /// Answers of the window that came and were not right.
+    /// Responses in the window that were wrong.
     pub fn wrong_answers(&self) -> u64 {
         self.sum(ErrorKind::is_response)
     }

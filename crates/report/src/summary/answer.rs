@@ -22,7 +22,7 @@ pub(super) fn answer(summary: &Summary) -> String {
     }
 }
 
-/// Who leads, by what the ranks go by.
+/// Which product leads by the ranked metric.
 fn first(overall: &Overall) -> String {
     let ranked: Vec<&OverallRow> = overall.rows.iter().filter(|row| row.rank.is_some()).collect();
     let leaders: Vec<&OverallRow> =
@@ -46,8 +46,8 @@ fn first(overall: &Overall) -> String {
     }
 }
 
-/// "; at a rate offered alike to all, haproxy has the lowest p99, 0.61 ms". Those whose intervals meet the least one's share
-/// it.
+/// "; at a rate offered alike to all, haproxy has the lowest p99, 0.61 ms". Products whose intervals overlap with
+/// the lowest one share the place.
 fn soonest(overall: &Overall) -> String {
     let ranked = overall.rows.iter().filter(|row| row.rank.is_some());
     let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.of(Metric::P99)?))).collect();
@@ -70,7 +70,7 @@ fn soonest(overall: &Overall) -> String {
     }
 }
 
-/// What else a reader of the answer should know.
+/// Further remarks beside the answer.
 pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
     if !summary.shown.is_empty() {

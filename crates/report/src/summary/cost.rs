@@ -53,12 +53,12 @@ pub(super) fn memory(cases: &Cases<'_>, blocks: &[u32]) -> Option<Memory> {
     Some(Memory { proportional: proportional.is_some(), bytes, by_connection })
 }
 
-/// In one measure or the other.
+/// The memory as proportional sets or as resident sets.
 pub(super) fn bytes_of(usage: &RoleUsage, proportional: bool) -> Option<f64> {
     if proportional { usage.pss_max_bytes.map(|bytes| bytes as f64) } else { Some(usage.rss_max_bytes as f64) }
 }
 
-/// `None` where no trial was asked to wait for a steady level.
+/// `None` if no trial was asked to wait for a steady level.
 pub(super) fn warmup(cases: &Cases<'_>, blocks: &[u32]) -> Option<WarmupSummary> {
     let seconds = cases.of_measurements(blocks, |measurement| Some(measurement.warmup?.seconds));
     let watched: Vec<_> = cases.displayed().filter_map(|trial| trial.measurement.warmup).collect();

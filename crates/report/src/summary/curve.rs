@@ -11,7 +11,7 @@ use super::metric::Estimates;
 use super::row::Cases;
 use super::{LEVEL, Metric, Row, SEED};
 
-/// How plain a bend has to be: what the method's authors advise.
+/// The sensitivity of the knee detection: the value that the authors of the method advise.
 const SENSITIVITY: f64 = 1.0;
 
 /// One point of a product's curve. Times in microseconds.
@@ -67,9 +67,9 @@ fn point(cases: &Cases<'_>, blocks: &[u32], place: usize) -> Option<PointRow> {
     })
 }
 
-/// Sets where the row's curve bends: the offered rate from which p99 climbs in its order of magnitude (which is why its
-/// logarithm is looked at: a latency of seconds past saturation makes all before it look flat), or the number of connections
-/// from which the rate climbs no more. Rounds have no such point.
+/// Sets the knee of the row's curve. For offered rates it is the rate from which p99 climbs by orders of magnitude. It is found
+/// on the logarithm of p99, because a latency of seconds past saturation makes everything before it look flat. For connections
+/// it is the number from which the rate climbs no more. Rounds have no knee.
 pub(super) fn bend(row: &mut Row, series: &Series) {
     let of = |value: fn(&PointRow) -> Option<f64>| -> Vec<f64> {
         row.points.iter().map(|point| value(point).unwrap_or(f64::NAN)).collect()

@@ -44,7 +44,7 @@ pub(super) fn how(section: &Section) -> Vec<String> {
     sentences
 }
 
-/// Who carried all that was offered, and may carry more.
+/// The products that carried everything offered, and may carry more.
 fn all_carried_words(section: &Section) -> Option<String> {
     if !matches!(section.series, Series::Shares(_)) {
         return None;
@@ -137,7 +137,7 @@ fn arrival_words(section: &Section, connections: &str, long: &str) -> String {
     }
 }
 
-/// What was spoken, where that is not plain HTTP/1.1 on both sides.
+/// The protocols on both sides, if they are not plain HTTP/1.1.
 fn protocol_words(section: &Section) -> Option<String> {
     let behind = &section.origin_spoke;
     let protocol = section.protocol?;

@@ -9,8 +9,8 @@ use weir_model::record::{Measurement, Point};
 use weir_model::suite::{Load, Series};
 use weir_stats::Estimate;
 
-/// The window of a trial of `load`. A series is not its last window: of rounds it is the one in the middle of their rates, of a
-/// series over rates or connections the one that carried most. `None` when the trial has no number.
+/// The window that represents a trial of `load`. For rounds it is the one with the median rate, and for a series over rates or
+/// connections the one that carried most. `None` if the trial has no number.
 pub(crate) fn window_of<'a>(measurement: &'a Measurement, load: &Load) -> Option<Window<'a>> {
     let whole = Window::of_trial(measurement)?;
     let mut by_rate: Vec<&Point> = measurement.points.iter().collect();

@@ -356,7 +356,7 @@ fn series_name<S: serde::Serializer>(series: &Series, serializer: S) -> Result<S
     })
 }
 
-/// What the run says that it left out.
+/// The products and workloads that the run left out.
 fn skipped(run: &Run) -> &[Skipped] {
     run.environment.as_ref().map(|environment| environment.skipped.as_slice()).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use crate::run::{BASELINE, Run, Trial};
 
 /// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has counters.
 pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
-    // What was spoken, and by whom.
+    // The protocols, and the products that spoke them.
     let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.counts() && trial.measurement.case.product != BASELINE) {
         let label = run.label_of(&trial.entry());

@@ -6,7 +6,7 @@ use super::{Cell, Column, Table, TableRow};
 use crate::summary::{Metric, Row, Section};
 use weir_model::text::Unit;
 
-/// Of one section; `None` when nothing is known of what anybody used.
+/// The cost table of one section; `None` if no usage was recorded.
 pub fn cost(section: &Section) -> Option<Table> {
     let known = |row: &Row| row.of(Metric::Cpu).or(row.of(Metric::ClientCpu)).is_some();
     if !section.all_rows().any(known) {

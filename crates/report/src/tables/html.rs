@@ -13,7 +13,7 @@ struct Page<'a> {
     baseline: Vec<&'a TableRow>,
     others: Vec<&'a TableRow>,
     filter: bool,
-    /// For paper, on which nothing can be pointed at.
+    /// The explanations of the headers as text, for print.
     meanings: String,
 }
 
@@ -35,7 +35,7 @@ impl RowKind {
 /// Only when the template is wrong.
 pub fn draw(table: &Table) -> Result<String, ReportError> {
     let (baseline, others): (Vec<_>, Vec<_>) = table.rows.iter().partition(|row| row.kind == RowKind::Baseline);
-    // A few rows are found by looking; a filter would only take room.
+    // A table with a few rows needs no filter.
     let meanings = table.columns.iter().filter(|column| !column.help.is_empty());
     let meanings: Vec<String> = meanings.map(|column| format!("{}: {}", column.header(), column.help)).collect();
     let page = Page { table, baseline, filter: others.len() > 8, others, meanings: meanings.join(" ") };

@@ -56,7 +56,7 @@ fn fitting(table: &Table) -> Vec<usize> {
     kept
 }
 
-/// What a run says is text: no markup of its, and no HTML.
+/// Escapes text from a run, so that it is neither markup nor HTML.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {

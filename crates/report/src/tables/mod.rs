@@ -56,13 +56,13 @@ pub struct Column {
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableRow {
-    /// What it is among the others.
+    /// The kind of row.
     pub kind: RowKind,
     /// One a column.
     pub cells: Vec<Cell>,
 }
 
-/// What a row is among the others.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     /// On top, apart; stays there whatever the table is sorted by.
@@ -116,7 +116,7 @@ impl Column {
         self
     }
 
-    /// An explanation for who points at the header.
+    /// Adds an explanation that is shown when the reader points at the header.
     pub fn help(mut self, help: &str) -> Column {
         self.help = help.to_string();
         self
@@ -139,7 +139,7 @@ impl Cell {
         Cell { main: main.into(), detail: String::new(), sort: sort.is_finite().then_some(sort) }
     }
 
-    /// A cell that has nothing to say.
+    /// An empty cell.
     pub fn none() -> Cell {
         Cell::text("\u{2013}")
     }

@@ -151,7 +151,7 @@ fn search() -> Vec<Drawn<'static>> {
 
 /// The metrics that the table of metrics shows here.
 fn metrics(section: &Section, time: Unit) -> Vec<Drawn<'_>> {
-    // Where most is carried the queue is as long as the client waits: that latency says nothing of the product.
+    // At the highest rate the queue is as long as the client waits, so the latency says nothing about the product.
     let with_latency = !matches!(section.series, Series::Shares(_));
     let shown =
         Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry(), metric.entry().columns.ranking?)));

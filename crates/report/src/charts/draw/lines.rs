@@ -113,7 +113,7 @@ impl Frame {
     }
 }
 
-/// What is the same of lines and curves.
+/// What lines and curves have in common.
 struct Paper<'a> {
     axes: (&'a Axis, &'a Axis),
     spans: (Span, Span),
@@ -210,7 +210,7 @@ fn names(lines: &Lines) -> Vec<(&str, &str, Dash)> {
     names
 }
 
-/// Of each `stride` points the highest, so that what went wrong is still seen.
+/// Keeps the highest of each `stride` points, so that outliers stay visible.
 fn thinned(piece: &[(f64, f64)], stride: usize) -> Points {
     let highest = |some: &[(f64, f64)]| some.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     piece.chunks(stride).filter_map(highest).collect()

@@ -173,7 +173,7 @@ fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A tenth of a pixel is more than any eye wants, and keeps files small.
+/// Rounds to a tenth of a pixel, which is precise enough and keeps files small.
 fn round(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }

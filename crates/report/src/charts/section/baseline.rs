@@ -20,8 +20,8 @@ pub struct Separated {
     pub notes: Vec<String>,
 }
 
-/// Takes curves of the direct path (those with the flag) out of a picture in which they would be too far above all others.
-/// Nothing is too far on a logarithmic axis.
+/// Removes the curves of the direct path (those with the flag) from a chart in which they would be too far above all others.
+/// On a logarithmic axis no curve is too far above the others.
 pub fn separate(curves: Vec<(bool, Curve)>, scale: Scale, unit: &str) -> Separated {
     let highest = curves.iter().filter(|(direct, _)| !direct).map(|(_, curve)| most(curve)).fold(0.0, f64::max);
     let mut separated = Separated::default();

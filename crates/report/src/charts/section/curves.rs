@@ -41,7 +41,7 @@ const P50: Quantity = latency("p50", "Median latency", |point| point.of(Metric::
 const P99: Quantity = latency("p99", "99th percentile of latency", |point| point.of(Metric::P99));
 const P999: Quantity = latency("p999", "99.9th percentile of latency", |point| point.of(Metric::P999));
 
-/// The charts of a series: what is read first, and other percentiles. Both empty for a load that is none.
+/// The charts of a series: the main ones, and other percentiles. Both are empty if the load is not a series.
 pub(super) fn of_section(run: &Run, section: &Section) -> (Vec<Chart>, Vec<Chart>) {
     let draw = |quantity: &Quantity| chart(run, section, quantity);
     match section.series {

@@ -14,7 +14,7 @@ use crate::summary::{Metric, Section};
 use crate::{hlog, series};
 use weir_model::text::{Unit, short};
 
-/// A percentile that rests on fewer samples than this is where the tail stops being trustworthy.
+/// A percentile that rests on fewer samples than this is not trustworthy.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The rarest percentile drawn: 99.999 %.
@@ -104,7 +104,7 @@ pub fn percentile_curve(histogram: &Histogram<u64>, us_per_value: f64) -> Vec<(f
         (p, value as f64 * us_per_value)
     };
     let mut points: Vec<(f64, f64)> = (1..=last).map(point).collect();
-    // The first step of rarity is already 5.6 %. Below 1 % a curve falls off a cliff that is one lucky request.
+    // The first step of rarity is already 5.6 %. Below 1 % a curve drops steeply because of a single fast request.
     let steep = [0.01, 0.02, 0.035].map(|p| (p, histogram.value_at_quantile(p).max(1) as f64 * us_per_value));
     points.splice(0..0, steep);
     points

@@ -11,7 +11,7 @@ use crate::run::{BASELINE, Run};
 use crate::summary::{Metric, Overall, OverallRow, Row, Section, Summary};
 use weir_model::text::{Unit, short};
 
-/// More bars than this are a list and no picture.
+/// With more bars than this a chart is no longer readable.
 const MOST_BARS: usize = 24;
 
 /// `None` when nothing may be ranked.

@@ -12,7 +12,7 @@ use crate::series;
 use crate::summary::Section;
 use weir_model::text::Unit;
 
-/// A chart and whose it is.
+/// A chart and the role that it shows.
 pub(super) struct RoleChart {
     pub role: Role,
     pub chart: Chart,
@@ -88,7 +88,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
     charts
 }
 
-/// Pieces without what lay between two windows of a series.
+/// Splits a line where two windows of a series are separated in time.
 fn apart(piece: &Points) -> Vec<Points> {
     piece.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec).collect()
 }
