@@ -28,7 +28,7 @@ pub struct Load {
     pub duration: Duration,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Completed {
     /// Whole responses.
@@ -57,7 +57,7 @@ fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// Asks once; the length of the whole response.
+/// Sends one request, and returns the length of the whole response.
 fn first_response_bytes(to: SocketAddr, request: &[u8]) -> io::Result<usize> {
     let mut socket = connect(to)?;
     socket.set_read_timeout(Some(Duration::from_secs(5)))?;

@@ -67,7 +67,7 @@ impl Client {
         }
     }
 
-    /// In what it differs from weir, where that matters to its cost.
+    /// How it differs from weir where that affects its cost.
     pub fn differs(self) -> &'static str {
         match self {
             Client::Weir => "",
@@ -141,7 +141,7 @@ impl Client {
         words.into_iter().map(str::to_owned).chain([load.url.clone()]).collect()
     }
 
-    /// Requests done, out of what it printed on standard output and standard error.
+    /// The number of requests done, parsed from its standard output and standard error.
     ///
     /// # Errors
     /// When the output does not say, or reports errors.

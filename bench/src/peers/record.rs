@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Fact;
 use super::cases::{Cell, Group, Protocol};
 
-/// How samples were obtained.
+/// How the samples of a run were obtained.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Groups whose samples are of this run.

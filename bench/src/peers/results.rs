@@ -101,8 +101,8 @@ fn targets(out: &mut String, record: &Record) {
     }
 }
 
-/// The most that weir may cost of what a peer costs in a cell; `None` where there is no target. With TLS and HTTP/2 the same
-/// is asked against nginx as against weir's own origin.
+/// The target for weir's cost as a share of a peer's cost in a cell; `None` without a target. With TLS and HTTP/2 the
+/// targets are the same against nginx as against weir's own origin.
 fn target(cell: &Cell, peer: Subject) -> Option<f64> {
     use Protocol::{H2Tls, H2c, Plain, Tls};
     let main = cell.is_main();

@@ -36,7 +36,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// In what it differs from weir's origin, where that matters to its cost.
+    /// How it differs from weir's origin where that affects its cost.
     pub fn differs(self) -> &'static str {
         match self {
             Server::Weir => "",

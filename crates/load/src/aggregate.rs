@@ -20,12 +20,12 @@ struct PartialSecond {
     start: u64,
     end: u64,
     counts: EventCounts,
-    /// Connections open at its end, if each worker has said how many it has.
+    /// Connections open at its end, if every worker has reported its number.
     open: Option<u32>,
     merged: Merged,
 }
 
-/// The counters.
+/// The totals of a load.
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     workers: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Aggregate {
     pub total: EventCounts,
     /// The window's rows.
     pub series: Vec<LoadSecond>,
-    /// Of the last second that was completed.
+    /// The state after the last completed second.
     pub last: Quantiles,
     /// Serialised histograms of the window and of what followed it, if a log is wanted.
     pub log: Option<Vec<LogInterval>>,
@@ -59,7 +59,7 @@ impl Aggregate {
         }
     }
 
-    /// Takes a interval. When it completes a second of warm-up or window, that second's row comes back.
+    /// Merges an interval. Returns the row of a second of warm-up or window when the interval completes it.
     pub(crate) fn take(&mut self, interval: &Interval) -> Option<(Phase, LoadSecond)> {
         self.total.add(&interval.counts);
         if interval.phase == Phase::Window {
@@ -87,23 +87,23 @@ impl Aggregate {
         self.finish(key, so_far)
     }
 
-    /// Ends the counters: partial that not every worker wrote (the last ones of a load that was cut short, or whose
-    /// threads finished at different times) are finished as they are, and rows end where the window did.
+    /// Finishes the totals. Seconds that some workers did not hand in (the last ones of a load that was cut short, or
+    /// whose threads finished at different times) are completed as they are. Rows end with the window.
     pub(crate) fn close(&mut self, window: u64, end: u64) {
         for (key, mut so_far) in std::mem::take(&mut self.partial) {
-            // Of the workers that are missing nobody knows how many they have.
+            // The number of connections of the missing workers is unknown.
             so_far.open = None;
             self.finish(key, so_far);
         }
         let length = to_secs(end.saturating_sub(window));
-        // Seconds that some threads began after the last answer of all are empty.
+        // Seconds that some threads began after the last response are empty.
         self.series.retain(|row| f64::from(row.second) < length || !is_empty(row));
         if let Some(last) = self.series.last_mut() {
             last.length_s = (length - f64::from(last.second)).clamp(0.0, 1.0);
         }
     }
 
-    /// More of how it stands than a row says.
+    /// The load's state in more detail than a row.
     pub(crate) fn detail(&self, open: u32, in_flight: u64) -> Detail {
         Detail::new(&self.last, &self.samples.latency, &self.window.by_kind, open, in_flight)
     }

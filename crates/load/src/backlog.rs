@@ -13,7 +13,7 @@ pub(crate) struct Backlog {
     ahead: Schedule,
     behind: Schedule,
     next: u64,
-    /// What `behind` yields next, where it was set to `ahead`, which is one further.
+    /// The next value of `behind` after it was set to `ahead`, which is one request further.
     first: Option<u64>,
     waiting: u64,
     start: u64,
@@ -34,7 +34,7 @@ impl Backlog {
         }
     }
 
-    /// Fixes the load's start, and its end: what would be due at `end` or later never is.
+    /// Fixes the load's start and its end. No request is due at `end` or later.
     pub(crate) fn begin(&mut self, start: u64, end: u64) {
         self.start = start;
         self.end = end;
@@ -54,7 +54,7 @@ impl Backlog {
         self.next
     }
 
-    /// Counts one request that is due at or before `now`, and says when it was; `None` when there is none left.
+    /// Counts one request that is due at or before `now`, and returns its due time; `None` when there is none left.
     pub(crate) fn count_one(&mut self, now: u64) -> Option<u64> {
         if self.next > now || self.next == NEVER {
             return None;
@@ -75,7 +75,7 @@ impl Backlog {
         Some(due)
     }
 
-    /// Forgets the requests that wait, however many, and says how many they were.
+    /// Drops all waiting requests, and returns their number.
     pub(crate) fn forget(&mut self) -> u64 {
         self.behind = self.ahead.clone();
         self.first = Some(self.next);

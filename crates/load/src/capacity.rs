@@ -10,7 +10,7 @@ use weir_net::{Capacity, DescriptorKind, DriverKind};
 
 use crate::error::LoadError;
 
-/// Where the kernel says which ports it hands out.
+/// The file with the range of ports that the kernel hands out.
 const RANGE_FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The kernel's default, used when the file cannot be read.
@@ -22,18 +22,19 @@ const DESCRIPTORS_A_THREAD: u32 = 8;
 /// With a new connection for every request, sockets that are still closing overlap with the next ones.
 const CLOSING_AT_ONCE: u32 = 1024;
 
-/// Connections from one source address, where weir may take more addresses. The kernel gives out every second port
-/// first, and for each connection beyond those looks through all of them again: the 14,117th of 28,232 takes a millisecond.
+/// The number of connections from one source address when weir may use more addresses. The kernel first gives out every
+/// second port. For each connection beyond those it searches all of them again: the 14,117th of 28,232 takes a
+/// millisecond.
 const PER_SOURCE: u32 = 10_000;
 
 /// Source addresses for a load on loopback that makes a new connection for every request.
 const SOURCES_FOR_CLOSE: u32 = 16;
 
-/// How so many connections are gathering, and by how many threads at least. Beyond the limit of descriptors they are gathering in
-/// the tables of as many rings as it takes, one a thread.
+/// How this many connections are held, and the least number of threads. Beyond the limit of descriptors they are held
+/// in the tables of as many rings as necessary, one per thread.
 ///
 /// # Errors
-/// [`LoadError::Descriptors`] when there is no way.
+/// [`LoadError::Descriptors`] when the host cannot hold them.
 pub(crate) fn hold(
     kind: DriverKind,
     connections: u32,
@@ -55,7 +56,7 @@ fn hold_in(
         Some(plan) => Ok((threads.max(plan.drivers as u32), plan.descriptors)),
         None => {
             let most = capacity.max_connections(threads as usize).saturating_sub(u64::from(beside));
-            // What has to be free beside the connections, as far as it is not free now.
+            // Descriptors that are needed beside the connections and are not free now.
             let need = capacity.descriptors + u64::from(connections).saturating_sub(most);
             Err(LoadError::Descriptors { connections, need, limit: capacity.descriptors, most })
         }
@@ -74,16 +75,16 @@ fn parse_range(text: &str) -> Option<(u16, u16)> {
     (low <= high).then_some((low, high))
 }
 
-/// Source addresses for so many connections to one target, to be used in turn: those given, else as many as needed;
+/// Source addresses for this many connections to one target, used in turn: those given, otherwise as many as needed.
 /// `None` leaves the choice to the kernel.
 ///
-/// A tenth of the ports is left to others on this host and to sockets that are still closing. With a new connection for
-/// every request (`close`) each leaves a port behind that rests for a second at least (`TIME_WAIT`), so that one
-/// address is good for some 28,000 connections a second; loads on 127.0.0.0/8 use several then, however few
-/// connections there are at a time.
+/// A tenth of the ports is left to other programs on this host and to sockets that are still closing. With a new
+/// connection for every request (`close`), each connection blocks its port for at least a second (`TIME_WAIT`). So one
+/// address allows some 28,000 connections a second, and loads on 127.0.0.0/8 then use several addresses, however few
+/// connections are open at a time.
 ///
 /// # Errors
-/// [`LoadError::Ports`] when they do not fit, and addresses were given or the target is not in 127.0.0.0/8.
+/// [`LoadError::Ports`] when the connections do not fit, and addresses were given or the target is not in 127.0.0.0/8.
 pub(crate) fn sources(
     target: SocketAddr,
     given: &[IpAddr],

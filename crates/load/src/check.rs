@@ -7,21 +7,21 @@ use weir_model::load::ErrorKind;
 use weir_model::suite::Expect;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// A header that has to be there: its name, and its value unless any will do.
+/// A required header: its name, and its value unless any value is right.
 type Wanted = (Vec<u8>, Option<Vec<u8>>);
 
-/// What the right response is, ready for use.
+/// The expectation of a response, prepared for fast checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
     statuses: Range<u16>,
     size: Option<u64>,
     hash: Option<u64>,
-    /// With names in lower case.
+    /// Headers with names in lower case.
     headers: Box<[Wanted]>,
 }
 
 impl Expectation {
-    /// `body`: the response has one to check. `success`: the statuses that will do where none is named.
+    /// `body`: the response has a body to check. `success`: the right statuses if none is named.
     pub(crate) fn new(expect: &Expect, body: bool, success: Range<u16>) -> Expectation {
         let header = |(name, value): &(String, Option<String>)| {
             (name.to_ascii_lowercase().into_bytes(), value.as_ref().map(|value| value.clone().into_bytes()))
@@ -40,7 +40,7 @@ impl Expectation {
         !self.headers.is_empty()
     }
 
-    /// Whether all headers asked for are there. Of a header that is there several times, one right value is enough.
+    /// Whether all required headers are present. One right value is enough for a header that occurs several times.
     pub(crate) fn headers_match<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
         let has = |name: &[u8], value: Option<&[u8]>| {
             let right = |(n, v): (&[u8], &[u8])| n.eq_ignore_ascii_case(name) && value.is_none_or(|value| value == v);
@@ -68,23 +68,24 @@ impl Expectation {
     }
 }
 
-/// What has come of a response so far.
+/// The part of a response that has arrived.
 #[derive(Default)]
 pub(crate) struct Response {
     status: u16,
-    /// A header that was asked for is not there, or is another.
+    /// A required header is missing or has a wrong value.
     wrong_header: bool,
     size: u64,
-    /// The body's length if the head told, to know a body that came in one piece.
+    /// The body's length if the head has it, to detect a body that arrives in one piece.
     length: Option<u64>,
     /// Hash of a body that came in one piece.
     whole: Option<u64>,
-    /// Hash of one that did not; made when first needed and kept for the stream's next responses.
+    /// The hash of a body that arrives in several pieces; made when first needed and reused for the stream's next
+    /// responses.
     hasher: Option<Box<Xxh3>>,
 }
 
 impl std::fmt::Debug for Response {
-    /// Without the state of the hash, which says nothing to people and cannot be shown.
+    /// Leaves out the state of the hash, which cannot be printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Response")
             .field("status", &self.status)
@@ -105,7 +106,7 @@ impl Response {
         self.length = length;
     }
 
-    /// The head's headers were looked at.
+    /// The headers were checked.
     pub(crate) fn headers(&mut self, right: bool) {
         self.wrong_header = !right;
     }

@@ -12,7 +12,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 /// One millisecond.
 pub(crate) const MILLI: u64 = 1_000_000;
 
-/// A time that does not come.
+/// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The clock of one run.
@@ -26,7 +26,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that reads 0 now.
     pub(crate) fn start() -> Clock {
-        // What passes between the two readings (some 50 ns) is how much earlier `instant` is than `now`.
+        // `instant` is earlier than `now` by the time between the two readings (some 50 ns).
         Clock { zero: monotonic(), base: Instant::now() }
     }
 
@@ -35,13 +35,13 @@ impl Clock {
         monotonic() - self.zero
     }
 
-    /// What drivers take as a time to wait until.
+    /// Converts a time to the type of a driver's deadline.
     pub(crate) fn instant(&self, at: u64) -> Instant {
         self.base + Duration::from_nanos(at)
     }
 }
 
-/// What `CLOCK_MONOTONIC` says, nanoseconds: those of u64 last 584 years, and the clock begins when the machine does.
+/// The reading of `CLOCK_MONOTONIC`, nanoseconds. A u64 lasts 584 years, and the clock starts at boot.
 #[inline]
 fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -50,13 +50,13 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// Nanoseconds of so many seconds; negative and not-a-number count as none, and what is too long as [`NEVER`].
+/// Converts seconds to nanoseconds. Negative values and NaN become 0, values that are too large [`NEVER`].
 pub(crate) fn from_secs(seconds: f64) -> u64 {
     // `as` saturates and turns NaN into 0.
     (seconds * 1e9).round() as u64
 }
 
-/// Seconds of so many nanoseconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn to_secs(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
@@ -74,7 +74,7 @@ mod tests {
             assert!(now >= last);
             last = now;
             let at = clock.instant(now);
-            // The readings of the start lie apart by what a thread may be gathering up.
+            // The thread may be descheduled between the two readings of the start.
             assert!(at + Duration::from_secs(1) > before && at < after + Duration::from_secs(1));
         }
     }

@@ -22,7 +22,7 @@ pub(crate) const ERROR_KINDS: [ErrorKind; 12] = [
 /// One more than the largest status code that the wire lets through.
 const STATUSES: usize = 1000;
 
-/// Counts of one of the order's requests.
+/// Counts of one of the specification's requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PerRequest {
     pub sent: u64,
@@ -40,12 +40,12 @@ pub(crate) struct RequestCounts {
     pub body_bytes: u64,
     errors: [u64; ERROR_KINDS.len()],
     statuses: Box<[u64; STATUSES]>,
-    /// The same of each of the order's requests; empty where there is only one.
+    /// The counts of each of the specification's requests; empty if there is only one.
     requests: Box<[PerRequest]>,
 }
 
 impl RequestCounts {
-    /// For an order of so many requests.
+    /// Empty counts for a specification with this many requests.
     pub(crate) fn new(requests: usize) -> RequestCounts {
         RequestCounts {
             due: 0,
@@ -69,7 +69,7 @@ impl RequestCounts {
         }
     }
 
-    /// The counts of one of the order's requests, where there are several.
+    /// The counts of one of the specification's requests, if there are several.
     #[inline]
     pub(crate) fn of_request(&mut self, request: u32) -> Option<&mut PerRequest> {
         self.requests.get_mut(request as usize)

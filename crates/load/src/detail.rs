@@ -9,18 +9,18 @@ use weir_model::load::{ErrorKind, Quantiles};
 use crate::counts::ERROR_KINDS;
 use crate::recorder::{Histo, Merged, quantiles};
 
-/// How a load stands at the end of a second of its window.
+/// The state of a load at the end of a second of its window.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
-    /// Latency of what was due in the window and ended in this second.
+    /// The latency of requests that were due in the window and ended in this second.
     pub second: Quantiles,
-    /// Latency of what was due in the window and has ended so far.
+    /// The latency of requests that were due in the window and have ended so far.
     pub so_far: Quantiles,
     /// Requests that failed in the window so far, by kind.
     pub errors: BTreeMap<ErrorKind, u64>,
     /// Connections open now.
     pub open: u32,
-    /// Requests due and not ended now.
+    /// Requests that are due and have not ended.
     pub in_flight: u64,
 }
 
@@ -43,8 +43,8 @@ impl Detail {
     }
 }
 
-/// The distributions of requests due in the window. **Values are nanoseconds**, from 1 us (what is shorter than about
-/// half of it counts as 0) to 1 h, with 3 significant digits.
+/// The distributions of requests due in the window. **Values are nanoseconds**, from 1 µs (values below about half of
+/// it count as 0) to 1 h, with 3 significant digits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distributions {
     /// Due to answered.

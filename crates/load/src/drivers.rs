@@ -7,10 +7,10 @@ use crate::error::LoadError;
 use crate::protocol::Protocol;
 use crate::worker::Worker;
 
-/// io_uring if asked for, or if it works here and nothing else was asked for.
+/// Chooses io_uring if it was requested, or if it works here and no other driver was requested.
 ///
 /// # Errors
-/// [`LoadError::NoDriver`] when io_uring was asked for and does not work here.
+/// [`LoadError::NoDriver`] when io_uring was requested and does not work here.
 pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, LoadError> {
     let choice = match choice {
         DriverChoice::Auto => DriverPreference::Auto,
@@ -20,7 +20,7 @@ pub(crate) fn choose(choice: DriverChoice) -> Result<DriverKind, LoadError> {
     Ok(probe(choice)?)
 }
 
-/// Makes the driver on the calling thread, which will use it, and works.
+/// Makes the driver on the calling thread and runs the worker on it.
 ///
 /// # Errors
 /// What the kernel refused.

@@ -11,7 +11,7 @@ use weir_model::load::{Endpoint, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The order itself is wrong.
+    /// The specification itself is wrong.
     #[error("the load cannot be run as ordered: {0}")]
     Order(String),
 
@@ -22,7 +22,7 @@ pub enum LoadError {
          most {most} connections"
     )]
     Descriptors {
-        /// Connections ordered.
+        /// Connections requested.
         connections: u32,
         /// Descriptors needed.
         need: u64,
@@ -40,7 +40,7 @@ pub enum LoadError {
          them over several source addresses by itself"
     )]
     Ports {
-        /// Connections ordered.
+        /// Connections requested.
         connections: u32,
         /// Where to.
         target: SocketAddr,
@@ -57,16 +57,16 @@ pub enum LoadError {
     Driver {
         /// Which one.
         driver: weir_net::DriverKind,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 
-    /// The driver failed in mid-load.
+    /// The driver failed during the load.
     #[error("the {driver} driver failed: {source}")]
     DriverFailed {
         /// Which one.
         driver: weir_net::DriverKind,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 
@@ -80,7 +80,7 @@ pub enum LoadError {
         thread: u32,
         /// Which CPU.
         cpu: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 
@@ -91,11 +91,11 @@ pub enum LoadError {
         target: Endpoint,
         /// Kind of the last failure.
         kind: ErrorKind,
-        /// How long it was tried, seconds.
+        /// How long weir tried, seconds.
         seconds: f64,
         /// Failed attempts.
         attempts: u64,
-        /// What the kernel, or the peer, said last.
+        /// The last error of the kernel or the peer.
         detail: String,
     },
 
@@ -117,7 +117,7 @@ pub enum LoadError {
     Worker {
         /// Which worker, 0-based.
         thread: u32,
-        /// What is known.
+        /// What is known of the cause.
         detail: String,
     },
 }

@@ -13,10 +13,10 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_model::load::RequestSpec;
 
-/// Streams of random numbers below are for arrivals, one a thread.
+/// Random streams with lower numbers are for arrivals, one per thread.
 const STREAM: u64 = 1 << 40;
 
-/// What can be chosen, by target. A kind of request is an index into the order's requests.
+/// The kinds of requests by target. A kind is an index into the specification's requests.
 #[derive(Debug)]
 pub(crate) struct Choices {
     targets: Vec<Choice>,
@@ -34,8 +34,8 @@ enum Choice {
     },
 }
 
-/// One of the columns that the kinds' shares are cut and stacked into, all of the same height: `own` up to `share`, above
-/// it `other`.
+/// A column of the alias table. All columns have the same height: up to `share` it is kind `own`, above it kind
+/// `other`.
 #[derive(Debug, Clone, Copy)]
 struct Column {
     own: u32,
@@ -60,13 +60,13 @@ impl Choice {
             return Choice::One(*kind);
         }
         let height: u64 = kinds.iter().map(|(_, weight)| u64::from(*weight)).sum();
-        // In these units the columns are as many as the kinds, and each kind has its weight times that.
+        // There are as many columns as kinds, so each kind has its weight times the number of kinds.
         let columns = kinds.len() as u64;
         let all = kinds.iter().map(|(kind, weight)| (*kind, u64::from(*weight) * columns));
         let (mut low, mut high): (Vec<_>, Vec<_>) = all.partition(|(_, left)| *left < height);
         let mut stacked = Vec::with_capacity(kinds.len());
         while let Some((own, share)) = low.pop() {
-            // Shares are whole and their sum is that of the columns, so what is low has something high beside it.
+            // Shares are whole and sum up to all columns, so a low share always has a high one to pair with.
             let Some((other, left)) = high.pop() else { break };
             stacked.push(Column { own, other, share });
             let left = left - (height - share);
@@ -82,9 +82,9 @@ impl Choice {
 pub(crate) struct Generator {
     choices: Arc<Choices>,
     random: ChaCha8Rng,
-    /// For each kind, the number that its next request of this worker has.
+    /// For each kind, the number of its next request on this worker.
     numbers: Vec<u64>,
-    /// Workers.
+    /// The number of workers.
     step: u64,
     text: Vec<u8>,
     body: Vec<u8>,
@@ -108,7 +108,7 @@ impl Generator {
         }
     }
 
-    /// Chooses the next request to a target: an index into the order's requests.
+    /// Chooses the next request to a target: an index into the specification's requests.
     #[inline]
     pub(crate) fn choose(&mut self, target: u32) -> u32 {
         match &self.choices.targets[target as usize] {
@@ -117,7 +117,7 @@ impl Generator {
         }
     }
 
-    /// What the next request of a kind is rendered with.
+    /// The field values and buffers for the next request of a kind.
     pub(crate) fn next(&mut self, kind: u32) -> Fields<'_> {
         let number = self.next_number(kind);
         self.text.clear();
@@ -134,7 +134,7 @@ impl Generator {
     }
 }
 
-/// What the fields of one request are rendered from, and empty buffers to render into.
+/// The field values of one request, and empty buffers to render into.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     /// The request's number, for `{{seq}}`.

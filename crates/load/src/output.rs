@@ -61,7 +61,8 @@ fn serialised(histo: &Histo) -> Vec<u8> {
     bytes
 }
 
-/// The files of a load, open before it begins, so that a path that cannot be written is told before anything is sent.
+/// The files of a load. They are opened before it begins, so that a path that cannot be written is reported before
+/// anything is sent.
 #[derive(Debug)]
 pub(crate) struct Sinks {
     pub hlog: Option<Sink>,
@@ -69,7 +70,7 @@ pub(crate) struct Sinks {
 }
 
 impl Outputs {
-    /// Opens what is to be written.
+    /// Opens the files.
     ///
     /// # Errors
     /// [`LoadError::Output`].
@@ -79,12 +80,13 @@ impl Outputs {
     }
 }
 
-/// A file to write when the load is over. What it gathering before stays until then; a new file that is never written goes.
+/// A file to write when the load is over. Its old content stays until then. A new file that is never written is
+/// removed.
 #[derive(Debug)]
 pub(crate) struct Sink {
     path: PathBuf,
     file: File,
-    /// Made by us, and still empty.
+    /// This process created it, and it is still empty.
     fresh: bool,
 }
 
@@ -96,7 +98,7 @@ impl Sink {
         Ok(Sink { path: path.to_owned(), file, fresh })
     }
 
-    /// Replaces what is in it.
+    /// Replaces its content.
     fn write(&mut self, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), LoadError> {
         self.fresh = false;
         let written = self.empty().and_then(|()| {
@@ -116,7 +118,7 @@ impl Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         if self.fresh {
-            // The load has failed, and says why; an empty file more is no second failure.
+            // The load has already failed with its own error; an empty file left behind is not reported.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -280,7 +282,7 @@ mod tests {
         drop(outputs.open().unwrap());
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "of a load before");
         assert!(!new.exists());
-        // And one that is shorter leaves nothing of the old behind it.
+        // A shorter file leaves nothing of the old content.
         write_series(&mut Sink::open(&old).unwrap(), &[]).unwrap();
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "");
     }

@@ -17,17 +17,18 @@ use crate::schedule::Timetable;
 use crate::tls::TlsPlan;
 use crate::validate;
 
-/// Connections that one thread makes at a time, and all together: few enough for any listen queue that is not tiny.
+/// Connections that one thread, and all threads together, make at a time: few enough for any listen queue that is not
+/// tiny.
 const CONNECTING_AT_ONCE: u32 = 512;
 const CONNECTING_IN_ALL: u32 = 2048;
 
-/// What all workers share and none changes.
+/// The data that all workers share and none changes.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub targets: Vec<PlannedTarget>,
-    /// What the right response to each request is, in the order of the load's requests.
+    /// The right response to each request, in the order of the load's requests.
     pub expectations: Vec<Expectation>,
-    /// Which is next.
+    /// The choice of the next request.
     pub choices: Arc<Choices>,
     /// Their names, method and path.
     pub names: Vec<String>,
@@ -47,7 +48,7 @@ pub(crate) struct Plan {
     pub close: bool,
     pub think: Option<RandomDuration>,
     pub threads: u32,
-    /// What holds the connections of a thread's driver.
+    /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,
     /// Connections that one thread makes at a time.
     pub connecting_at_once: u32,
@@ -57,7 +58,7 @@ pub(crate) struct Plan {
     pub warmup: u64,
     pub duration: u64,
     pub timeout: u64,
-    /// What has no connection at the end of the warm-up, or of the window, stays unsent.
+    /// Requests without a connection at the end of the warm-up or the window stay unsent.
     pub leave_queue: bool,
     pub seed: u64,
     /// CPUs, used in turn; empty for any.
@@ -80,7 +81,7 @@ pub(crate) struct Share {
     /// The thread's first connection among all.
     pub first: u32,
     pub connections: u32,
-    /// The first of those that it may make when requests wait, and how many.
+    /// The first of the extra connections for waiting requests, and their number.
     pub first_more: u32,
     pub more: u32,
     /// Requests of a counted load.
@@ -88,17 +89,17 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The number among all of the thread's `nth` connection.
+    /// The number of the thread's `nth` connection among all connections.
     pub(crate) fn number(&self, nth: u32) -> u32 {
         if nth < self.connections { self.first + nth } else { self.first_more + (nth - self.connections) }
     }
 }
 
 impl Plan {
-    /// Checks the order and the host.
+    /// Checks the specification and the host, and makes the plan.
     ///
     /// # Errors
-    /// What of the order cannot be, and what the host lacks for it.
+    /// A mistake in the specification, or a resource that the host lacks.
     pub(crate) fn new<P: Protocol>(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
         validate::check(spec).map_err(LoadError::Order)?;
         let most = spec.max_connections.unwrap_or(spec.connections);
@@ -174,11 +175,11 @@ impl Plan {
         &self.targets[connection as usize % self.targets.len()]
     }
 
-    /// Source address of a connection, by its number among all, and how many its thread made before. Connections that
-    /// are kept keep their address too, so that none gets more than it has ports for; others take one after another.
+    /// The source address of a connection, from its number among all and the number that its thread made before. Kept
+    /// connections keep their address, so that no address runs out of ports; others take the addresses in turn.
     pub(crate) fn source(&self, connection: u32, made: u64) -> Option<IpAddr> {
         let sources = &self.target(connection).sources;
-        // Every target's connections count for themselves.
+        // The connections of each target are counted separately.
         let nth = if self.close { made as usize } else { connection as usize / self.targets.len() };
         sources[nth % sources.len()]
     }

@@ -38,8 +38,8 @@ pub(crate) fn add(to: &mut Histo, from: &Histo) {
     to.add(from).expect("both have the same bounds");
 }
 
-/// Percentiles as people read them, in microseconds. A percentile is the upper end of its step; the lowest step,
-/// below half a microsecond, reads as 0.
+/// Percentiles for people, in microseconds. A percentile is the upper end of its step; the lowest step, below half a
+/// microsecond, becomes 0.
 pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
     if histo.is_empty() {
         return Quantiles::default();
@@ -49,7 +49,7 @@ pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
         if nanos <= lowest { 0.0 } else { nanos as f64 / 1e3 }
     };
     let at = |q: f64| us(histo.value_at_quantile(q));
-    // The mean takes the middle of each step, for the lowest one too.
+    // The mean uses the middle of each step, including the lowest.
     let share_of_lowest = histo.count_at(0) as f64 / histo.len() as f64;
     let excess = share_of_lowest * histo.median_equivalent(0) as f64;
     Quantiles {
@@ -68,7 +68,7 @@ pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
     }
 }
 
-/// Which part of a load a moment belongs to.
+/// The phase of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Connections are being made; nothing is due.
@@ -81,14 +81,14 @@ pub(crate) enum Phase {
     Drain,
 }
 
-/// What is counted by the moment at which it happened.
+/// Counts of events by the moment at which they happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct EventCounts {
     pub due: u64,
     pub sent: u64,
     pub right: u64,
     pub errors: u64,
-    /// The same by kind, in the order of the kinds' discriminants.
+    /// The errors by kind, in the order of the kinds' discriminants.
     pub by_kind: [u64; ERROR_KINDS.len()],
     pub right_body_bytes: u64,
     pub bytes_in: u64,
@@ -120,7 +120,7 @@ impl EventCounts {
     }
 }
 
-/// What one worker saw between two edges (a second, or less at the end of a phase).
+/// The counts and samples of one worker for a second, or less at the end of a phase.
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub phase: Phase,
@@ -130,15 +130,15 @@ pub(crate) struct Interval {
     pub start: u64,
     pub end: u64,
     pub counts: EventCounts,
-    /// Connections that the worker had open at the end; `None` of a interval that ended with its load.
+    /// The worker's open connections at the end; `None` for an interval that ended with its load.
     pub open: Option<u32>,
-    /// Latency of requests sent when due: also their service time, and a lag of 0 each.
+    /// The latency of requests sent at their due time. It is also their service time, and their lag is 0.
     prompt: Histo,
     latency: Histo,
     service: Histo,
     lag: Histo,
-    /// Times to the first byte of answers that did not come at once, and the service times of those and of requests of
-    /// whose answer no byte came.
+    /// Times to the first byte of responses that did not arrive at once; and the service times of these, and of
+    /// requests without any byte of a response.
     first: Histo,
     late_service: Histo,
 }
@@ -161,7 +161,7 @@ impl Interval {
         })
     }
 
-    /// Makes a interval that was read ready for use. Done by the thread that read it.
+    /// Clears an interval for reuse. The thread that read it does this.
     pub(crate) fn clear(&mut self) {
         self.counts = EventCounts::default();
         self.open = None;
@@ -182,8 +182,8 @@ impl Interval {
 
     /// Records one request that ended at `now`, or was given up then; `sent` is `None` if it never was.
     ///
-    /// A request that was never sent has waited all its time to be sent: its latency and its lag are one, and it
-    /// has no service time.
+    /// A request that was never sent waited all its time to be sent: its latency equals its lag, and it has no service
+    /// time.
     pub(crate) fn sample(&mut self, due: u64, sent: Option<u64>, now: u64) {
         let latency = now.saturating_sub(due);
         match sent {
@@ -200,8 +200,8 @@ impl Interval {
         }
     }
 
-    /// Records that of a request which ended at `now` - and was recorded with [`Interval::sample`] - the first byte did not
-    /// come then but at `first`, or not at all (0).
+    /// Records the first byte of a request that ended at `now` and was recorded with [`Interval::sample`], if it did
+    /// not arrive then but at `first`, or not at all (0).
     #[inline(never)]
     pub(crate) fn first_byte(&mut self, sent: u64, first: u64, now: u64) {
         self.late_service.saturating_record(now.saturating_sub(sent));
@@ -211,13 +211,13 @@ impl Interval {
     }
 }
 
-/// The histograms, whole, of any number of intervals.
+/// The complete histograms of any number of intervals.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub latency: Histo,
     pub service: Histo,
     pub lag: Histo,
-    /// Sent to the answer's first byte, of requests of whose answer one came.
+    /// From sent to the response's first byte, for requests that got one.
     pub first_byte: Histo,
 }
 
@@ -226,7 +226,7 @@ impl Merged {
         Merged { latency: histo(), service: histo(), lag: histo(), first_byte: histo() }
     }
 
-    /// Adds a interval.
+    /// Adds an interval.
     pub(crate) fn take(&mut self, interval: &Interval) {
         add(&mut self.latency, &interval.latency);
         add(&mut self.service, &interval.service);

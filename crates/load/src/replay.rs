@@ -16,7 +16,7 @@ const WANTED: &str = "one time a line, in seconds (12.5) or with a unit (12500ms
 /// The times, seconds. `source` is what the file is called in errors.
 ///
 /// # Errors
-/// The first line that is no time, or goes back; or that there is no time at all.
+/// The first line that is not a time or is earlier than the one before; or a file without any time.
 pub fn parse(source: &str, text: &str) -> Result<Vec<f64>, InputError> {
     let error = |line: Option<usize>, found: String, wanted: &str| InputError {
         source: source.to_owned(),

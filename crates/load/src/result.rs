@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::recorder::{EventCounts, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
-/// When the window was.
+/// The time of the window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     /// Start and end, of the run's clock.
@@ -41,7 +41,7 @@ pub(crate) fn result(
         outcome.before.add_to(&mut total);
         add(&mut connect, &outcome.connect);
     }
-    // What came inside the window did so for the whole life too.
+    // These two count only inside the window, so the total has the same values.
     total.right_in_window = aggregate.window.right;
     total.right_body_bytes_in_window = aggregate.window.right_body_bytes;
 
@@ -79,7 +79,7 @@ pub(crate) fn result(
     }
 }
 
-/// What TLS came to, on all threads.
+/// The TLS statistics of all threads.
 fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
     let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<&'static str, u64>| {
         for (name, n) in from {
@@ -106,7 +106,7 @@ fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
     quantiles(&all)
 }
 
-/// What became of each of the order's requests, where there are several.
+/// The counts of each of the specification's requests, if there are several.
 fn by_request(plan: &Plan, outcomes: &[WorkerResult]) -> Vec<RequestResult> {
     let nothing = |name: &String| RequestResult { name: name.clone(), ..RequestResult::default() };
     let mut all: Vec<_> = plan.names.iter().filter(|_| plan.names.len() > 1).map(nothing).collect();

@@ -24,16 +24,16 @@ use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
 use crate::worker::Worker;
 
-/// How often the calling thread looks up when nothing comes.
+/// How often the calling thread wakes up when no message arrives.
 const POLL_INTERVAL: u64 = 50 * MILLI;
 
-/// From telling the workers an important time until that time: longer than they ever look away.
+/// How far ahead an important time is announced to the workers: longer than any of their turns.
 const LEAD_TIME: u64 = 50 * MILLI;
 
 /// How long a caller waits for connections to be closed, once the result is known.
 const CLOSE_WAIT: Duration = Duration::from_millis(300);
 
-/// How a load goes on. The window's marks come at their times; the last row of warm-up or window may come some
+/// The progress of a load. The window's marks are reported on time; the last row of warm-up or window may follow some
 /// milliseconds after the mark that ends it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -42,12 +42,12 @@ pub enum Progress {
     Connecting {
         /// Established so far.
         open: u32,
-        /// Ordered.
+        /// Requested.
         of: u32,
     },
     /// A second of warm-up is over.
     Warmup {
-        /// Which, 0-based.
+        /// Its number, 0-based.
         second: u32,
         /// What happened in it.
         row: LoadSecond,
@@ -59,25 +59,25 @@ pub enum Progress {
     },
     /// A second of the window is over.
     Second(LoadSecond),
-    /// More of how it stands after that second; comes right behind [`Progress::Second`].
+    /// More detail on the state after that second; follows [`Progress::Second`] directly.
     Detail(Box<Detail>),
     /// The measured window is over.
     WindowEnd,
-    /// What is in flight is waited for; comes about every 50 ms.
+    /// The load waits for requests in flight; reported about every 50 ms.
     Draining {
         /// Requests due that have not ended, sent or not.
         in_flight: u64,
     },
-    /// All is over; the whole distributions of which the result has percentiles. Comes once, last.
+    /// The load is over. Has the whole distributions behind the result's percentiles. Reported once, last.
     Distributions(Box<Distributions>),
 }
 
-/// Runs a load. Blocks until it is over; worker threads do the load, this one merges what they see and calls
-/// `progress`.
+/// Runs a load, and blocks until it is over. Worker threads make the load; the calling thread merges their intervals
+/// and calls `progress`.
 ///
 /// # Errors
-/// When there is no load to speak of: a wrong order, too few descriptors or ports, no driver, not one connection,
-/// a stop before the start, or an output file that cannot be written. What happens to requests is counted.
+/// When no load was possible: a wrong specification, too few descriptors or ports, no driver, not one connection, a
+/// stop before the start, or an output file that cannot be written. Failures of requests are counted instead.
 pub fn run(
     spec: &LoadSpec,
     outputs: &Outputs,
@@ -133,7 +133,7 @@ pub(crate) fn run_protocol<P: Protocol>(
     Ok(result::result(&plan, kind, &span, load.aggregate, &load.outcomes, load.shared.most_open()))
 }
 
-/// A load that is going on.
+/// A running load.
 struct Load {
     plan: Arc<Plan>,
     clock: Clock,
@@ -174,7 +174,7 @@ impl Load {
                 let done =
                     pin(&plan, share).and_then(|()| drivers::work(kind, plan.descriptors, worker(sender.clone())));
                 if let Err(error) = done {
-                    // If nobody listens any more the load is over.
+                    // A closed channel means that the load is over.
                     let _ = sender.send(Message::Failed(error));
                 }
             });
@@ -255,7 +255,7 @@ impl Load {
         while self.outcomes.len() < self.threads.len() {
             let now = self.clock.now();
             self.follow_end(stop, span, now);
-            // Whatever comes next, the mark comes first.
+            // The mark is reported before any later message.
             if !begun && now >= span.window && span.window < span.end {
                 begun = true;
                 progress(Progress::WindowStart { unix_ms: result::unix_ms(span.unix) });
@@ -292,7 +292,7 @@ impl Load {
 
     fn follow_end(&self, stop: &StopFlag, span: &mut Span, now: u64) {
         if stop.is_set() && !span.cut_short && now < span.end {
-            // In the near future, so that all workers know of it in time and end together.
+            // The end is set in the near future, so that all workers learn of it in time and end together.
             span.cut_short = true;
             span.end = span.end.min(now + LEAD_TIME);
             span.window = span.window.min(span.end);
@@ -343,8 +343,8 @@ impl Load {
             .map(|(thread, _)| thread)
     }
 
-    /// Gives the threads a moment to close their connections. Those that have told their result and need longer, because they
-    /// have very many, go on by themselves: nobody has to wait for that to read the result.
+    /// Gives the threads a moment to close their connections. A thread that has reported its result but needs longer,
+    /// because it has very many connections, continues by itself: the caller gets the result without waiting for it.
     fn end_threads(&mut self, reported: bool) -> Result<(), LoadError> {
         if reported {
             let until = Instant::now() + CLOSE_WAIT;
@@ -357,7 +357,7 @@ impl Load {
         self.join(reported)
     }
 
-    /// Waits for the threads; they have been told to end. `strict`: a panic is an error.
+    /// Waits for the threads, which were asked to end. `strict`: a panic is an error.
     fn join(&mut self, strict: bool) -> Result<(), LoadError> {
         for (thread, handle) in (0u32..).zip(self.threads.drain(..)) {
             if handle.join().is_err() && strict {

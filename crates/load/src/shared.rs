@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub gauges: Vec<Gauge>,
 }
 
-/// What a worker shows of itself while it works.
+/// The gauges of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge {
     /// Connections ready for requests.
@@ -54,7 +54,7 @@ impl Shared {
     /// Fixes when the load starts and when its window ends.
     pub(crate) fn begin(&self, start: u64, end: u64) {
         self.end.store(end, Ordering::Relaxed);
-        // Whoever sees the start sees the end too.
+        // A worker that sees the start must see the end too.
         self.start.store(start, Ordering::Release);
     }
 
@@ -73,7 +73,7 @@ impl Shared {
         self.end.fetch_min(end, Ordering::Relaxed);
     }
 
-    /// Gives up whatever is being waited for.
+    /// Asks the workers to stop waiting and give up.
     pub(crate) fn abandon(&self) {
         self.abandon.store(true, Ordering::Relaxed);
     }
@@ -83,10 +83,10 @@ impl Shared {
         self.abandon.load(Ordering::Relaxed)
     }
 
-    /// A worker of a counted load is through with its share; its last answer came at `last`.
+    /// A worker of a counted load has finished its share; its last response arrived at `last`.
     pub(crate) fn finish(&self, last: u64) {
         self.last.fetch_max(last, Ordering::Relaxed);
-        // Whoever sees the last of the workers sees all their times.
+        // A thread that sees the last worker finish must see the times of all.
         self.finished.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -125,7 +125,7 @@ impl Shared {
     }
 }
 
-/// What workers send. Every worker's messages come in the order of this list; [`Message::Failed`] may come any time
+/// A message of a worker. Each worker sends them in the order of this list; [`Message::Failed`] may come at any time
 /// and is the last.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -139,7 +139,7 @@ pub(crate) enum Message {
     Failed(crate::error::LoadError),
 }
 
-/// How connecting went.
+/// The result of connecting.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub open: u32,
@@ -149,7 +149,7 @@ pub(crate) struct Ready {
     pub failure: Option<(ErrorKind, String)>,
 }
 
-/// What a worker knows at its end.
+/// The final report of a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerResult {
     pub thread: u32,
@@ -159,15 +159,15 @@ pub(crate) struct WorkerResult {
     pub window: RequestCounts,
     /// Times to connect.
     pub connect: Histo,
-    /// Connections that brought an answer.
+    /// Connections that brought a response.
     pub used: u64,
     /// The fewest streams that a peer allowed a connection.
     pub min_streams: u32,
-    /// What TLS came to, if it was spoken.
+    /// The TLS statistics, if TLS was used.
     pub tls: Option<TlsCounters>,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
-    /// Of it, spent awake and waiting for due times.
+    /// The part of it spent on busy-polling.
     pub busy_poll_us: u64,
     /// Share of the window on the CPU, busy-polling not counted.
     pub busy: f64,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A request to stop, shared between whoever requests and the load that obeys. Clones are the same flag.
+/// A request to stop, shared between a caller and its load. Clones are the same flag.
 ///
 /// The first [`StopFlag::set`] ends the window early, within a tenth of a second, and waits for what is in flight;
 /// the second ends that wait too. It holds an atomic number and nothing else, so a signal handler may set it.

@@ -9,19 +9,19 @@ use weir_wire::tls::{ClientConfig, ClientOptions, Identity, ServerName, Version}
 
 use crate::protocol::Alpn;
 
-/// What all sessions of a load share.
+/// The TLS configuration that all sessions of a load share.
 #[derive(Debug)]
 pub(crate) struct TlsPlan {
     pub config: ClientConfig,
-    /// Whom to ask for, by target.
+    /// The server name (SNI), by target.
     pub names: Vec<ServerName>,
 }
 
 impl TlsPlan {
-    /// Reads the files and checks the options. `None`: TLS is not spoken.
+    /// Reads the files and checks the options. `None`: the load does not use TLS.
     ///
     /// # Errors
-    /// What cannot be read or used, for people.
+    /// The file or option that cannot be used, as text for people.
     pub(crate) fn new(spec: &LoadSpec, alpn: Alpn) -> Result<Option<TlsPlan>, String> {
         let Some(tls) = &spec.tls else {
             return Ok(None);

@@ -10,16 +10,16 @@ use crate::schedule;
 /// A day: longer than any load, and short enough that sums of times cannot overflow.
 pub(crate) const LONGEST_S: f64 = 86_400.0;
 
-/// More requests in flight on one connection are no order but a slip.
+/// More requests in flight on one connection are taken for a typing error.
 const MAX_STREAMS: u32 = 65_535;
 
-/// More streams in all would want gigabytes.
+/// More streams in total would need gigabytes of memory.
 const MAX_STREAMS_IN_ALL: u64 = 1 << 24;
 
-/// Checks an order.
+/// Checks a specification.
 ///
 /// # Errors
-/// The first thing that is wrong, for people.
+/// The first mistake, as text for people.
 pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     connections(spec)?;
     times(spec)?;
@@ -31,7 +31,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     sources(spec)
 }
 
-/// An error, unless it is so.
+/// Returns an error unless the condition holds.
 fn must(so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
     if so { Ok(()) } else { Err(wrong()) }
 }

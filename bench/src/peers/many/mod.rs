@@ -61,7 +61,7 @@ fn protocol(name: &str) -> Result<Protocol, &'static str> {
     }
 }
 
-/// What one load came to.
+/// The result of one load.
 #[derive(Debug)]
 struct Loaded {
     /// How client and origin were started.

@@ -94,7 +94,7 @@ fn print(check: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// For `environment.json`: what was not good when the run began.
+/// The problems at the start of a run, for `environment.json`.
 pub fn findings(checks: &[Check]) -> Vec<weir_model::record::Finding> {
     checks.iter().filter(|c| matches!(c.status, Status::Warn | Status::Bad)).filter_map(Check::finding).collect()
 }

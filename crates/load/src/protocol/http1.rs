@@ -135,7 +135,7 @@ impl Protocol for Http1 {
             }
         };
         if !input.is_empty() && session.parser.in_flight() == 0 {
-            // Whatever follows the response to the last request nobody asked for.
+            // Bytes after the response to the last request are unexpected.
             return Err(ParseError::Unsolicited);
         }
         if let Some(order) = &mut session.order {

@@ -156,8 +156,8 @@ fn head(method: &str, path: &Template, headers: &[(String, Template)]) -> Templa
     head
 }
 
-/// Has the encoder look at every text of every field. All other fields render to letters and digits, and one of those
-/// stands for them all.
+/// Lets the encoder check every text of every field. All other fields render to letters and digits, and one of those
+/// stands for all.
 fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Result<(), String> {
     let try_out = |path: &[u8], changed: Option<(usize, &[u8])>| {
         let text =
@@ -174,7 +174,7 @@ fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Resul
         encode::request(&mut Vec::new(), method, &path, &all, &[])
             .map_err(|error| format!("the request cannot be sent: {error}"))
     };
-    // What the path begins with must not depend on a field that may be empty.
+    // The start of the path must not depend on a field that may be empty.
     if !path.begins_with_text() {
         return Err("the request cannot be sent: its path begins with a field; / would be right".to_owned());
     }

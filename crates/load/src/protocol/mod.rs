@@ -34,13 +34,13 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// The state of one connection. The default is that of a slot without a connection: it should be small.
     type Session: Default + fmt::Debug + Send;
 
-    /// What the peer did wrong.
+    /// The peer's violation of the protocol.
     type Error: fmt::Display;
 
     /// Makes a load's requests ready.
     ///
     /// # Errors
-    /// What cannot be sent, for people.
+    /// The request that cannot be sent, as text for people.
     fn new(spec: &LoadSpec) -> Result<Self, String>;
 
     /// What the right response to a request is.
@@ -78,7 +78,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         out: &mut Vec<u8>,
     ) -> Result<Option<Event>, Self::Error>;
 
-    /// The peer closed with requests in flight: the stream whose response is complete by that.
+    /// The peer closed with requests in flight. Returns the stream whose response that completes.
     fn end_of_input(&self, _session: &mut Self::Session) -> Option<u32> {
         None
     }
@@ -88,7 +88,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         false
     }
 
-    /// The connection is about to be closed in the orderly way.
+    /// The connection is about to be closed in an orderly way.
     fn close(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
 }
 

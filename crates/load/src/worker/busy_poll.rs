@@ -17,15 +17,15 @@ use super::Worker;
 use crate::cpu::thread_cpu_ns;
 use crate::protocol::Protocol;
 
-/// How long before a due time a worker stays awake: nanoseconds. As long as most wake-ups take.
+/// How long before a due time a worker stays awake, nanoseconds: as long as most wake-ups take.
 const SPIN: u64 = 50_000;
 
 /// What busy-polling cost so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BusyPoll {
-    /// The look under way found something: it was work.
+    /// The current poll found something: it was work.
     disturbed: bool,
-    /// CPU time of the thread when the last look that found nothing was over; `None` after work or sleep.
+    /// The thread's CPU time at the end of the last poll that found nothing; `None` after work or sleep.
     idle_since: Option<u64>,
     spent: u64,
 }
@@ -36,8 +36,8 @@ impl BusyPoll {
         self.disturbed = true;
     }
 
-    /// CPU time from the end of each look that found nothing to the end of the next such: nanoseconds. A little less
-    /// than all, because the first look of a row is not in it, so that a clock is read only where there is time.
+    /// The CPU time between the ends of consecutive polls that found nothing, nanoseconds. The first poll of a row is
+    /// not included, so that the clock is read only when there is time.
     pub(super) fn spent(&self) -> u64 {
         self.spent
     }
@@ -52,7 +52,7 @@ impl BusyPoll {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// One turn of the driver: sleeps while nothing is near, and only looks when a request is about to fall due.
+    /// One turn of the driver: sleeps while no request is due soon, and polls when one is about to fall due.
     pub(super) fn wait<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         let due = self.next_due();
         let asleep_until = due.saturating_sub(SPIN).min(self.next_wakeup());

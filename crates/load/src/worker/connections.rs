@@ -133,7 +133,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Closes a connection in the orderly way.
+    /// Closes a connection in an orderly way.
     pub(super) fn close<I: Io>(&mut self, io: &mut I, id: SlotId) {
         self.say_goodbye(io, id);
         if let Some(conn) = self.pool.slot(id).conn.take() {
@@ -153,7 +153,7 @@ impl<P: Protocol> Worker<P> {
         self.shared.closed();
     }
 
-    /// A connection that was up is up no more.
+    /// A connection that was up is lost.
     fn down(&mut self, id: SlotId) {
         self.pool.disconnect(id);
         self.connector.up -= 1;
@@ -205,10 +205,10 @@ impl<P: Protocol> Worker<P> {
         self.lost(io, id, now);
     }
 
-    /// A slot without a connection may have one again.
+    /// A slot without a connection may connect again.
     pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let phase = self.recorder.phase();
-        // For requests to come, as long as there may be some.
+        // It connects for later requests, as long as there may be some.
         let kept_up = match self.pacing.is_open() && !self.plan.close {
             true => phase != Phase::Drain || self.pacing.waiting() > 0,
             false => phase == Phase::Connect,
@@ -241,7 +241,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Makes more connections, if requests wait for which there are none, nor are any being made, and the load allows it.
+    /// Makes more connections for waiting requests, if none are being made for them and the load allows it.
     pub(super) fn grow(&mut self) {
         let most = self.share.connections + self.share.more;
         let streams = u64::from(self.plan.streams);
@@ -294,7 +294,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// What a failure during the handshake is, if it is one of TLS, and in words when it happened.
+    /// The kind of a failure during the handshake, if it is one of TLS, and a text that says when it happened.
     pub(super) fn handshake_stage(&self, id: SlotId) -> (Option<ErrorKind>, &'static str) {
         match &self.pool.slots[id as usize].tls {
             Some(session) if !session.ready() => (Some(ErrorKind::Tls), "during the TLS handshake"),
@@ -302,7 +302,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// A connection was made and is of no use.
+    /// A connection was made but is unusable.
     pub(super) fn handshake_failed<I: Io>(
         &mut self,
         io: &mut I,

@@ -43,7 +43,7 @@ use recorder::Recorder;
 pub(crate) use transport::TlsCounters;
 use transport::Transport;
 
-/// How often timeouts, backoffs and the calling thread's wishes are checked; so late may a timeout be.
+/// How often timeouts, backoffs and the calling thread's requests are checked. A timeout may be late by this much.
 const SWEEP_INTERVAL: u64 = 10 * MILLI;
 
 /// The worker. See the module.
@@ -99,7 +99,7 @@ impl<P: Protocol> Worker<P> {
     /// Does the whole load and reports to the calling thread, except for an error of the driver itself.
     ///
     /// # Errors
-    /// What the kernel said when it refused the driver's wait.
+    /// The kernel's error when the driver's wait failed.
     pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
         if !self.make_connections(driver)? {
             return Ok(());
@@ -113,7 +113,7 @@ impl<P: Protocol> Worker<P> {
         self.close_all(driver)
     }
 
-    /// Makes the connections and waits for the start. `false`: there will be none.
+    /// Makes the connections and waits for the start. `false`: the load will not start.
     fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
         for _ in 0..self.share.connections {
             let id = self.add_slot();
@@ -149,7 +149,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// What an attempt that has not failed yet waits for.
+    /// The error to report for a connection that is still in its handshake, if there is one.
     fn unfinished_handshake(&self) -> Option<(ErrorKind, String)> {
         let id = (0u32..).zip(&self.pool.slots).find(|(_, slot)| slot.state == SlotState::Handshaking)?.0;
         Some((ErrorKind::ConnectTimeout, format!("no word from the peer {}", self.handshake_stage(id).1)))
@@ -211,7 +211,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Looks at the clock between turns, and does what it is time for.
+    /// Checks the clock between turns, and does everything that is due.
     fn tick<I: Io>(&mut self, io: &mut I) {
         let now = self.clock.now();
         self.check_end(now);
@@ -238,14 +238,14 @@ impl<P: Protocol> Worker<P> {
             return;
         }
         match phase {
-            // The window begins without a queue of the warm-up's.
+            // The window begins without waiting requests of the warm-up.
             Phase::Window => self.recorder.before.unsent += self.pacing.drop_waiting(),
             Phase::Drain => self.pacing.stop(),
             Phase::Connect | Phase::Warmup => {}
         }
     }
 
-    /// Until when the worker may sleep, unless something comes.
+    /// The time until which the worker may sleep if no event arrives.
     fn next_wakeup(&self) -> u64 {
         self.next_due().min(self.recorder.interval_end()).min(self.next_sweep)
     }
@@ -270,7 +270,7 @@ impl<P: Protocol> Worker<P> {
         self.pool.in_flight == 0 && self.pool.pending == 0 && self.pacing.is_done()
     }
 
-    /// Takes note of an end that has moved: the load was cut short, or all of a counted load is done.
+    /// Follows an end that has moved: the load was cut short, or a counted load is complete.
     fn check_end(&mut self, now: u64) {
         if self.recorder.phase() == Phase::Drain {
             return;
@@ -340,7 +340,7 @@ impl<P: Protocol> Worker<P> {
         self.connect_some(io);
     }
 
-    /// Checks, a hundred times a second, what has waited long enough.
+    /// Checks timeouts and backoffs, a hundred times a second.
     fn sweep<I: Io>(&mut self, io: &mut I, now: u64) {
         if now < self.next_sweep {
             return;

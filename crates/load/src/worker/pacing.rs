@@ -29,7 +29,7 @@ pub(super) struct Pacing {
     think: Option<Think>,
     /// From here on nothing becomes due; 0 before the start.
     end: u64,
-    /// What waits is not handed out any more.
+    /// Waiting requests are not handed out any more.
     stopped: bool,
     /// Streams whose think time is over, and whose requests are to be sent.
     pub ready: Vec<StreamId>,
@@ -39,7 +39,7 @@ pub(super) struct Pacing {
 #[expect(clippy::large_enum_variant, reason = "a worker has one")]
 enum Source {
     Closed,
-    /// So many more.
+    /// The number of requests left.
     Counted(u64),
     Open(Backlog),
 }
@@ -49,7 +49,7 @@ enum Source {
 struct Think {
     time: RandomDuration,
     random: ChaCha8Rng,
-    /// Streams that think, by when they have done.
+    /// Thinking streams, by the end of their think time.
     until: TimerQueue,
 }
 
@@ -142,7 +142,7 @@ impl Pacing {
         }
     }
 
-    /// How many wait for a stream.
+    /// The number of requests that wait for a stream.
     #[inline]
     pub(super) fn waiting(&self) -> u64 {
         let backlog = match &self.source {
@@ -152,7 +152,7 @@ impl Pacing {
         backlog + self.returned.len() as u64
     }
 
-    /// Forgets all that wait, and says how many they were.
+    /// Drops all waiting requests, and returns their number.
     pub(super) fn drop_waiting(&mut self) -> u64 {
         let returned = std::mem::take(&mut self.returned).len() as u64;
         match &mut self.source {
@@ -180,11 +180,12 @@ impl Pacing {
         }
     }
 
-    /// When the next request becomes due that could be sent then; [`NEVER`] when there is none. `free`: a stream is.
+    /// The due time of the next request that could be sent then; [`NEVER`] when there is none. `free`: a stream is
+    /// free.
     #[inline]
     pub(super) fn next_due(&self, free: bool) -> u64 {
         match &self.source {
-            // With no stream free, what becomes due can wait to be counted.
+            // Without a free stream, counting due requests can wait.
             Source::Open(backlog) if free => backlog.next_due(),
             Source::Open(_) => NEVER,
             Source::Closed | Source::Counted(_) => {
@@ -207,7 +208,7 @@ impl Pacing {
         }
     }
 
-    /// A stream that has done thinking, and since when.
+    /// A stream whose think time is over, and when it ended.
     pub(super) fn end_of_thinking(&mut self, now: u64) -> Option<(u64, StreamId)> {
         self.think.as_mut()?.until.pop(now)
     }

@@ -44,7 +44,7 @@ pub(super) enum SlotState {
     Up,
 }
 
-/// One connection. What only some need is in boxes: there may be very many of them, and most wait.
+/// One connection. Rarely needed state is boxed: there may be very many slots, and most are idle.
 #[derive(Debug)]
 pub(super) struct ConnSlot<S> {
     pub state: SlotState,

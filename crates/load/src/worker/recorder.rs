@@ -88,7 +88,7 @@ impl Recorder {
     }
 
     pub(super) fn send(&self, message: Message) {
-        // The calling thread listens until all workers are done; if it is gone, nobody wants to know.
+        // The calling thread receives until all workers are done; if it is gone, the message is not needed.
         let _ = self.messages.send(message);
     }
 
@@ -120,7 +120,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over the interval, which is over, and begins the next. `open`: connections; `busy_polled`: nanoseconds so far.
+    /// Hands over the finished interval and begins the next. `open`: connections; `busy_polled`: nanoseconds so far.
     pub(super) fn next_interval(&mut self, open: u32, busy_polled: u64) {
         let at = self.interval_end;
         let phase = if at < self.window {

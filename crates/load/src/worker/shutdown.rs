@@ -20,7 +20,7 @@ const CLOSING: u64 = 200 * MILLI;
 const MANY: u32 = 1_000;
 
 impl<P: Protocol> Worker<P> {
-    /// Counts what will not be answered any more.
+    /// Counts the requests that will get no response any more.
     pub(super) fn abandon_rest<D: Driver>(&mut self, driver: &mut D) {
         let now = self.clock.now();
         for id in 0..self.pool.len() {
@@ -48,7 +48,7 @@ impl<P: Protocol> Worker<P> {
         self.recorder.finish(now);
     }
 
-    /// Says goodbye to every peer, and closes what is open, unless that is left to the driver's end.
+    /// Ends the protocol with every peer, and closes open connections, unless dropping the driver does that.
     fn say_goodbyes<D: Driver>(&mut self, driver: &mut D) {
         let one_by_one = self.connector.up < MANY;
         for id in 0..self.pool.len() {
@@ -70,7 +70,7 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn close_all<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         self.say_goodbyes(driver);
         if self.connector.up >= MANY {
-            // What was said leaves with this turn; the sockets go with the driver.
+            // Queued bytes leave with this turn; the sockets close with the driver.
             return driver.poll(self, Some(self.clock.instant(self.clock.now())));
         }
         let until = self.clock.now() + CLOSING;

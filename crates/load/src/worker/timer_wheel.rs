@@ -10,10 +10,10 @@ use std::collections::BinaryHeap;
 
 use crate::clock::MILLI;
 
-/// How exact deadlines are: one may be found so late.
+/// The precision of deadlines: one may be found late by this much.
 const TICK: u64 = 10 * MILLI;
 
-/// Deadlines further ahead than so many ticks (10 s) are looked at more than once.
+/// Deadlines further ahead than this many ticks (10 s) are checked more than once.
 const TICKS: u64 = 1024;
 
 /// The end of a list, and not being in any.
@@ -57,7 +57,7 @@ pub(super) struct TimerWheel {
     next: Vec<u32>,
     /// Those whose tick has come and that have not been taken yet.
     expired: u32,
-    /// The next tick to look at.
+    /// The next tick to check.
     tick: u64,
 }
 

@@ -22,7 +22,7 @@ use crate::recorder::{Histo, histo};
 pub(super) struct Transport {
     /// TLS, if it is spoken.
     pub tls: Option<Box<TlsLayer>>,
-    /// Bytes of the connection that is gathering, or of the one at hand.
+    /// The bytes of the connection that is gathering, or of the current one.
     pub out: Vec<u8>,
     /// The slot whose bytes are gathered, to leave together.
     pub gathering: SlotId,
@@ -31,7 +31,7 @@ pub(super) struct Transport {
 /// What a worker needs for TLS, and what it saw of it.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
-    /// By target: tickets of one are of no use at another.
+    /// By target: a ticket of one target is of no use at another.
     configs: Vec<ClientConfig>,
     scratch: Scratch,
     /// Records, for as long as it takes to send them.
@@ -39,7 +39,7 @@ pub(super) struct TlsLayer {
     pub counters: TlsCounters,
 }
 
-/// What TLS came to on one thread.
+/// The TLS statistics of one thread.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsCounters {
     pub handshakes: u64,
@@ -131,7 +131,7 @@ impl<P: Protocol> Worker<P> {
         self.recorder.counts().bytes_out += sent;
     }
 
-    /// A connection was made: begins the handshake. `false`: TLS is not spoken.
+    /// Begins the handshake on a new connection. `false`: the load does not use TLS.
     pub(super) fn begin_tls<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) -> bool {
         let (Some(layer), Some(tls)) = (&mut self.transport.tls, &self.plan.tls) else {
             return false;
@@ -217,7 +217,7 @@ impl<P: Protocol> Worker<P> {
         self.begin_session(io, id, now);
     }
 
-    /// The handshake failed, or what came after it is not TLS, or says that the peer has a reason to end.
+    /// The handshake failed, or later bytes are not TLS or are an alert of the peer.
     fn tls_failed<I: Io>(&mut self, io: &mut I, id: SlotId, error: &TlsError, now: u64) {
         let slot = self.pool.slot(id);
         if slot.state == SlotState::Handshaking {
@@ -230,7 +230,7 @@ impl<P: Protocol> Worker<P> {
         self.cut(io, id, ErrorKind::Tls, now);
     }
 
-    /// Says goodbye on a connection, in its protocol and in TLS.
+    /// Ends the protocol and TLS on a connection.
     pub(super) fn say_goodbye<I: Io>(&mut self, io: &mut I, id: SlotId) {
         self.protocol.close(&mut self.pool.slots[id as usize].session, &mut self.transport.out);
         self.flush(io, id);

@@ -156,7 +156,7 @@ fn expected_header(text: &str) -> Result<(String, Option<String>), Failure> {
 /// Reads a file that a flag names.
 ///
 /// # Errors
-/// The flag, the file and what the kernel said.
+/// An error text with the flag, the file and the kernel's error.
 pub fn read(flag: &str, path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| wrong(flag, format!("{}: {e}", path.display()), "a file that can be read"))
 }

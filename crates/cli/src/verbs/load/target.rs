@@ -95,7 +95,7 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
 /// Resolves a URL's host; of several addresses the first that accepts a connection is used.
 ///
 /// # Errors
-/// What the resolver said.
+/// The resolver's error.
 pub fn resolve(url: &Url, source: &str, line: Option<usize>) -> Result<SocketAddr, InputError> {
     let wrong = |found: String, wanted: &str| wrong_at(source, line, found, wanted);
     let addrs: Vec<SocketAddr> = (url.host.as_str(), url.port)

@@ -25,7 +25,7 @@ pub fn tls(args: &Args, lines: &[UrlLine]) -> Result<Option<TlsSpec>, Failure> {
         };
     }
     let flags = &args.tls;
-    // Said here, where the flag's name is known; what is inside is read when the load begins.
+    // Checked here, where the flag's name is known; the content is parsed when the load begins.
     pem("--cacert", flags.cacert.as_deref(), "CERTIFICATE")?;
     pem("--cert", flags.cert.as_deref(), "CERTIFICATE")?;
     pem("--key", flags.key.as_deref(), "PRIVATE KEY")?;

@@ -106,7 +106,7 @@ fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
     writeln!(page)
 }
 
-/// By check, with the products of which the same is to be said behind each other.
+/// Remarks by check; products with the same remark are listed together.
 fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
     writeln!(page, "### Details\n")?;
     for named in of {
