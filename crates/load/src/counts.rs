@@ -1,5 +1,5 @@
-//! Counts of requests by the phase in which each was due. `worker::recorder` counts into them; `recorder` and `detail`
-//! read them.
+//! Counts of requests by the phase in which each was due. `worker::recorder` counts into them; the workers send them to
+//! the calling thread through `shared`.
 
 use weir_model::load::{Counts, ErrorKind};
 

@@ -1,5 +1,5 @@
 //! Decides which slot connects next and when: it has the queue, the limits on number and rate, the timeouts, and the
-//! backoff after failures. Called by `worker::connections`; it does not touch sockets.
+//! backoff after failures. Called by `worker` and `worker::connections`; it does not touch sockets.
 
 use std::collections::VecDeque;
 

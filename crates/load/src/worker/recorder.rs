@@ -1,5 +1,5 @@
-//! Records the counts and samples of one worker, second by second and phase by phase. Called by `worker`,
-//! `worker::exchange` and `worker::connections`; it does not know connections.
+//! Records the counts and samples of one worker, second by second and phase by phase. Called by all parts of `worker`;
+//! it does not know connections.
 
 use std::sync::mpsc::{Receiver, Sender};
 

@@ -1,4 +1,4 @@
-//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS. Called by
+//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS. Called by `worker`,
 //! `worker::exchange` and `worker::connections`.
 //!
 //! Plaintext goes down through [`Transport::send`], which seals it if the slot has a TLS session; records come up
