@@ -1,4 +1,4 @@
-//! Detects a window without any right response, which other checks may not notice.
+//! Detects a window without any right response, which other checks may not notice. Listed in `CHECKS`.
 //!
 //! A product that stops answering during warm-up holds every connection of a closed load until the timeout. Then no request is due
 //! in the window, none fails in it, and the rate is a steady 0. Threshold: no right response.

@@ -1,4 +1,4 @@
-//! Headroom: did client and origin have CPU left, or did weir measure itself?
+//! Headroom: did client and origin have CPU left, or did weir measure itself? Listed in `CHECKS`.
 //!
 //! Detects a client thread near 100 % of a CPU, and client and origin together filling the CPUs they share. Threshold: 90 % of a
 //! CPU. By the Pollaczek-Khinchine formula for constant service times (M/D/1), the mean wait at utilisation rho is

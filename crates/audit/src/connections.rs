@@ -1,4 +1,5 @@
 //! Downstream keep-alive: detects a product that closes the client's connections, so that handshakes are measured, too.
+//! Listed in `CHECKS`.
 //!
 //! Threshold: one extra connection per hundred requests costs a few per cent of a small request, because a TCP handshake and
 //! teardown costs the kernel about as much as three requests. Less than that is not visible.

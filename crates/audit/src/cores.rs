@@ -1,5 +1,5 @@
-//! Fairness: did the product use only its cores? Pinning normally enforces that, but a product that pins its own threads can use
-//! others. Threshold: 5 % more than given, the error of the accounting.
+//! Fairness: did the product use only its cores? Pinning normally enforces that, but a product that pins its own
+//! threads can use others. Threshold: 5 % more than given, the error of the accounting. Listed in `CHECKS`.
 
 use weir_model::record::{Finding, Role, Severity};
 

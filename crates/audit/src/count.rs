@@ -1,4 +1,5 @@
-//! Detects a load of a fixed number of requests that ran out of time. Threshold: any request that was not sent.
+//! Detects a load of a fixed number of requests that ran out of time. Threshold: any request that was not sent. Listed
+//! in `CHECKS`.
 //!
 //! The measurement of the sent requests is valid. Only the time for all of them is unknown.
 

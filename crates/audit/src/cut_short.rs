@@ -1,4 +1,4 @@
-//! Detects a load that was ended early on request. Threshold: any.
+//! Detects a load that was ended early on request. Threshold: any. Listed in `CHECKS`.
 
 use weir_model::record::{Finding, Severity};
 

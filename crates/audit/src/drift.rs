@@ -1,4 +1,5 @@
-//! Detects a window in which the product's rate changed its level, so that the result is the mean of two states or of a transition.
+//! Detects a window in which the product's rate changed its level, so that the result is the mean of two states or of a
+//! transition. Listed in `CHECKS`.
 //!
 //! Method: the permutation test of [`weir_stats::steady_part`] on right responses a second, at 99 %, for changes of at least 5 % of
 //! the mean; blocks differ by less anyway. That function ignores a transient at the start. A measured window must not have one, so

@@ -1,4 +1,4 @@
-//! Detects requests without a right response.
+//! Detects requests without a right response. Listed in `CHECKS`.
 //!
 //! Thresholds: k6 and fortio users commonly fail a test at 1 % of errors. A comparison of products must be stricter, because an
 //! error is often cheaper than a response. Any error is noted, from 0.1 % the result is suspect, and from 1 % it is invalid.

@@ -1,4 +1,5 @@
 //! Headroom: did the client send in time? Detects lag (due to sent) that is a visible part of the reported latency.
+//! Listed in `CHECKS`.
 //!
 //! Threshold: a tenth of the latency, both at the 99th percentile, and at least 20 µs. That is the median by which a thread with
 //! the finest timer slack overslept on the 2-core virtual machine on which weir was built (20,000 sleeps of 0.2 ms: median 21 to

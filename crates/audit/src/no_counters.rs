@@ -1,4 +1,5 @@
-//! Notes an origin without counters: the origin is a product, as in benchmarks that others published.
+//! Notes an origin without counters: the origin is a product, as in benchmarks that others published. Listed in
+//! `CHECKS`.
 //!
 //! The note says what is not checked then: caches, retries, changed bodies, and connections to the origin that were not kept. There
 //! is no threshold.

@@ -1,5 +1,5 @@
-//! Detects an open load that was not carried: requests that were due and not sent, or responses that fell behind. Also notes a load
-//! that was meant to be too high, and was carried.
+//! Detects an open load that was not carried: requests that were due and not sent, or responses that fell behind. Also
+//! notes a load that was meant to be too high, and was carried. Listed in `CHECKS`.
 //!
 //! Threshold: 2 % of the offered requests not answered rightly inside the window. Under a load that is not carried, latency is the
 //! length of a queue that grows with the window, and says nothing else about the product. If the load is meant to be too high, or

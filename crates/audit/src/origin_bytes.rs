@@ -1,4 +1,4 @@
-//! Conservation of bytes: the client received the bodies that the origin sent.
+//! Conservation of bytes: the client received the bodies that the origin sent. Listed in `CHECKS`.
 //!
 //! Detects compression, truncation, rewriting, and responses made by the product. The sums must be equal when every request was
 //! answered rightly. With failures they cannot be compared; other checks report the failures.

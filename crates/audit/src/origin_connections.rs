@@ -1,4 +1,5 @@
-//! Conservation of connections: without a product, the connections that carried requests to the origin are the client's own.
+//! Conservation of connections: without a product, the connections that carried requests to the origin are the client's
+//! own. Listed in `CHECKS`.
 //!
 //! Detects another client of the origin during a trial of `direct`. The numbers must be equal; both sides count over the client's
 //! whole life. A product may use any number of connections to the origin; `upstream-keepalive` checks those.

@@ -1,4 +1,4 @@
-//! Conservation of requests: the requests that the client sent reached the origin.
+//! Conservation of requests: the requests that the client sent reached the origin. Listed in `CHECKS`.
 //!
 //! Detects a cache, a short circuit or a wrong route (fewer requests reached the origin), and retries or mirrored traffic (more did).
 //! A cache is expected to answer itself: this is reported, and its results are not ranked with those of proxies. For a workload

@@ -1,4 +1,5 @@
 //! Noise: detects other processes (neither client, product nor origin) that used the machine's CPUs during the window.
+//! Listed in `CHECKS`.
 //!
 //! Threshold: [`CROWDED`] of the machine, whose comment gives the measurements behind it. `weir compare` leaves such trials out. A
 //! proxy has half of the machine's CPUs unless `--cpus` says otherwise, so up to a tenth of its CPUs may have been taken.

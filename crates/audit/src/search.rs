@@ -1,4 +1,4 @@
-//! Headroom of a search for a rate: was the product the limit, and was there enough time?
+//! Headroom of a search for a rate: was the product the limit, and was there enough time? Listed in `CHECKS`.
 //!
 //! Detects a search whose rates failed because the client was at its own limit, as the search itself judged (a thread busy for 90 %
 //! of the window, or late with connections free; `weir_load` has the thresholds). Also notes a search that ran out of time before

@@ -1,4 +1,4 @@
-//! Noise: detects a hypervisor that gave the machine's CPUs to other guests during the window.
+//! Noise: detects a hypervisor that gave the machine's CPUs to other guests during the window. Listed in `CHECKS`.
 //!
 //! Threshold: 2 % of one CPU on average. Products on one core are compared to a few per cent, so this is as large as the
 //! differences of interest.

@@ -1,4 +1,5 @@
-//! Fairness: did client and product negotiate the TLS version and cipher suite that is intended for all products of the run?
+//! Fairness: did client and product negotiate the TLS version and cipher suite that is intended for all products of the
+//! run? Listed in `CHECKS`.
 //!
 //! A note reports what was negotiated. Products with a levelled profile should use the newest version that the suite allows, with the
 //! cipher suite of their templates. A product that uses another is suspect, because it does other work: AES-256 has 14 rounds

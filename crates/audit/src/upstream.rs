@@ -1,5 +1,5 @@
-//! Fairness: does the product keep its connections to the origin? This is the most common reason why one proxy reaches a third of
-//! the rate of another.
+//! Fairness: does the product keep its connections to the origin? This is the most common reason why one proxy reaches
+//! a third of the rate of another. Listed in `CHECKS`.
 //!
 //! Threshold: with fewer than 10 requests a connection, the result measures TCP handshakes and is suspect. Fewer than 100 are
 //! noted. A handshake and a teardown cost the kernel about as much as three small requests.

@@ -1,4 +1,5 @@
-//! The wording of every finding, in one place, so that it is reviewed as one text.
+//! A test that prints the text of every finding into one golden file, so that the texts are reviewed together. It runs
+//! with this crate's tests; nothing else uses it.
 
 use std::time::Duration;
 
@@ -117,7 +118,7 @@ fn every_finding_says_what_was_reviewed() {
     assert_eq!(text, include_str!("../tests/golden/findings.txt"), "\n{text}");
 }
 
-/// `CONTRIBUTING.md` says what adding a check touches: its file, its lines in `lib.rs`, a fault above.
+/// `CONTRIBUTING.md` says what a new check needs: a file, its lines in `lib.rs`, and a fault in the list above.
 #[test]
 fn every_file_is_a_check_that_is_run() {
     let lib = include_str!("lib.rs");
@@ -125,7 +126,7 @@ fn every_file_is_a_check_that_is_run() {
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // The last is asked by the lab before there is any evidence.
+        // The lab makes the last one before there is any evidence.
         if ["lib", "wording", "never_steady"].contains(&name.as_str()) {
             continue;
         }

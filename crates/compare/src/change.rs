@@ -1,5 +1,6 @@
-//! One number of one case, before and after: by how much it changed, and how sure that is. `lib` takes the samples of both runs and
-//! evaluates them once it knows how many claims there are.
+//! One number of one case in both runs: how much it changed, and how certain that is. `lib` collects the samples of
+//! both runs, and evaluates them once the number of claims is known. `sentences`, `outcome` and `output` show the
+//! result.
 
 use serde::Serialize;
 use weir_model::record::CaseId;
@@ -11,56 +12,57 @@ use super::{ComparedRun, Metric, Options};
 /// A number in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Median {
-    /// Median over blocks, as measured: requests a second, microseconds, bytes, or a share.
+    /// The median over blocks, as measured: requests a second, microseconds, bytes, or a share.
     pub median: f64,
-    /// Blocks that have one.
+    /// The number of blocks that have a value.
     pub blocks: usize,
 }
 
-/// What can be said of a change.
+/// How certain a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Sure, all claims of the comparison taken together.
+    /// Certain when all claims of the comparison are taken together.
     Sure,
-    /// Sure if it were the only claim.
+    /// Certain if it were the only claim.
     Likely,
-    /// A time that changed when divided by the direct path's, and not as measured: nothing that can be told from a change of
-    /// the direct path alone.
+    /// A time that changed when divided by the direct path's, but not as measured. A change of the direct path alone
+    /// may explain it.
     Unclear,
     /// No change was found.
     None,
-    /// Nothing can be said: fewer than two blocks in one of the runs.
+    /// No claim is possible: one of the runs has fewer than two blocks.
     Unclaimable,
-    /// It is the machine's own change, which was taken out of the others, and no claim.
+    /// The change of the machine itself. It was divided out of the others and is no claim.
     Machine,
 }
 
-/// By how much a number changed.
+/// How much a number changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Of what.
+    /// Which number.
     pub metric: Metric,
-    /// `--fail-if` asks about it.
+    /// A `--fail-if` condition refers to it.
     pub asked: bool,
-    /// In the run before.
+    /// The value in the run before.
     pub before: Median,
-    /// In the run after.
+    /// The value in the run after.
     pub after: Median,
-    /// Each block was divided by the direct path's own, which is why `ratio` need not be `after / before`.
+    /// Each block was divided by the direct path's value of that block. `ratio` may then differ from `after / before`.
     pub divided: bool,
     /// After over before, with an interval at the level asked for.
     pub ratio: Estimate,
-    /// The interval at the level that this claim needs so that all of them together keep what was asked for.
+    /// The same ratio with the wider interval that each claim needs so that all of them together keep the level.
     pub sure_ratio: Estimate,
-    /// The smallest ratio above 1 that blocks such as these show for sure in four comparisons of five; `None`: none.
+    /// The smallest ratio above 1 that blocks such as these detect as sure in four comparisons of five; `None` if there
+    /// is none.
     pub detectable_ratio: Option<f64>,
-    /// What can be said.
+    /// How certain the change is.
     pub verdict: Verdict,
 }
 
 impl Change {
-    /// The change as a share of what was before.
+    /// The change as a share of the value before.
     pub fn share(&self) -> f64 {
         self.ratio.value - 1.0
     }
@@ -70,13 +72,14 @@ impl Change {
         (self.ratio.value < 1.0) == self.metric.higher_is_better()
     }
 
-    /// How far from none it is, alike for "twice" and "half".
+    /// The size of the change, the same for "twice" and "half".
     pub(super) fn size(&self) -> f64 {
         self.ratio.value.ln().abs()
     }
 }
 
-/// A number of a case in both runs, by block. How sure a change must be depends on how many numbers are compared.
+/// A case's number in both runs, by block. The number of claims decides how certain a change must be, so it is
+/// evaluated later.
 pub(super) struct Samples {
     pub metric: Metric,
     pub asked: bool,
@@ -95,24 +98,24 @@ impl Samples {
             return None;
         }
         let (divided_a, divided_b) = (divided_by(&a, &direct_values(runs.0)), divided_by(&b, &direct_values(runs.1)));
-        // Both or neither; and never for the price of not being able to say anything.
+        // Both are divided or neither is. Neither is divided if too few blocks would be left for an interval.
         let divided = !how.absolute && enough(&divided_a, &a) && enough(&divided_b, &b);
         let raw: (Vec<f64>, Vec<f64>) = (a.values().copied().collect(), b.values().copied().collect());
         let used = if divided { (divided_a, divided_b) } else { raw.clone() };
         Some(Samples { metric, asked: false, raw, used, divided })
     }
 
-    /// The same, asked about or not.
+    /// Sets whether a `--fail-if` condition refers to it.
     pub fn asked(self, asked: bool) -> Samples {
         Samples { asked, ..self }
     }
 
-    /// True when both have the two blocks that an interval needs.
+    /// True when both runs have the two blocks that an interval needs.
     pub fn claimable(&self) -> bool {
         self.used.0.len() > 1 && self.used.1.len() > 1
     }
 
-    /// The change, with intervals at `level`, and at `sure` where that is what surely needs.
+    /// The change, with an interval at `level` and one at `sure`, the level that a sure change needs.
     pub fn evaluate(&self, level: f64, sure: f64, machine: bool) -> Option<Change> {
         let median = |blocks: &[f64]| Some(Median { median: weir_stats::median(blocks)?, blocks: blocks.len() });
         let (ratio, sure_ratio) = (self.ratio(&self.used, level)?, self.ratio(&self.used, sure)?);
@@ -144,13 +147,13 @@ impl Samples {
         Some(Estimate { low: ratio.low / self.widening(), high: ratio.high * self.widening(), ..ratio })
     }
 
-    /// Two numbers that are each half a step off.
+    /// Both numbers may be wrong by half a step each.
     fn widening(&self) -> f64 {
         1.0 + 2.0 * self.metric.resolution()
     }
 
-    /// Whether an interval leaves out that nothing changed. That of a time that was divided must do so as measured, too: where
-    /// the direct path became faster by what weir itself saves, a product that kept its pace looks slower by that share.
+    /// True when the interval excludes "no change". A divided time must also have changed as measured: where weir
+    /// itself made the direct path faster, a product with the same speed would look slower by that share.
     fn changed(&self, ratio: &Estimate, level: f64) -> bool {
         let side = direction(ratio);
         let twice = self.divided && self.metric.is_time();
@@ -158,17 +161,17 @@ impl Samples {
     }
 }
 
-/// To which side of no change a whole interval lies; 0 when it does not.
+/// The side of "no change" on which the whole interval lies; 0 when it includes "no change".
 fn direction(ratio: &Estimate) -> i8 {
     i8::from(ratio.low > 1.0) - i8::from(ratio.high < 1.0)
 }
 
-/// Each block's number divided by the direct path's of the same block.
+/// The number of each block divided by the direct path's number of the same block.
 fn divided_by(values: &Blocks, direct_values: &Blocks) -> Vec<f64> {
     values.iter().filter_map(|(block, value)| Some(value / direct_values.get(block)?)).collect()
 }
 
-/// Whether what is left after dividing carries an interval, if the whole did.
+/// True when enough blocks are left after dividing for an interval, if there were enough before.
 fn enough(divided: &[f64], all: &Blocks) -> bool {
     divided.len() >= all.len().min(2)
 }

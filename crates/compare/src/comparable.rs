@@ -1,4 +1,5 @@
-//! Whether a case was the same question in both runs. Knows definitions, nothing of results but the rates offered.
+//! Decides whether a case asked the same question in both runs. `lib` calls it for each common case. It knows
+//! definitions and the rates offered, and no other results.
 
 use weir_model::record::CaseId;
 use weir_model::suite::{Load, Suite, Workload};
@@ -7,14 +8,14 @@ use super::ComparedRun;
 use super::metric::LoadGoal;
 use weir_model::text::{percent, short};
 
-/// Offered rates that differ by more than this share are two questions: at half of what a product carries, its mean wait
-/// moves about as much as the rate (a queue's wait goes with `1 / (1 - load)`).
+/// Offered rates that differ by more than this share are different questions. At half of a product's capacity, its mean
+/// wait changes about as much as the rate (the wait in a queue is proportional to `1 / (1 - load)`).
 const RATE_MAY_DIFFER: f64 = 0.05;
 
-/// From here on it is said that offered rates differ.
+/// From this difference on, a remark mentions the offered rates.
 const RATE_IS_SAID: f64 = 0.01;
 
-/// Why a case cannot be compared; else what should be said beside it.
+/// The reason why a case cannot be compared, or else the remarks to show beside it.
 pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) -> Result<Vec<String>, String> {
     let mut remarks = Vec::new();
     if let (Some(old), Some(new)) = (&before.suite, &after.suite) {
@@ -56,7 +57,7 @@ fn refuse(what: &str, name: &str, parts: &[&str]) -> Result<(), String> {
     }
 }
 
-/// What of two workloads differs. Titles may.
+/// The parts in which two workloads differ. Titles may differ.
 fn workload(a: &Workload, b: &Workload) -> Vec<&'static str> {
     let (r, s) = (&a.request, &b.request);
     differing(&[
@@ -69,7 +70,7 @@ fn workload(a: &Workload, b: &Workload) -> Vec<&'static str> {
     ])
 }
 
-/// What of two loads differs. Titles may, and windows: those are said with the environment.
+/// The parts in which two loads differ. Titles may differ; different windows are listed with the environment.
 fn load(a: &Load, b: &Load) -> Vec<&'static str> {
     differing(&[
         ("way in which requests arrive", a.kind != b.kind),

@@ -1,9 +1,10 @@
-//! One of the two runs that are compared: its trials, its suite, its numbers by block, and the trials during which something else
-//! used the machine. `lib` reads two of them; `change` takes numbers from them.
+//! One of the two runs that are compared: its trials, its suite, its numbers by block, and the trials during which
+//! other processes used the machine. `weir compare` reads two of them with [`ComparedRun::read`]; `change` takes
+//! numbers from them.
 //!
-//! Dividing by the direct path does not remove the effect of another process: it takes CPU from whatever it meets. A proxy with one
-//! CPU loses half of it, while the direct path, which has no proxy, loses little. And it comes and goes over hours, so it affects one
-//! whole run and not the other, which no interval over blocks can show.
+//! Dividing by the direct path does not remove the effect of another process, because that depends on what it meets. A
+//! proxy with one CPU loses half of it, while the direct path, which has no proxy, loses little. Such load also lasts
+//! for hours, so it can affect one whole run and not the other, which no interval over blocks can show.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,21 +20,21 @@ use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
 use weir_report::series::resource_seconds;
 
-/// From this share of the machine's CPU on, a trial is skipped; the audit calls it suspect there, too.
+/// A trial is skipped from this share of the machine's CPU on. The audit calls it suspect from the same share on.
 pub(super) const MOST: f64 = CROWDED;
 
-/// Ends of rows and windows are read from different clocks.
+/// The ends of rows and of windows are read from different clocks.
 const SLACK_MS: u64 = 500;
 
-/// A run with the suite that it carried out.
+/// A run and its suite.
 #[derive(Debug, Clone)]
 pub struct ComparedRun {
-    /// What its folder holds.
+    /// The contents of its folder.
     pub run: Run,
-    /// What was asked; `None` when `run.toml` could not be read.
+    /// The suite; `None` when `run.toml` could not be read.
     pub suite: Option<Suite>,
-    /// By trial number, the share of the machine's CPU time, 0 to 1, that went to neither client, product nor origin during the
-    /// window: to other processes, or to other machines of the hypervisor. Without the trials of which it was not recorded.
+    /// By trial number, the share of the machine's CPU time (0 to 1) that other processes or other machines of the
+    /// hypervisor used during the window. Trials without a record of it are absent.
     pub cpu_of_others: BTreeMap<u32, f64>,
 }
 
@@ -50,7 +51,7 @@ impl ComparedRun {
         Ok(ComparedRun { cpu_of_others: cpu_of_others(&run), run, suite })
     }
 
-    /// The same, without the numbers of trials during which something else used the machine.
+    /// The numbers without those of trials during which other processes used the machine.
     fn without_busy(&self, case: &CaseId, mut blocks: Blocks) -> Blocks {
         for trial in self.busy_trials(case) {
             blocks.remove(&trial.measurement.block);
@@ -58,13 +59,13 @@ impl ComparedRun {
         blocks
     }
 
-    /// Trials of a case that count, and during which something else used the machine.
+    /// The usable trials of a case during which other processes used the machine.
     pub(super) fn busy_trials<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
         let share = |trial: &Trial| self.cpu_of_others.get(&trial.measurement.trial).copied();
         self.counting(case).filter(move |trial| share(trial).is_some_and(|share| share > MOST))
     }
 
-    /// Its cases in the suite's order, the direct path's first.
+    /// The cases in the suite's order, those of the direct path first.
     pub fn cases(&self) -> Vec<CaseId> {
         let suite = &self.run.suite;
         let mut cases: Vec<CaseId> = Vec::new();
@@ -84,7 +85,7 @@ impl ComparedRun {
         cases
     }
 
-    /// What a case's load measures.
+    /// What the load of a case measures.
     pub(super) fn goal(&self, case: &CaseId) -> LoadGoal {
         let Some(load) = self.suite.as_ref().and_then(|suite| suite.load(&case.load)) else {
             return if self.median_offered(case).is_none() { LoadGoal::Capacity } else { LoadGoal::FixedRate };
@@ -93,7 +94,7 @@ impl ComparedRun {
             (LoadKind::Closed | LoadKind::Count { .. }, _) => LoadGoal::Capacity,
             (LoadKind::Search { .. }, _) => LoadGoal::Search,
             (LoadKind::Open { .. }, _) if load.saturating => LoadGoal::Overload,
-            // The last point is the one that is compared.
+            // Only the last point is compared.
             (LoadKind::Open { .. }, Series::Shares(shares)) if shares.last().is_some_and(|last| *last >= 1.0) => {
                 LoadGoal::Overload
             }
@@ -101,33 +102,34 @@ impl ComparedRun {
         }
     }
 
-    /// Requests a second that were offered, the median of the trials that count; `None` where none were.
+    /// The median rate offered in the usable trials, in requests a second; `None` without an offered rate.
     pub(super) fn median_offered(&self, case: &CaseId) -> Option<f64> {
         let rates: Vec<f64> =
             self.counting(case).filter_map(|trial| trial.measurement.load.as_ref()?.offered_rate).collect();
         weir_stats::median(&rates)
     }
 
-    /// True when no trial of a case had the machine to itself.
+    /// True when other processes used the machine during every trial of a case.
     pub(super) fn always_busy(&self, case: &CaseId) -> bool {
         self.busy_trials(case).count() == self.counting(case).count()
     }
 
-    /// A case's numbers by block, of the trials that count; with `busy`, also of those during which something else used the machine.
+    /// A case's numbers by block, from its usable trials. `busy` includes those during which other processes used the
+    /// machine.
     pub(super) fn values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
         let all = self.by_block(case, |measurement| metric.value(measurement));
-        // Other processes take CPU from a product, and no memory.
+        // Other processes take CPU from a product, but no memory.
         if busy || metric == Metric::Memory { all } else { self.without_busy(case, all) }
     }
 
-    /// The direct path's numbers by block under the same workload and load; empty where there is none.
+    /// The direct path's numbers by block under the same workload and load; empty if there are none.
     pub(super) fn direct_values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
         let Some(direct) = self.direct_beside(case) else { return Blocks::new() };
         let all = self.by_block(&direct, |measurement| metric.direct_value(measurement));
         if busy { all } else { self.without_busy(&direct, all) }
     }
 
-    /// Why a case has no number: the outcome of its last trial. `None` when it has one.
+    /// The reason why a case has no number: the outcome of its last trial. `None` when it has a number.
     pub(super) fn why_no_number(&self, case: &CaseId) -> Option<String> {
         if self.counting(case).next().is_some() {
             return None;
@@ -150,7 +152,7 @@ impl ComparedRun {
         self.run.trials.iter().filter(move |trial| trial.measurement.case == *case)
     }
 
-    /// Trials of a case whose numbers may be used.
+    /// The trials of a case whose numbers may be used.
     fn counting<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
         self.trials(case).filter(|trial| trial.counts())
     }
@@ -163,7 +165,7 @@ impl ComparedRun {
         self.counting(case).filter_map(number).collect()
     }
 
-    /// The direct path's case of the same section; of the same profile where there are several.
+    /// The direct path's case of the same section, and of the same profile if there are several.
     fn direct_beside(&self, case: &CaseId) -> Option<CaseId> {
         let beside = |profile: Option<&str>| {
             let cases = self.run.trials.iter().map(|trial| &trial.measurement.case);
@@ -176,8 +178,8 @@ impl ComparedRun {
     }
 }
 
-/// See [`ComparedRun::cpu_of_others`]. Whether the kernel charges interrupts to processes shows in some trials of a run, and then
-/// holds for all.
+/// See [`ComparedRun::cpu_of_others`]. Only some trials of a run show whether the kernel charges interrupts to
+/// processes; the result then holds for all trials.
 fn cpu_of_others(run: &Run) -> BTreeMap<u32, f64> {
     let used: BTreeMap<u32, CpuTime> =
         run.trials.iter().filter_map(|trial| Some((trial.measurement.trial, cpu_time(run, trial)?))).collect();

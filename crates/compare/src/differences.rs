@@ -1,5 +1,5 @@
-//! What else differs between two runs: machine, weir, products, suite. It may be the cause of a change, so it is shown before any
-//! number.
+//! Lists what else differs between two runs: machine, weir, products, suite. Each may be the cause of a change, so
+//! `output` shows them before any number. `lib` calls it.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +12,24 @@ use super::ComparedRun;
 use weir_report::files;
 use weir_report::run::Trial;
 
-/// One thing that is not the same.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What: `kernel`, `alder's version`.
+    /// What differs: `kernel`, `alder's version`.
     pub what: String,
-    /// In the run before.
+    /// Its value in the run before.
     pub before: String,
-    /// In the run after.
+    /// Its value in the run after.
     pub after: String,
 }
 
-/// How much of a line of configuration is shown.
+/// The number of characters shown of a line of configuration.
 const LINE_SHOWN: usize = 60;
 
-/// How much of a SHA-256 is shown.
+/// The number of digits shown of a SHA-256.
 const HASH_SHOWN: usize = 12;
 
-/// All that differs; of products those of `cases`.
+/// All differences; products only as far as `cases` names them.
 pub(super) fn differences(before: &ComparedRun, after: &ComparedRun, cases: &[CaseId]) -> Vec<Difference> {
     let mut all = Differences::default();
     match (&before.run.environment, &after.run.environment) {
@@ -44,7 +44,7 @@ pub(super) fn differences(before: &ComparedRun, after: &ComparedRun, cases: &[Ca
     all.push("I/O of client", &drivers(before), &drivers(after));
     match (&before.suite, &after.suite) {
         (Some(a), Some(b)) => suites(&mut all, a, b, cases),
-        // Where both are unknown they may differ all the same.
+        // Two unknown values may still differ.
         (a, b) => all.0.push(Difference {
             what: "suite".to_owned(),
             before: known(a, "run.toml"),
@@ -62,7 +62,7 @@ fn known<T>(record: &Option<T>, file: &str) -> String {
 struct Differences(Vec<Difference>);
 
 impl Differences {
-    /// Adds the two where they differ.
+    /// Adds an entry if the values differ.
     fn push(&mut self, what: impl Into<String>, before: &str, after: &str) {
         if before != after {
             let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
@@ -102,7 +102,7 @@ fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
     all.push("scaled", &a.scaled.join("; "), &b.scaled.join("; "));
 }
 
-/// The version of weir; its hash too, where the versions do not tell the two apart.
+/// The version of weir, with its hash where both runs have the same version.
 fn weir(a: &Environment, b: &Environment, of: &Environment) -> String {
     if a.weir_version != b.weir_version {
         of.weir_version.clone()
@@ -131,7 +131,7 @@ fn products(all: &mut Differences, a: &Environment, b: &Environment, cases: &[Ca
     }
 }
 
-/// Findings of the doctor in one run only.
+/// Findings of the doctor that only one run has.
 fn findings(all: &mut Differences, a: &Environment, b: &Environment) {
     let names = |of: &Environment| of.doctor.iter().map(|finding| finding.check.clone()).collect::<BTreeSet<_>>();
     let (old, new) = (names(a), names(b));
@@ -141,14 +141,14 @@ fn findings(all: &mut Differences, a: &Environment, b: &Environment) {
     all.push("the doctor's findings", &only(&old, &new), &only(&new, &old));
 }
 
-/// Configurations without ports and folders: the lines that every trial of a case has, so without what a product wrote itself,
-/// such as a random number. Each entry is listed once.
+/// Differences of configurations, without ports and folders. Only lines that every trial of a case has are compared,
+/// because a product may write values of its own, such as a random number. Each entry is listed once.
 fn configurations(all: &mut Differences, before: &ComparedRun, after: &ComparedRun, cases: &[CaseId]) {
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for case in cases {
         let entry = (case.product.as_str(), case.profile.as_str());
         let (old, new) = (lines(before, case), lines(after, case));
-        // A folder that was cleaned up, or trials that failed early, have none.
+        // There are no configurations if the folder was cleaned up or the trials failed early.
         if listed.contains(&entry) || old.is_empty() || new.is_empty() || old == new {
             continue;
         }
@@ -166,7 +166,7 @@ fn lines(run: &ComparedRun, case: &CaseId) -> BTreeSet<String> {
     run.trials(case).map(of_trial).reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
 }
 
-/// The lines that only one has, shortened.
+/// The lines that only one side has, shortened.
 fn only(these: &BTreeSet<String>, others: &BTreeSet<String>) -> String {
     let own: Vec<&String> = these.difference(others).filter(|line| !line.is_empty()).collect();
     let shown = |line: &str| match line.char_indices().nth(LINE_SHOWN) {

@@ -1,4 +1,5 @@
-//! What `--fail-if` says: a metric, and from what change for the worse on there is an alarm. Knows no run.
+//! Parses `--fail-if`: a metric, and the change for the worse from which on it is an alarm. The arguments of `weir
+//! compare` use it, and `outcome` judges it. It knows no run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,31 +10,31 @@ use weir_model::file::{listed, suggestion};
 
 use super::Metric;
 
-/// What would be right where nothing like a condition was found.
+/// The hint for an argument that is no condition.
 const WANTED: &str = "a metric and the change from which on it is an alarm, in per cent with its sign, such as \
                       'capacity -5%', 'p99 +10%' or 'cpu +5%'";
 
-/// The most that anything may rise by, in per cent: beyond is a slip of the hand.
+/// The largest rise allowed, in per cent: a larger one is a typing error.
 const MOST: f64 = 100_000.0;
 
 /// One `--fail-if 'capacity -5%'`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(into = "String")]
 pub struct FailIf {
-    /// Whose change.
+    /// The metric.
     pub metric: Metric,
-    /// The change as a share of what was before, negative where less is worse: -0.05.
+    /// The change as a share of the value before, negative where less is worse: -0.05.
     pub change: f64,
 }
 
 impl FailIf {
-    /// True when a ratio (after over before) is at least so bad.
+    /// True when a ratio (after over before) is at least this bad.
     pub fn reached(&self, ratio: f64) -> bool {
         let bound = 1.0 + self.change;
         if self.metric.higher_is_better() { ratio <= bound } else { ratio >= bound }
     }
 
-    /// How large a change it asks about, as a ratio above 1.
+    /// The size of the change, as a ratio above 1.
     pub(super) fn size(&self) -> f64 {
         let bound = 1.0 + self.change;
         bound.max(1.0 / bound)
@@ -88,10 +89,10 @@ fn unknown(text: &str, name: &str) -> InputError {
     }
 }
 
-/// Per cent without the sign: plain digits with a point, and `%`.
+/// A percentage without its sign: plain digits with a point, and `%`.
 fn percent(change: &str) -> Option<f64> {
     let digits = change.strip_prefix(['-', '+', '\u{2212}'])?.trim().strip_suffix('%')?.trim_end();
-    // Rust's own parser takes `inf`, `nan`, further signs and exponents; none of them is how a change is written.
+    // Rust's own parser accepts `inf`, `nan`, signs and exponents, which are not valid here.
     let plain =
         digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     digits.parse::<f64>().ok().filter(|percent| plain && *percent <= MOST)
@@ -102,10 +103,10 @@ fn error(found: impl Into<String>, wanted: impl Into<String>) -> InputError {
 }
 
 impl fmt::Display for FailIf {
-    /// As it is read.
+    /// The form that can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.metric.higher_is_better() { '-' } else { '+' };
-        // A share such as 0.07 is not exactly 7 per cent any more.
+        // As a floating-point share, 7 per cent is not exactly 0.07.
         let percent = (self.change.abs() * 1e8).round() / 1e6;
         write!(f, "{} {sign}{percent}%", self.metric)
     }

@@ -1,7 +1,9 @@
-//! What changed between two runs, by how much, and how sure that is. Pure: two loaded runs in, one [`Comparison`] out, which
-//! `weir compare` prints as a table, as markdown or as JSON. `docs/compare.md` describes the method and its sources.
+//! Compares two runs: what changed, how much, and how certain that is. It is pure: two loaded runs in, one
+//! [`Comparison`] out. `weir compare` calls [`compare`] and prints the result as a table, as markdown or as JSON.
+//! `docs/compare.md` describes the method and its sources.
 //!
-//! This crate does not know how anything was measured, folders beyond what [`ComparedRun::read`] reads, or exit statuses.
+//! This crate does not know how anything was measured, folders beyond what [`ComparedRun::read`] reads, or exit
+//! statuses.
 
 mod change;
 mod comparable;
@@ -32,21 +34,21 @@ pub use selection::Selection;
 use change::Samples;
 use weir_report::run::BASELINE;
 
-/// Version of [`Comparison`].
+/// The version of the [`Comparison`] format.
 pub const COMPARISON_SCHEMA: u32 = 1;
 
-/// How two runs are compared.
+/// Options of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How sure all claims together are to be, between 0 and 1, both excluded.
+    /// The confidence level that all claims together must keep, between 0 and 1, both excluded.
     pub level: f64,
-    /// Numbers as measured, not divided by the direct path's.
+    /// Compare numbers as measured, not divided by the direct path's.
     pub absolute: bool,
-    /// Trials count, too, during which something else used the machine.
+    /// Include trials during which other processes used the machine.
     pub busy: bool,
-    /// Which cases.
+    /// Which cases to compare.
     pub selection: Selection,
-    /// What is an alarm.
+    /// The conditions for an alarm.
     pub fail_if: Vec<FailIf>,
 }
 
@@ -56,113 +58,113 @@ impl Default for Options {
     }
 }
 
-/// Why nothing was compared.
+/// Why no comparison was possible.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// A filter names what neither run has.
+    /// A filter contains a name that neither run has.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// There is no case that both have.
+    /// The runs have no case in common.
     #[error(
         "the two runs have no case in common{filtered}\n  {before} has {has_before}\n  {after} has {has_after}\n  \
          would be right: two runs of the same suite"
     )]
     Nothing {
-        /// Name of the run before.
+        /// The name of the run before.
         before: String,
-        /// Name of the run after.
+        /// The name of the run after.
         after: String,
-        /// Its cases, in words.
+        /// The cases of the run before, as text.
         has_before: String,
-        /// Its cases, in words.
+        /// The cases of the run after, as text.
         has_after: String,
-        /// What the filters have to do with it.
+        /// A hint that filters were used.
         filtered: &'static str,
     },
 }
 
-/// Two runs compared. `weir compare --json` prints it.
+/// The comparison of two runs. `weir compare --json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: u32,
-    /// The run that came first.
+    /// The earlier run.
     pub before: RunFacts,
     /// The run that is judged.
     pub after: RunFacts,
-    /// How sure all claims together are.
+    /// The confidence level of all claims together.
     pub level: f64,
-    /// Claims that `--fail-if` asks about, and the level of each.
+    /// The claims that `--fail-if` refers to, and the level of each.
     pub asked: Family,
-    /// All claims, and the level of each that is not asked about.
+    /// All claims, and the level of each that `--fail-if` does not refer to.
     pub all: Family,
-    /// Numbers are as measured because that was asked for.
+    /// The numbers are as measured because that was asked for.
     pub absolute: bool,
-    /// What changed, one sentence.
+    /// The overall result, one sentence.
     pub answer: String,
-    /// What a reader must know beruns, one sentence each.
+    /// What a reader must know first, one sentence each.
     pub remarks: Vec<String>,
     /// What else differs between the runs.
     pub differences: Vec<Difference>,
-    /// Cases that both have.
+    /// Cases that both runs have.
     pub cases: Vec<CaseChange>,
-    /// Cases that both have and that cannot be compared.
+    /// Cases that both runs have and that cannot be compared.
     pub refused: Vec<Refused>,
     /// Cases that only the run before has.
     pub only_before: Vec<CaseId>,
     /// Cases that only the run after has.
     pub only_after: Vec<CaseId>,
-    /// The outcome of each `--fail-if`.
+    /// The outcome of each `--fail-if` condition.
     pub conditions: Vec<ConditionOutcome>,
 }
 
 /// Claims that are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Family {
-    /// How many.
+    /// The number of claims.
     pub claims: usize,
-    /// The level that each needs so that all together keep what was asked for (Bonferroni).
+    /// The level that each claim needs so that all together keep the level asked for (Bonferroni).
     pub level_of_each: f64,
 }
 
 impl Family {
-    /// So many claims that are to be right together at `level`.
+    /// A family of `claims` that together keep `level`.
     pub(crate) fn of(claims: usize, level: f64) -> Family {
         Family { claims, level_of_each: 1.0 - (1.0 - level) / claims.max(1) as f64 }
     }
 }
 
-/// A run in short.
+/// A short description of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunFacts {
-    /// Name of its folder.
+    /// The name of its folder.
     pub run: String,
     /// The folder as given.
     pub folder: PathBuf,
-    /// Name of its suite; empty when unknown.
+    /// The name of its suite; empty when unknown.
     pub suite: String,
-    /// When it began, RFC 3339; `None` when unknown.
+    /// Its start, RFC 3339; `None` when unknown.
     pub started: Option<String>,
-    /// Trials that ended.
+    /// The number of trials that ended.
     pub trials: usize,
 }
 
-/// One case that both have.
+/// One case that both runs have.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseChange {
     /// Product, profile, workload, load.
     #[serde(flatten)]
     pub case: CaseId,
-    /// Product and profile as a reader knows them.
+    /// Product and profile as shown to readers.
     pub label: String,
-    /// It is the direct path, by which the others were divided: nothing is claimed of it.
+    /// This is the direct path, by which the others were divided. No claim is made about it.
     pub machine: bool,
-    /// What a reader must know besides its numbers, one sentence each.
+    /// What a reader must know besides the numbers, one sentence each.
     pub remarks: Vec<String>,
-    /// Trials before and after that are skipped (except for memory) because something else used the machine meanwhile.
+    /// The trials before and after that are skipped (except for memory) because other processes used the machine.
     #[serde(rename = "crowded")]
     pub busy_trials: (usize, usize),
-    /// What changed in it.
+    /// The changes of its numbers.
     pub changes: Vec<Change>,
 }
 
@@ -172,16 +174,16 @@ pub struct Refused {
     /// Product, profile, workload, load.
     #[serde(flatten)]
     pub case: CaseId,
-    /// It is the direct path, of which nothing is claimed.
+    /// This is the direct path, about which no claim is made.
     pub machine: bool,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 /// Compares two runs.
 ///
 /// # Errors
-/// A filter that names what there is not; no case in common.
+/// A filter contains a name that no case has, or the runs have no case in common.
 pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> Result<Comparison, CompareError> {
     let cases = Cases::of(before, after, &options.selection)?;
     let (mut refused, mut samples) = (Vec::new(), Vec::new());
@@ -224,7 +226,7 @@ pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> 
     Ok(comparison)
 }
 
-/// Which cases there are.
+/// The cases of both runs.
 struct Cases {
     both: Vec<CaseId>,
     only_before: Vec<CaseId>,
@@ -253,13 +255,13 @@ impl Cases {
         Ok(cases)
     }
 
-    /// The direct path says how the machine changed, unless there is nothing else to be said.
+    /// True for the direct path, which shows how the machine changed, unless only the direct path is compared.
     fn machine(&self, case: &CaseId) -> bool {
         case.product == BASELINE && self.both.iter().any(|other| other.product != BASELINE)
     }
 }
 
-/// A case whose numbers are read, and not yet evaluated.
+/// A case whose numbers are read but not evaluated yet.
 struct CaseSamples {
     case: CaseId,
     label: String,

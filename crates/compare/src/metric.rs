@@ -1,4 +1,5 @@
-//! The numbers by which two runs are compared, and how each is read from a trial.
+//! The numbers that are compared between two runs, and how each is read from a trial. All other modules of this crate
+//! use it.
 
 use serde::Serialize;
 use weir_model::record::{Measurement, Role};
@@ -6,12 +7,12 @@ use weir_model::record::{Measurement, Role};
 use weir_model::metric::Window;
 use weir_model::text::{Unit, short};
 
-/// What a load measures, which decides which of its numbers compare.
+/// What a load measures, which decides which of its numbers are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadGoal {
     /// The highest rate of a closed load.
     Capacity,
-    /// The same of an open load beyond capacity.
+    /// The highest rate of an open load beyond capacity.
     Overload,
     /// The highest rate that meets an objective.
     Search,
@@ -19,13 +20,13 @@ pub(super) enum LoadGoal {
     FixedRate,
 }
 
-/// A number that may change from run to run.
+/// A number that may differ between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// Right answers a second of a load that looks for the most.
+    /// Right answers a second, in a load that looks for the highest rate.
     Capacity,
-    /// Of a load whose rate is given: the share of its requests that were answered rightly.
+    /// In a load with a given rate: the share of its requests that were answered rightly.
     Rate,
     /// Median latency.
     P50,
@@ -35,14 +36,14 @@ pub enum Metric {
     P99,
     /// 99.9th percentile of latency.
     P999,
-    /// CPU time of the proxy for one answer.
+    /// CPU time of the proxy per answer.
     Cpu,
-    /// Largest resident set of the proxy.
+    /// The largest resident set of the proxy.
     Memory,
 }
 
 impl Metric {
-    /// All, as they are named in `--fail-if` and in records.
+    /// All metrics, with their names in `--fail-if` and in records.
     pub const ALL: [(Metric, &str); 8] = [
         (Metric::Capacity, "capacity"),
         (Metric::Rate, "rate"),
@@ -54,12 +55,12 @@ impl Metric {
         (Metric::Memory, "memory"),
     ];
 
-    /// As it is named.
+    /// The name in `--fail-if` and in records.
     pub fn as_str(self) -> &'static str {
         Metric::ALL.iter().find(|(metric, _)| *metric == self).map_or("", |(_, name)| *name)
     }
 
-    /// Those that every comparison of such a load looks at.
+    /// The metrics that are always compared for a kind of load.
     pub(super) fn usual(goal: LoadGoal) -> &'static [Metric] {
         match goal {
             LoadGoal::Capacity => &[Metric::Capacity, Metric::P50, Metric::P99, Metric::Cpu, Metric::Memory],
@@ -69,8 +70,9 @@ impl Metric {
         }
     }
 
-    /// This metric of such a load: a rate that a load looks for is a capacity. `None` where none compares: latency beyond capacity is
-    /// that of a queue that grows with the window, and a search ends at another rate each time.
+    /// The metric to use for this kind of load: a rate is a capacity where the load looks for the highest. `None` where
+    /// no comparison makes sense: latency beyond capacity is that of a queue that grows with the window, and a search
+    /// ends at another rate each time.
     pub(super) fn of_load(self, goal: LoadGoal) -> Option<Metric> {
         match (self, goal) {
             (Metric::Capacity, LoadGoal::FixedRate) => None,
@@ -81,12 +83,12 @@ impl Metric {
         }
     }
 
-    /// Whether a larger number is better.
+    /// True when a larger number is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Metric::Capacity | Metric::Rate)
     }
 
-    /// Its number in one trial.
+    /// The value in one trial.
     pub(super) fn value(self, measurement: &Measurement) -> Option<f64> {
         let window = Window::of_trial(measurement)?;
         let load = window.load;
@@ -102,8 +104,9 @@ impl Metric {
         }
     }
 
-    /// What this metric of a product is divided by, in a trial of the direct path; for CPU time what the origin needed for a
-    /// response, because there is no proxy. `None` for memory and for the share of what was offered: they do not follow the machine.
+    /// The value of the direct path by which a product's value is divided. For CPU time it is what the origin needed
+    /// per response, because there is no proxy. `None` for memory and for the share of offered requests, which do not
+    /// depend on the machine's speed.
     pub(super) fn direct_value(self, direct: &Measurement) -> Option<f64> {
         match self {
             Metric::Rate | Metric::Memory => None,
@@ -112,14 +115,14 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time: times of parts add up, so that a share of the direct path's is not one of the product's.
+    /// True for times. Times of parts add up, so a share of the direct path's time is not a share of the product's.
     pub(super) fn is_time(self) -> bool {
         matches!(self, Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999)
     }
 
-    /// Half a step of what it is read from, as a share: closer than two of these two numbers are not known to differ.
-    /// Times stand in histograms of three digits; resident sets are counted in pages, and a kernel that counts them
-    /// by CPU is some dozens of pages off.
+    /// Half a step of the source of the value, as a share. Two values that differ by less than two half steps are not
+    /// known to differ. Times are kept in histograms of three digits. Resident sets are counted in pages, and kernels
+    /// that count by CPU are some dozens of pages off.
     pub(super) fn resolution(self) -> f64 {
         match self {
             Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => 0.000_5,
@@ -128,7 +131,7 @@ impl Metric {
         }
     }
 
-    /// A number of it for people, with its unit.
+    /// A value for people, with its unit.
     pub(super) fn human(self, value: f64) -> String {
         let with = |unit: Unit, name: &str| format!("{} {name}", short(value / unit.size));
         match self {
@@ -143,7 +146,7 @@ impl Metric {
         }
     }
 
-    /// The word for more or less of it.
+    /// The comparative for more or less of it.
     pub(super) fn comparative(self, more: bool) -> &'static str {
         match self {
             Metric::Capacity => ["slower", "faster"][usize::from(more)],

@@ -1,8 +1,9 @@
-//! The outcome of a `--fail-if`: alarms, and what could not be judged. `weir compare` takes its exit status from it.
+//! The outcome of each `--fail-if` condition: alarms, and cases that could not be judged. `lib` calls it, and `weir
+//! compare` derives its exit status from it.
 //!
-//! An alarm is a sure change for the worse whose estimate is at least as bad as the condition. The whole interval need not be: a
-//! product that lost exactly 5 % would then never be found by `-5%`, and one that lost 10 % only with twice the blocks. And a change
-//! that may be none is no alarm however large it looks.
+//! An alarm is a sure change for the worse whose estimate is at least as bad as the condition. A stricter rule was
+//! rejected: if the whole interval had to be as bad, `-5%` would never find a product that lost exactly 5 %, and would
+//! find one that lost 10 % only with twice the blocks. A change that may be none is no alarm, however large it looks.
 
 use serde::Serialize;
 use weir_model::record::CaseId;
@@ -13,34 +14,35 @@ use weir_model::text::percent;
 /// The outcome of one condition.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConditionOutcome {
-    /// As written.
+    /// The condition as written.
     pub condition: FailIf,
-    /// Numbers that it applies to and that could be judged.
+    /// The number of changes that the condition applies to and that could be judged.
     pub claims: usize,
-    /// Where it surely holds.
+    /// The cases in which the condition surely holds.
     pub alarms: Vec<Alarm>,
-    /// Where it could not be judged.
+    /// The cases that could not be judged.
     pub unjudged: Vec<NotJudged>,
-    /// The changes that these blocks could have missed, one sentence; `None` where a change of that size would have been found.
+    /// The size of change that these blocks could have missed, one sentence; `None` where a change as large as the
+    /// condition's would have been found.
     pub blind: Option<String>,
 }
 
-/// A condition that surely holds.
+/// A case in which a condition surely holds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Alarm {
     /// The case.
     #[serde(flatten)]
     pub case: CaseId,
-    /// What changed, in words.
+    /// The change, as text.
     pub message: String,
 }
 
-/// A case that a condition could not be judged on.
+/// A case for which a condition could not be judged.
 #[derive(Debug, Clone, Serialize)]
 pub struct NotJudged {
-    /// The case; `None`: no case at all has such a number.
+    /// The case; `None` when no case has such a number.
     pub case: Option<CaseId>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -75,7 +77,7 @@ pub(super) fn evaluate(condition: FailIf, comparison: &Comparison) -> ConditionO
     outcome
 }
 
-/// The change that a condition asks about. A rate that a load looks for is a capacity.
+/// The change that a condition refers to. A rate that a load looks for is a capacity.
 fn asked(case: &CaseChange, metric: Metric) -> Option<&Change> {
     let of = |metric: Metric| case.changes.iter().find(|change| change.asked && change.metric == metric);
     of(metric).or_else(|| if metric == Metric::Rate { of(Metric::Capacity) } else { None })

@@ -1,4 +1,5 @@
-//! A comparison as text for a terminal and as markdown for a pull request. `weir compare` prints them.
+//! Formats a comparison as text for a terminal and as markdown for a pull request. `weir compare` calls [`text`] and
+//! [`markdown`].
 
 use std::fmt::Write as _;
 
@@ -8,10 +9,10 @@ use weir_report::tables::markdown::escape;
 use weir_report::tables::text::draw as draw_text;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, markdown as markdown_table, one_line};
 
-/// Larger detectable changes are shown as "over" this ratio.
+/// Detectable changes above this ratio are shown as "over" it.
 const LARGEST_SHOWN: f64 = 4.0;
 
-/// For the terminal, at most `width` characters wide (at least 20).
+/// Text for a terminal, at most `width` characters wide (at least 20).
 pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     let lines = |text: &str| wrapped(&one_line(text), width.max(20), 0);
@@ -19,7 +20,7 @@ pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     for difference in differences(comparison) {
         let _ = writeln!(out, "{}", lines(&format!("- {difference}")));
     }
-    // Escapes go around whole lines, after those that a run may contain are removed.
+    // A run may contain escape sequences. They are removed first, then colours are added around whole lines.
     for line in lines(&comparison.answer).lines() {
         let _ = writeln!(out, "{bold}{line}{plain}");
     }
@@ -36,7 +37,7 @@ pub fn text(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// For a pull request: GitHub's markdown.
+/// GitHub markdown for a pull request.
 pub fn markdown(comparison: &Comparison) -> String {
     let list = |lines: &[String], end: &str| -> String {
         let items: String = lines.iter().map(|line| format!("- {}\n", escape(line))).collect();
@@ -63,7 +64,7 @@ fn heading(comparison: &Comparison) -> String {
     format!("{} compared with {} before it", started(&comparison.after), started(&comparison.before))
 }
 
-/// The line before the differences.
+/// The line above the differences.
 fn preface(comparison: &Comparison) -> &'static str {
     match comparison.differences.is_empty() {
         true => "Nothing differs between machine, weir, products and suite of the two runs.",
@@ -76,7 +77,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
     comparison.differences.iter().map(line).collect()
 }
 
-/// What cannot be compared, what only one run has, and the outcome of the conditions.
+/// The cases that cannot be compared, those that only one run has, and the outcome of the conditions.
 fn ending(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for refused in &comparison.refused {
@@ -112,7 +113,7 @@ fn condition_lines(outcome: &ConditionOutcome) -> Vec<String> {
     lines
 }
 
-/// The table of changes: of each case the number that its load measures, and all that may have changed.
+/// The table of changes: for each case the number that its load measures, and every number that may have changed.
 fn changes(comparison: &Comparison) -> Table {
     let columns = vec![
         Column::text("Product"),
@@ -131,7 +132,7 @@ fn changes(comparison: &Comparison) -> Table {
     let mut hidden = 0;
     for case in &comparison.cases {
         for (at, change) in case.changes.iter().enumerate() {
-            // The first stands for the case: capacity, or median latency.
+            // The first one represents the case: capacity, or median latency.
             let unchanged = matches!(change.verdict, Verdict::None | Verdict::Unclaimable | Verdict::Machine);
             let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Capacity);
             if unchanged && !main && !change.asked {

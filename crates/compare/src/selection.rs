@@ -1,4 +1,5 @@
-//! Which cases are compared: the filters of `weir run`, over the cases that two runs have. Knows names only.
+//! Selects the cases to compare, with the same filters as `weir run`. `weir compare` builds it, and
+//! `lib` applies it to the cases of both runs. It knows names only.
 
 use weir_model::file::{listed, suggestion};
 use weir_model::filter::FilterKey;
@@ -8,19 +9,19 @@ use weir_model::{Filter, InputError};
 
 use weir_report::run::BASELINE;
 
-/// `--products`, `--profile` and `--only`; all have to hold.
+/// `--products`, `--profile` and `--only`; a case must match all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Names, or `name:profile`; `None` and `all`: every product.
+    /// Names, or `name:profile`; `None` and `all` mean every product.
     pub products: Option<Vec<String>>,
-    /// Names; `None`: every profile. The direct path goes with each.
+    /// Names; `None` means every profile. The direct path belongs to each profile.
     pub profiles: Option<Vec<String>>,
-    /// Further filters.
+    /// The filters of `--only`.
     pub only: Vec<Filter>,
 }
 
 impl Selection {
-    /// Whether a case is compared.
+    /// True when a case is compared.
     pub fn keeps(&self, case: &CaseId) -> bool {
         let entry = format!("{}:{}", case.product, case.profile);
         let product = |name: &String| name == ALL || *name == case.product || *name == entry;
@@ -29,10 +30,10 @@ impl Selection {
             && self.only.iter().all(|filter| filter.passes(name(case, filter.key)))
     }
 
-    /// Refuses names that none of the cases has: a filter that matches nothing would be a comparison that finds nothing.
+    /// Refuses names that no case has: with a filter that matches nothing, the comparison would be empty.
     ///
     /// # Errors
-    /// The first such name, with those that there are.
+    /// The first such name, with the names that exist.
     pub fn check(&self, cases: &[CaseId]) -> Result<(), InputError> {
         for wanted in self.products.iter().flatten().filter(|name| *name != ALL) {
             let there = |case: &CaseId| match wanted.split_once(':') {

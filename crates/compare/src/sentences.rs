@@ -1,4 +1,5 @@
-//! The sentences of a comparison: its answer, remarks, and the changes that alarms and answer name.
+//! Builds the sentences of a comparison: its answer, its remarks, and the changes that alarms and the answer name.
+//! `lib`, `outcome` and `output` call it.
 
 use weir_model::record::CaseId;
 
@@ -6,7 +7,7 @@ use super::{CaseChange, Change, Comparison, Verdict};
 use weir_model::text::{counted, percent};
 use weir_report::run::{BASELINE, Run};
 
-/// Sure changes that the answer names; the rest is counted.
+/// The number of sure changes that the answer names; the others are counted.
 const NAMED: usize = 3;
 
 /// `alder tuned`, `Direct`.
@@ -33,7 +34,7 @@ fn finding(change: &Change) -> String {
     }
 }
 
-/// `4.8 % slower [3.1 %, 6.6 %]`, of an interval that excludes no change.
+/// `4.8 % slower [3.1 %, 6.6 %]`, for an interval that excludes "no change".
 fn by_how_much(change: &Change, interval: &weir_stats::Estimate) -> String {
     let more = change.ratio.value > 1.0;
     let size = |ratio: f64| percent((ratio - 1.0) * if more { 1.0 } else { -1.0 });
@@ -41,7 +42,7 @@ fn by_how_much(change: &Change, interval: &weir_stats::Estimate) -> String {
     format!("{} {} [{}, {}]", size(change.ratio.value), change.metric.comparative(more), size(near), size(far))
 }
 
-/// Why nothing can be claimed of a number.
+/// The reason why no claim is possible for a number.
 pub(super) fn unclaimable(change: &Change) -> String {
     let blocks = |n: usize| counted(n as u64, "block");
     let (before, after) = (blocks(change.before.blocks), blocks(change.after.blocks));
@@ -50,7 +51,7 @@ pub(super) fn unclaimable(change: &Change) -> String {
     )
 }
 
-/// What changed, one sentence.
+/// The overall result, one sentence.
 pub(super) fn answer(comparison: &Comparison) -> String {
     let of = |verdict: Verdict| -> Vec<(&CaseChange, &Change)> {
         let mut all: Vec<(&CaseChange, &Change)> =
@@ -83,7 +84,7 @@ pub(super) fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// How many of all claims would be likely by chance, as text.
+/// The number of claims that would be likely by chance, as text.
 fn expected_by_chance(comparison: &Comparison) -> String {
     let expected = comparison.all.claims as f64 * (1.0 - comparison.level);
     if expected < 0.75 { "up to 1".to_owned() } else { format!("about {expected:.0}") }
@@ -128,7 +129,7 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// Why a case without a usable trial is not compared.
+/// The reason why a case without a usable trial is not compared.
 pub(super) fn always_busy(when: &str) -> String {
     let most = percent(super::compared_run::MOST);
     format!(
@@ -136,7 +137,7 @@ pub(super) fn always_busy(when: &str) -> String {
     )
 }
 
-/// That trials are skipped because something else used the machine.
+/// A remark that trials are skipped because other processes used the machine.
 fn busy_trials(comparison: &Comparison) -> Option<String> {
     let sum = |of: fn(&CaseChange) -> usize| comparison.cases.iter().map(of).sum::<usize>();
     let (before, after) = (sum(|case| case.busy_trials.0), sum(|case| case.busy_trials.1));
@@ -151,7 +152,7 @@ fn busy_trials(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// The remarks on cases; without names where one holds for all cases of a workload and load.
+/// The remarks on cases, without names where one applies to all cases of a workload and load.
 fn of_cases(comparison: &Comparison) -> Vec<String> {
     let mut noted: Vec<(String, Vec<&CaseChange>)> = Vec::new();
     for case in &comparison.cases {
