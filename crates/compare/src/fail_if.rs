@@ -1,5 +1,5 @@
-//! Parses `--fail-if`: a metric, and the change for the worse from which on it is an alarm. The arguments of `weir
-//! compare` use it, and `outcome` judges it. It knows no run.
+//! Parses `--fail-if`: a metric, and the change for the worse from which on it is an alarm. `weir compare` calls
+//! it, and `outcome` judges it. It knows no run.
 
 use std::fmt;
 use std::str::FromStr;

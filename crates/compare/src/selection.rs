@@ -1,5 +1,5 @@
-//! Selects the cases to compare, with the same filters as `weir run`. `weir compare` builds it, and
-//! `lib` applies it to the cases of both runs. It knows names only.
+//! Selects the cases to compare, with the same filters as `weir run`. `weir compare` builds it, and `lib`
+//! applies it to the cases of both runs. It knows names only.
 
 use weir_model::file::{listed, suggestion};
 use weir_model::filter::FilterKey;

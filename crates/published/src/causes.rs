@@ -1,24 +1,24 @@
-//! Why two products stand in another order here than published, as far as the document and the records of the run say: a list of
-//! causes, each with an id, what it means, and a function that returns its evidence in a [`Pair`], or `None`. `tables` lists the
-//! causes of each pair. No cause knows a product's name.
+//! Possible causes why two products stand in another order here than published, as far as the document and the records
+//! of the run show. Each has an id, a meaning, and a function that returns its evidence in a [`Pair`], or `None`.
+//! `tables` lists the causes of each pair. No cause knows a product's name.
 //!
-//! To add one: an entry in [`CAUSES`], and a test in which it is found and one in which it is not.
+//! To add one: an entry in [`CAUSES`], a test in which it is found and one in which it is not.
 
 use weir_model::text::{counted, percent, short};
 
 use super::facts::{MeasuredFacts, Member, Pair, PublishedFacts};
 use super::ratios::excludes_one;
 
-/// Something that was published or measured and bears on the order of two products.
+/// A published or measured fact that may explain the order of two products.
 pub(super) struct Cause {
     pub id: &'static str,
     /// One sentence.
     pub meaning: &'static str,
-    /// The evidence in a pair; empty where the ratios of the pair are the evidence.
+    /// Returns the evidence in a pair; an empty text where the ratios of the pair are the evidence.
     pub find: fn(&Pair) -> Option<String>,
 }
 
-/// All causes, in reading order.
+/// All causes, in the order in which they are shown.
 pub(super) const CAUSES: [Cause; 13] = [
     Cause {
         id: "interval",
@@ -96,7 +96,7 @@ pub(super) const CAUSES: [Cause; 13] = [
         id: "idle-cpu",
         meaning: "a product left CPU time unused here, so the client, the origin or the connections limited the rate",
         find: |pair| {
-            // Where only the one that is ahead here had CPU time left, that is no reason for the other to fall back.
+            // If only the product that leads here had CPU time left, this does not explain why the other fell back.
             if !pair.metric.higher_is_better || !has_idle_cpu(&pair.ahead.measured) {
                 return None;
             }
@@ -120,25 +120,25 @@ pub(super) const CAUSES: [Cause; 13] = [
     },
 ];
 
-/// Two windows of the same product differ by about so much on a machine of its own.
+/// Two windows of the same product on the same machine differ by about this share.
 const CLOSE: f64 = 0.03;
 
-/// Rates this near are one rate.
+/// Rates that differ by less than this share count as the same rate.
 const SAME_RATE: f64 = 0.02;
 
-/// A share of failed requests from which on they matter.
+/// From this share of failed requests on they matter.
 const MANY_ERRORS: f64 = 0.001;
 
-/// A proxy that keeps less than this share of its cores busy did not limit a rate.
+/// A proxy that uses less than this share of its cores did not limit the rate.
 const BUSY: f64 = 0.8;
 
-/// Connections per request from which on a product is said to open them for requests, and not for clients.
+/// From this number of connections per request on, a product opens them for requests and not for clients.
 const OPENS_OFTEN: f64 = 0.2;
 
-/// Connections for each of the client's that a pool may come to: pools of several workers do not share.
+/// The largest pool, in connections per client connection: the pools of several workers are not shared.
 const LARGEST_POOL: f64 = 1.5;
 
-/// The offered rate, where the published rate is no more than that.
+/// The offered rate, if the published rate reached it: the figure is then no capacity.
 pub(super) fn was_offered(published: &PublishedFacts) -> Option<f64> {
     let (rate, offered) = (published.rate?, published.offered?);
     (rate >= offered * (1.0 - SAME_RATE)).then_some(offered)
@@ -150,8 +150,8 @@ pub(super) fn published_errors(published: &PublishedFacts) -> Option<String> {
     joined(many.map(|(what, share)| format!("{} {what}", percent(*share))))
 }
 
-/// Connections per request, where a product opened them for requests: for many of them, and more than a pool can hold that has
-/// one for each of the client's. A short load fills a pool, and so opens many connections for few requests.
+/// Connections per request, for a product that opened them for requests: many of them, and more than a pool with one
+/// for each client connection can hold. A short load fills a pool, and so opens many connections for few requests.
 pub(super) fn opens(facts: &MeasuredFacts) -> Option<f64> {
     let beyond_a_pool = facts.connections_per_client.is_none_or(|each| each > LARGEST_POOL);
     facts.connections_per_request.filter(|connections| *connections >= OPENS_OFTEN && beyond_a_pool)
@@ -194,14 +194,14 @@ fn busy(facts: &MeasuredFacts) -> String {
     format!("{} of {}", short(facts.cores_busy.unwrap_or(0.0)), counted(u64::from(facts.cores), "core"))
 }
 
-/// Latencies at different rates are of different loads: both rates, where they differ.
+/// Latencies at different rates belong to different loads: both rates, where they differ.
 fn different_rates(pair: &Pair, offered: impl Fn(&Member) -> Option<f64>) -> Option<String> {
     let (a, b) = (offered(&pair.ahead)?, offered(&pair.behind)?);
     let differ = !pair.metric.higher_is_better && (a / b - 1.0).abs() > SAME_RATE;
     differ.then(|| format!("{} {}/s, {} {}/s", pair.ahead.title, short(a), pair.behind.title, short(b)))
 }
 
-/// The evidence of each of the two that has some, behind its title.
+/// The evidence of each of the two products that has some, after its title.
 fn of_both(pair: &Pair, evidence: impl Fn(&Member) -> Option<String>) -> Option<String> {
     let both = [&pair.ahead, &pair.behind].into_iter();
     joined(both.filter_map(|member| Some(format!("{} {}", member.title, evidence(member)?))))
@@ -243,12 +243,12 @@ mod tests {
         }
     }
 
-    /// The same of the 99th percentile of latency.
+    /// The same pair with the 99th percentile of latency.
     fn latency() -> Pair {
         Pair { metric: METRICS[1], ..plain() }
     }
 
-    /// Ids and evidence found once `change` was made to a pair that has no cause.
+    /// The ids and evidence found after `change` was applied to a pair without any cause.
     fn found_in(mut pair: Pair, change: impl Fn(&mut Pair)) -> Vec<(&'static str, String)> {
         change(&mut pair);
         CAUSES.iter().filter_map(|cause| Some((cause.id, (cause.find)(&pair)?))).collect()
@@ -346,7 +346,7 @@ mod tests {
             often(None)(pair);
             pair.behind.measured.connections_per_request = None;
         });
-        // The one that opens connections is ahead here all the same.
+        // The product that opens connections leads here all the same.
         assert_none(plain(), |pair| pair.behind.measured.connections_per_request = Some(1.0));
     }
 

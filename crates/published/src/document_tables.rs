@@ -1,5 +1,5 @@
-//! A document's own tables with this run's numbers: its columns and units, weir's precision. Which tables a document has is data
-//! (`layout`). [`sections`](crate::sections) calls [`tables`].
+//! Repeats a document's own tables with this run's numbers: the document's columns and units, weir's precision. Which
+//! tables a document has is data (`layout`). [`sections`](crate::sections) calls [`tables`].
 
 use weir_model::suite::Entry;
 
@@ -13,10 +13,10 @@ use weir_model::text::{count, short};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
 
-/// The text of a cell that weir has no number for.
+/// The text of a cell for which weir has no number.
 const NOT_MEASURED: &str = "not measured";
 
-/// Every table of the document of which a case was run.
+/// Every table of the document that has a case which was run.
 pub(super) fn tables(context: &Context<'_>) -> Vec<Table> {
     let numbered = context.source.tables.iter().enumerate();
     let made = numbered.filter_map(|(number, layout)| {
@@ -60,7 +60,7 @@ impl<'a> TableBuilder<'a> {
         (header, rows)
     }
 
-    /// One row for each head and entry, each column once for each tail.
+    /// One row for each head and entry, with each column repeated for each tail.
     fn wide(&self) -> (Vec<Column>, Vec<TableRow>) {
         let held: Vec<&RunCase<'_>> = self.cases();
         let mut tails: Vec<&str> = Vec::new();
@@ -95,7 +95,7 @@ impl<'a> TableBuilder<'a> {
         (header, rows)
     }
 
-    /// One row for each round and one for the mean, a column for each entry.
+    /// One row for each round and one for the mean, with a column for each entry.
     fn rounds(&self) -> (Vec<Column>, Vec<TableRow>) {
         let Some(column) = self.layout.columns().first() else { return (Vec::new(), Vec::new()) };
         let unit = self.unit(column);
@@ -122,7 +122,7 @@ impl<'a> TableBuilder<'a> {
         (header, rows)
     }
 
-    /// The mean of the rounds, of the median over blocks.
+    /// The mean over the rounds of the median over blocks.
     fn mean_row(&self, case: &RunCase<'_>, entries: &[&Entry], rounds: &[u32], column: &ColumnLayout) -> TableRow {
         let mean = |entry: &&Entry| {
             let of_round = |round: &u32| {
@@ -155,7 +155,7 @@ impl<'a> TableBuilder<'a> {
         all.filter(|entry| !case.usable_trials(entry).is_empty()).collect()
     }
 
-    /// The columns of the row's name and, where the run has several, the profile.
+    /// The column of the row's name and, if the run has several profiles, that of the profile.
     fn first_columns(&self) -> Vec<Column> {
         let mut columns = vec![Column::text(&self.layout.first.name)];
         if self.context.cases.profiles.len() > 1 {
@@ -179,7 +179,7 @@ impl<'a> TableBuilder<'a> {
         TableRow { kind: if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }, cells: all }
     }
 
-    /// What the document calls a product, with the profile where it runs with several.
+    /// The document's name of a product, with the profile if the run has several.
     fn label(&self, entry: &Entry) -> String {
         let called = self.context.source.called(&entry.product);
         if self.context.cases.entries(&entry.product).len() > 1 {
@@ -197,7 +197,7 @@ impl<'a> TableBuilder<'a> {
             return Cell::none();
         };
         let size = self.size(column);
-        // Below half a microsecond there is nothing: that is what times are measured in.
+        // Times are measured to a microsecond, so less than half of one is 0.
         let nothing = is_time(&self.unit(column)) && estimate.value < 0.5;
         if nothing {
             return Cell::number("0", 0.0);
@@ -209,7 +209,7 @@ impl<'a> TableBuilder<'a> {
         cell
     }
 
-    /// The unit in which the document has the most of this metric.
+    /// The unit that the document uses most for this metric.
     fn unit(&self, column: &ColumnLayout) -> String {
         let first = self.context.source.results(&column.metric).next();
         first.map(|figure| figure.unit.clone()).unwrap_or_default()
@@ -219,7 +219,7 @@ impl<'a> TableBuilder<'a> {
         unit_size(&self.unit(column)).unwrap_or(1.0)
     }
 
-    /// Why columns are empty.
+    /// The reasons why columns are empty.
     fn missing(&self) -> Vec<String> {
         let empty = self.layout.columns().iter().filter(|column| !column.missing.is_empty());
         empty.map(|column| format!("{}: {NOT_MEASURED}, {}.", column.name, column.missing)).collect()

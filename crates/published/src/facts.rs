@@ -1,5 +1,5 @@
-//! What is known of two products that are compared: of the published figures from their document, of the run from its records.
-//! `causes` looks for causes in these facts and nowhere else; `tables` shows some of them.
+//! Collects the facts about two products that are compared: from the document about the published figures, and from the
+//! records about the run. `causes` looks for causes in these facts only; `tables` shows some of them.
 
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
@@ -13,44 +13,44 @@ use super::run_cases::RunCase;
 use super::variant::{Variant, Window};
 use weir_model::metric;
 
-/// Two products, the first of which was published as the better one.
+/// Two products. The first one was published as the better.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub metric: Metric,
     pub ahead: Member,
     pub behind: Member,
-    /// The first over the second, as published.
+    /// The first product divided by the second, as published.
     pub published_ratio: f64,
-    /// The same as measured, within blocks.
+    /// The same ratio as measured, within blocks.
     pub measured_ratio: Option<Estimate>,
 }
 
-/// One of them.
+/// One product of a pair.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Member {
-    /// As a reader knows it.
+    /// The name shown to readers.
     pub title: String,
     pub published: PublishedFacts,
-    /// Under the profile that is compared.
+    /// Measured under the profile that is compared.
     pub measured: MeasuredFacts,
     /// The same product under the other profiles of the run.
     pub other_profiles: Vec<MeasuredFacts>,
 }
 
-/// What the document says of the measurement.
+/// The document's facts about the measurement.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PublishedFacts {
     /// Requests a second.
     pub rate: Option<f64>,
     /// Requests a second that were asked for.
     pub offered: Option<f64>,
-    /// Kinds of requests that failed, such as "status 502", and their share of all.
+    /// Kinds of failed requests, such as "status 502", and their share of all requests.
     pub errors: Vec<(String, f64)>,
-    /// Scheduling priority where it was lower than others'.
+    /// The scheduling priority, if it was lower than that of others.
     pub nice: Option<f64>,
 }
 
-/// What the records of the run say; medians over blocks.
+/// The facts in the run's records; medians over blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MeasuredFacts {
     pub profile: String,
@@ -58,21 +58,21 @@ pub(super) struct MeasuredFacts {
     pub rate: f64,
     /// Requests a second that were due; `None` in a closed load.
     pub offered: Option<f64>,
-    /// Connections to the origin that carried a request, for each request that reached it; `None` without counters.
+    /// Connections to the origin that carried a request, per request that reached it; `None` without counters.
     pub connections_per_request: Option<f64>,
-    /// The same connections for each that the client had; a product that keeps them needs about one. `None` likewise.
+    /// The same connections per client connection; a product that keeps them needs about one. `None` without counters.
     pub connections_per_client: Option<f64>,
     /// Share of requests without a right answer.
     pub error_share: f64,
-    /// Cores that the proxy kept busy in the mean; `None` when that was not seen.
+    /// The mean number of cores that the proxy used; `None` when unknown.
     pub cores_busy: Option<f64>,
-    /// Cores that the proxy was given.
+    /// The number of cores that the proxy was given.
     pub cores: u32,
-    /// CPU time of the proxy for one response, µs; `None` when that was not seen.
+    /// CPU time of the proxy per response, in µs; `None` when unknown.
     pub cpu_us: Option<f64>,
-    /// Names of the checks that made trials suspect.
+    /// The names of the checks that made trials suspect.
     pub suspect: Vec<String>,
-    /// It answered requests that it did not pass on.
+    /// The product answered requests by itself.
     pub answers_itself: bool,
 }
 
@@ -82,13 +82,13 @@ impl Pair {
         self.measured_ratio.is_some_and(|ratio| excludes_one(&ratio))
     }
 
-    /// True when one of the two ran under that profile.
+    /// True when one of the two products ran under that profile.
     pub fn has_profile(&self, profile: &str) -> bool {
         [&self.ahead, &self.behind].iter().any(|member| member.measured.profile == profile)
     }
 }
 
-/// Everything that is known of two rows of a comparison.
+/// All facts about two rows of a comparison.
 pub(super) fn pair(
     context: &Context<'_>,
     comparison: &Comparison,
@@ -115,14 +115,14 @@ pub(super) fn pair(
     })
 }
 
-/// What the document says of a case and product.
+/// The document's facts about a case and product.
 pub(super) fn published(source: &Source, case: &str, product: &str, variant: &str) -> PublishedFacts {
     let value = |metric: &str| source.result(case, product, variant, metric).map(|figure| figure.value);
     let rate = value("rate");
     let duration = source.condition(case, product, variant, "duration").map(|figure| figure.value);
     let asked = source.condition(case, product, variant, "requests").map(|figure| figure.value);
     let by_rate = rate.zip(duration).map(|(rate, duration)| rate * duration);
-    // As many as were counted, else as were asked for, else as came at that rate in that time.
+    // The requests counted, else those asked for, else the rate multiplied by the time.
     let requests = value("requests").or(asked).or(by_rate);
     let of_all = |figure: &Figure| Some((failure(&figure.metric)?, figure.value / requests?));
     let own = source
@@ -134,12 +134,12 @@ pub(super) fn published(source: &Source, case: &str, product: &str, variant: &st
         rate,
         offered: source.condition(case, product, variant, "rate-offered").map(|figure| figure.value),
         errors: own.filter_map(of_all).filter(|(_, share)| *share > 0.0).collect(),
-        // Other programs than the product are in a listing too, and say so.
+        // A listing may contain other programs than the product; their names show it.
         nice: nice.filter(|f| !f.variant.contains('(')).map(|f| f.value).reduce(f64::max),
     }
 }
 
-/// What kind of failure a metric counts; `None` for metrics that count none.
+/// The kind of failure that a metric counts; `None` for other metrics.
 fn failure(metric: &str) -> Option<String> {
     if let Some(status) = metric.strip_prefix("status-") {
         return (!status.starts_with(['2', '3'])).then(|| format!("status {status}"));
@@ -152,7 +152,7 @@ fn failure(metric: &str) -> Option<String> {
     })
 }
 
-/// What the records say of an entry in a case; `None` when nothing was measured.
+/// The facts in the records about an entry in a case; `None` when nothing was measured.
 pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> Option<MeasuredFacts> {
     let windows = case.windows(variant, entry);
     let middle =
@@ -187,7 +187,7 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
     })
 }
 
-/// The window as the table of metrics reads it.
+/// The window in the form that the table of metrics reads.
 fn of_table<'a>(window: &Window<'a>) -> metric::Window<'a> {
     metric::Window { rate: Some(window.load.rate), load: window.load, usage: window.usage }
 }

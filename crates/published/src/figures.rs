@@ -1,5 +1,5 @@
-//! The published figures of each suite, built in from `suites/published/`, whose `README.md` explains the columns. Everything else
-//! in this crate reads them here. Knows the files, nothing of a run.
+//! Reads the published figures of each suite, built in from `suites/published/`, whose `README.md` explains the
+//! columns. All other modules of this crate get the figures from here. It knows these files and no run.
 
 use std::sync::LazyLock;
 
@@ -16,21 +16,21 @@ static ALL: LazyLock<Library> = LazyLock::new(|| Library::parse(&read_built_in).
 /// Everything that is published of one suite.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// One row a number.
+    /// The published numbers, one per row.
     pub figures: Vec<Figure>,
-    /// What was measured, in the document's order.
+    /// The products measured, in the document's order.
     pub products: Vec<PublishedProduct>,
-    /// What the pictures' axes are.
+    /// The pictures and their axes.
     pub pictures: Vec<Picture>,
-    /// Where it all comes from; the first is the one that was published, others are scripts beside it.
+    /// The sources. The first is the published document; others are scripts beside it.
     pub documents: Vec<Document>,
-    /// Names of the suite's loads that repeat the document, best first; empty: each case has a load of its own.
+    /// The names of the suite's loads that repeat the document, best first. Empty: each case has a load of its own.
     pub loads: Vec<String>,
-    /// How its tables are laid out.
+    /// The layouts of its tables.
     pub tables: Vec<TableLayout>,
-    /// How its pictures are drawn.
+    /// The layouts of its pictures.
     pub drawings: Vec<PictureLayout>,
-    /// The tool whose output the document prints.
+    /// The tool whose output the document contains.
     pub tool: Option<Tool>,
 }
 
@@ -43,44 +43,44 @@ pub struct Figure {
     pub case: String,
     /// The product's name; empty in a condition that holds for all.
     pub product: String,
-    /// What else differs, such as `4c` or `round 3`.
+    /// What else distinguishes the figure, such as `4c` or `round 3`.
     pub variant: String,
-    /// What was measured, or what was asked for.
+    /// Whether it was measured or asked for.
     pub kind: FigureKind,
-    /// What the number is.
+    /// The name of the metric.
     pub metric: String,
     /// The number.
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// Where it stands.
+    /// The document that contains it.
     pub document: String,
-    /// On which line.
+    /// The line in the document.
     pub line: u32,
     /// What a reader must know.
     pub remark: String,
 }
 
-/// What was measured, or what was asked for.
+/// Whether a number was measured or asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureKind {
-    /// PublishedProduct.
+    /// A result of the measurement.
     Result,
-    /// Asked for.
+    /// A condition that was asked for.
     Condition,
 }
 
-/// What was measured.
+/// A product that was measured.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedProduct {
     /// The suite's name.
     pub suite: String,
-    /// weir's name of it.
+    /// weir's name of the product.
     pub product: String,
-    /// The document's.
+    /// The document's name of the product.
     pub called: String,
-    /// Empty: the document does not say.
+    /// The product's version; empty when the document does not give it.
     pub version: String,
 }
 
@@ -91,23 +91,23 @@ pub struct Picture {
     pub suite: String,
     /// File name in the document.
     pub picture: String,
-    /// What stands above it.
+    /// The picture's title.
     pub title: String,
     /// What the vertical axis shows.
     pub y_axis: String,
     /// Its unit.
     pub y_unit: String,
-    /// Its range, such as `0 to 80000`; empty: it has none.
+    /// Its range, such as `0 to 80000`; empty when there is none.
     pub y_range: String,
     /// `linear`, `log` ...
     pub y_scale: String,
-    /// Where it stands.
+    /// The document that contains it.
     pub document: String,
-    /// On which line.
+    /// The line in the document.
     pub line: u32,
 }
 
-/// Where figures come from.
+/// A source of figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Document {
     /// The suite's name.
@@ -116,16 +116,16 @@ pub struct Document {
     pub document: String,
     /// Its title.
     pub title: String,
-    /// The state that was read.
+    /// The revision that was read.
     pub address: String,
 }
 
-/// What is published of the suite of that name; `None` when nothing is.
+/// Everything published of the suite of that name; `None` when there is nothing.
 pub fn source(suite: &str) -> Option<Source> {
     ALL.source(suite)
 }
 
-/// All files, read.
+/// The contents of all files.
 #[derive(Debug, Default)]
 struct Library {
     figures: Vec<Figure>,
@@ -175,7 +175,7 @@ impl Library {
 }
 
 impl Source {
-    /// What the document calls a product.
+    /// The document's name of a product.
     pub fn called<'a>(&'a self, product: &'a str) -> &'a str {
         let known = self.products.iter().find(|measured| measured.product == product);
         known.map_or(product, |measured| measured.called.as_str())
@@ -186,7 +186,7 @@ impl Source {
         self.figures.iter().filter(move |figure| figure.kind == FigureKind::Result && figure.metric == metric)
     }
 
-    /// A result by all that names it.
+    /// A result by its full key.
     pub fn result(&self, case: &str, product: &str, variant: &str, metric: &str) -> Option<&Figure> {
         self.figures.iter().find(|f| {
             f.kind == FigureKind::Result
@@ -197,7 +197,7 @@ impl Source {
         })
     }
 
-    /// What was asked for: the condition that is closest to the case, product and variant, where several hold.
+    /// A condition that was asked for. Where several apply, the one closest to the case, product and variant.
     pub fn condition(&self, case: &str, product: &str, variant: &str, metric: &str) -> Option<&Figure> {
         let holds = |own: &str, asked: &str| own.is_empty() || own == asked;
         let exact = |f: &Figure| {

@@ -1,13 +1,13 @@
-//! Lists, ranges and intervals as text, for the tables.
+//! Formats ranges and intervals as text. `tables` and `document_tables` use it.
 
 use weir_model::text::short;
 use weir_report::tables::Cell;
 use weir_stats::Estimate;
 
-/// An interval whose ends are so many times apart says nothing.
+/// An interval whose upper end is this many times the lower end is useless.
 const BOUNDLESS: f64 = 1_000.0;
 
-/// "0.36", "0.28 to 0.46"; empty for nothing.
+/// "0.36" or "0.28 to 0.46"; empty without values.
 pub(super) fn range(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -18,7 +18,8 @@ pub(super) fn range(values: &[f64]) -> String {
     }
 }
 
-/// "0.80-0.90" in units of `size`; empty for one block, for something compared with itself, and where no digit would differ.
+/// "0.80-0.90" in units of `size`. Empty for one block, for a value compared with itself, and where both ends look the
+/// same.
 pub(super) fn interval(estimate: &Estimate, size: f64) -> String {
     if estimate.n < 2 || estimate.low >= estimate.high {
         return String::new();

@@ -1,5 +1,6 @@
-//! The layout of published tables and pictures, from `suites/published/layout.toml`, so that the same ones can be drawn with a run's
-//! numbers and no code has to know a document. `figures` reads it. Knows the file, nothing of a run.
+//! The layout of published tables and pictures, from `suites/published/layout.toml`. With it they are drawn with a
+//! run's numbers, and no code has to know a document. `figures` reads it; `document_tables`, `charts` and `tool_output`
+//! use it. It knows this file and no run.
 
 use serde::Deserialize;
 
@@ -24,16 +25,16 @@ pub(super) struct Layout {
 #[serde(deny_unknown_fields)]
 pub struct TableLayout {
     suite: String,
-    /// As the document calls it, or what stands above it.
+    /// The document's name of the table, or the heading above it.
     pub title: String,
-    /// Where it stands.
+    /// Its position in the document.
     pub lines: String,
-    /// What a row is.
+    /// What one row contains.
     pub shape: TableShape,
-    /// The cases in it; empty: all.
+    /// The cases in it; empty means all.
     #[serde(default)]
     pub cases: Vec<String>,
-    /// In which order rows follow.
+    /// The order of the rows.
     #[serde(default)]
     pub order: Order,
     /// The column that names the row.
@@ -41,26 +42,26 @@ pub struct TableLayout {
     columns: Columns,
 }
 
-/// What a row is.
+/// What one row contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TableShape {
     /// A case of a product.
     Long,
-    /// All cases of one head of a product, each column once for each tail.
+    /// All cases of one head of a product, with each column repeated for each tail.
     Wide,
     /// A round, with a column for each product.
     Rounds,
 }
 
-/// In which order cases and products follow each other.
+/// The order of cases and products.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum Order {
-    /// Products within a case.
+    /// The products within each case.
     #[default]
     #[serde(rename = "case product")]
     CaseProduct,
-    /// Tails of cases within a product, products within a head.
+    /// The tails of cases within each product, and the products within each head.
     #[serde(rename = "head product tail")]
     HeadProductTail,
 }
@@ -79,12 +80,12 @@ pub struct FirstColumn {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnLayout {
-    /// Header; a pattern where a column stands for several.
+    /// The header; a pattern where the column is repeated.
     pub name: String,
-    /// What the numbers are; empty when weir does not measure them.
+    /// The metric of the numbers; empty when weir does not measure it.
     #[serde(default)]
     pub metric: String,
-    /// Why weir does not.
+    /// The reason why weir does not measure it.
     #[serde(default)]
     pub missing: String,
 }
@@ -103,7 +104,7 @@ struct SharedColumns {
     columns: Vec<ColumnLayout>,
 }
 
-/// A picture of a document, or one that it says can be drawn.
+/// A picture of a document, or one that the document says can be drawn.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PictureLayout {
@@ -111,24 +112,24 @@ pub struct PictureLayout {
     /// File name in the document; empty when the document has none.
     #[serde(default)]
     pub picture: String,
-    /// Instead of the picture's own.
+    /// A title instead of the picture's own.
     #[serde(default)]
     pub title: String,
     /// What is drawn.
     pub draw: Draw,
-    /// The cases in it; empty: all.
+    /// The cases in it; empty means all.
     #[serde(default)]
     pub cases: Vec<String>,
-    /// What is drawn of them.
+    /// The metrics drawn.
     #[serde(default)]
     pub metrics: Vec<String>,
-    /// In which order bars follow.
+    /// The order of the bars.
     #[serde(default)]
     pub order: Order,
-    /// A pattern: bars whose patterns come out alike stand together.
+    /// A pattern: bars with the same result stand together.
     #[serde(default)]
     pub groups: String,
-    /// A pattern: what a bar is within its group.
+    /// A pattern: the name of a bar within its group.
     #[serde(default)]
     pub bars: String,
 }
@@ -137,13 +138,13 @@ pub struct PictureLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Draw {
-    /// A bar a case and product.
+    /// A bar for each case and product.
     Bars,
-    /// Latency by percentile, a line a product.
+    /// Latency by percentile, one line for each product.
     Percentiles,
     /// What each role used, second by second.
     Resources,
-    /// A metric against the round, a line a product.
+    /// A metric by round, one line for each product.
     Rounds,
 }
 
@@ -162,7 +163,7 @@ struct ToolOutput {
     format: Tool,
 }
 
-/// The tool whose output a document prints.
+/// The tool whose output a document contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -224,7 +225,7 @@ impl PictureLayout {
     }
 }
 
-/// Whether one of the patterns, in which a star stands for anything, is the case's; no pattern is all cases'.
+/// True when one of the patterns matches the case; a star matches anything. An empty list matches every case.
 fn holds(patterns: &[String], case: &str) -> bool {
     let fits = |pattern: &String| match pattern.split_once('*') {
         Some((before, after)) => {
@@ -245,8 +246,8 @@ pub fn tail(case: &str) -> &str {
     case.split_once('-').map_or(case, |(_, tail)| tail)
 }
 
-/// A pattern with what stands in braces put in: `{case}`, its `{head}`, `{tail}` (`{Tail}` with a capital) and `{last}` part
-/// after a hyphen, and what `more` knows.
+/// Replaces the names in braces in a pattern: `{case}`, its `{head}`, `{tail}` (`{Tail}` with a capital) and `{last}`
+/// part after a hyphen, and those in `more`.
 pub fn fill(pattern: &str, case: &str, more: &[(&str, &str)]) -> String {
     let last = case.rsplit('-').next().unwrap_or(case);
     let mut letters = tail(case).chars();
@@ -254,7 +255,7 @@ pub fn fill(pattern: &str, case: &str, more: &[(&str, &str)]) -> String {
     let own = [("case", case), ("head", head(case)), ("tail", tail(case)), ("Tail", capital.as_str()), ("last", last)];
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;
-    // In one pass: what is put in may hold braces of its own.
+    // In one pass, because an inserted text may contain braces.
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
         let Some((name, behind)) = after.split_once('}') else {

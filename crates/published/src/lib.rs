@@ -1,9 +1,10 @@
-//! Sections of a report that compare a run with what was published of its suite: ratios between products, how far the orders
-//! agree, pairs of products in another order with what is recorded of why, and the document's own tables and pictures with this
-//! run's numbers. Made from the figures in `suites/published/` and a run. `weir run` and `weir report` call [`sections`] and hand
-//! the result to the report.
+//! Report sections that compare a run with what was published of its suite: ratios between products, how far the orders
+//! agree, pairs of products in another order with possible causes, and the document's own tables and pictures with this
+//! run's numbers. The input is the figures in `suites/published/` and a run. `weir run` and `weir report` call
+//! [`sections`] and pass the result to the report.
 //!
-//! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown file is drawn.
+//! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown
+//! file is drawn.
 
 mod causes;
 mod charts;
@@ -27,7 +28,7 @@ use weir_report::extra::{Extra, ExtraSection, Item};
 use weir_report::run::Run;
 use weir_report::summary::Summary;
 
-/// What the report of a run shows of published figures; no sections when none were published of its suite.
+/// The sections of a run's report; empty when nothing was published of its suite.
 pub fn sections(run: &Run, summary: &Summary) -> Extra {
     let Some(source) = figures::source(&summary.suite) else { return Extra::default() };
     let scaled = match run.environment.as_ref().map(|environment| environment.scaled.as_slice()) {
@@ -74,7 +75,7 @@ fn comparison(context: &Context<'_>) -> Vec<Item> {
     items
 }
 
-/// Where the figures come from, what was measured, and on how many cores.
+/// The source of the figures, what was measured, and on how many cores.
 fn introduction(context: &Context<'_>, first: &ratios::Comparison) -> String {
     let source = context.source;
     let mut text = String::new();

@@ -1,27 +1,28 @@
-//! The metrics of published figures, their units, and how each is read from the record of a load.
+//! The metrics of published figures, their units, and how each is read from the record of a load. `ratios`,
+//! `run_cases`, `facts`, `tables`, `document_tables` and the charts use it.
 
 use weir_model::load::{ErrorKind, LoadResult};
 
 /// A metric by which published and measured figures are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Metric {
-    /// Its name in the files.
+    /// The name in the files.
     pub name: &'static str,
-    /// In a heading.
+    /// The name in a heading.
     pub heading: &'static str,
-    /// Whether a larger value is better.
+    /// True when a larger value is better.
     pub higher_is_better: bool,
 }
 
-/// All that are compared, in reading order.
+/// All metrics that are compared, in the order in which they are shown.
 pub(crate) const METRICS: [Metric; 3] = [
     Metric { name: "rate", heading: "Requests a second", higher_is_better: true },
     Metric { name: "latency-p99", heading: "99th percentile of latency", higher_is_better: false },
     Metric { name: "latency-mean", heading: "Mean latency", higher_is_better: false },
 ];
 
-/// Microseconds, bytes, bytes a second or a count of one of a published unit; `None` for units of which weir measures
-/// nothing.
+/// The size of a published unit in microseconds, bytes, bytes a second, or as a count; `None` for units of which weir
+/// measures nothing.
 pub(crate) fn unit_size(unit: &str) -> Option<f64> {
     Some(match unit {
         "s" => 1e6,
@@ -33,8 +34,8 @@ pub(crate) fn unit_size(unit: &str) -> Option<f64> {
     })
 }
 
-/// What weir measured of a metric, in microseconds, bytes, a second or as a count; `None` for what it does not measure, and
-/// for percentiles that a record does not hold (see [`percentile`]).
+/// The measured value of a metric, in microseconds, bytes, bytes a second, or as a count. `None` for a metric that weir
+/// does not measure, and for percentiles that a record does not hold (see [`percentile`]).
 pub(super) fn value(metric: &str, load: &LoadResult) -> Option<f64> {
     let window = &load.window;
     let seconds = load.window_s.max(1e-6);
@@ -56,7 +57,7 @@ pub(super) fn value(metric: &str, load: &LoadResult) -> Option<f64> {
         "server-errors" | "non-2xx-3xx" => bad_statuses(load) as f64,
         "wait-mean" => wait_mean(load),
         "read-mean" => (load.service.mean_us - wait_mean(load)).max(0.0),
-        // Of all requests: one on a connection that was there took no time to connect.
+        // The mean over all requests: a request on an open connection needed no time to connect.
         "dial-mean" => {
             let requests = load.service.count.max(1);
             load.connect.mean_us * load.connect.count.min(requests) as f64 / requests as f64
@@ -84,13 +85,13 @@ fn latency(part: &str, load: &LoadResult) -> Option<f64> {
     })
 }
 
-/// The share of requests that a percentile's metric asks for, which a histogram knows where a record does not.
+/// The quantile of a percentile metric. A histogram has it even where a record does not.
 pub(super) fn percentile(metric: &str) -> Option<f64> {
     let percent: f64 = metric.strip_prefix("latency-p")?.parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// Answers whose status says that something went wrong.
+/// The number of answers whose status is an error.
 fn bad_statuses(load: &LoadResult) -> u64 {
     load.window.statuses.iter().filter(|(status, _)| **status >= 400).map(|(_, n)| n).sum()
 }
@@ -99,11 +100,12 @@ fn wait_mean(load: &LoadResult) -> f64 {
     if load.first_byte.count > 0 { load.first_byte.mean_us } else { load.service.mean_us }
 }
 
-/// Requests without a right answer, and how many of them had an answer that was wrong, of those due in the window.
+/// The share of requests without a right answer, and the share that had a wrong answer, both of those due in the
+/// window.
 pub(super) fn error_shares(load: &LoadResult) -> (f64, f64) {
     let due = load.window.due.max(1) as f64;
     let wrong: u64 = load.window.errors.iter().filter(|(kind, _)| kind.is_response()).map(|(_, n)| n).sum();
-    // What was due and never sent is a queue, not an error: an open load beyond capacity is full of it.
+    // Requests that were due and never sent are a queue, not errors: an open load beyond capacity has many of them.
     (load.window.error_count() as f64 / due, wrong as f64 / due)
 }
 

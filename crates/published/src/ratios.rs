@@ -1,8 +1,9 @@
-//! Published figures with what was measured of them in a run. Figures of other machines do not compare as they are, so products
-//! are compared with each other: each divided by the best published one of its case, and the order of all. `tables` shows them.
+//! Compares published figures with those measured in a run. Figures of different machines cannot be compared directly,
+//! so products are compared with each other: each is divided by the best published product of its case, and the orders
+//! are compared. `tables` shows the result, and `facts` builds on it.
 //!
-//! Each is divided by the best, and not by the geometric mean: a figure that is no capacity (a rate that was only what was
-//! offered, responses that were errors) then spoils its own ratio and no other. The document's first product may be such a
+//! The geometric mean was rejected as the divisor: a figure that is no capacity (a rate that was only what was offered,
+//! responses that were errors) then spoils every ratio and not only its own. The document's first product may be such a
 //! figure; the best seldom is.
 
 use weir_model::suite::Entry;
@@ -15,16 +16,16 @@ use super::variant::Variant;
 use weir_report::run::BASELINE;
 use weir_report::summary::{LEVEL, SEED};
 
-/// One metric of one case under one profile, of every product that has a published figure.
+/// One metric of one case under one profile, for every product with a published figure.
 #[derive(Debug, Clone)]
 pub(super) struct Comparison {
     pub metric: Metric,
     /// The workload's name.
     pub case: String,
-    /// As published.
+    /// The published variant.
     pub variant: String,
     pub profile: String,
-    /// In the document's order.
+    /// The rows in the document's order.
     pub rows: Vec<ComparisonRow>,
 }
 
@@ -34,28 +35,28 @@ pub(super) struct ComparisonRow {
     pub product: String,
     pub title: String,
     pub figure: Figure,
-    /// The figure in the base unit.
+    /// The published figure in the base unit.
     pub published: f64,
-    /// Divided by the best published product of those that were measured.
+    /// The figure divided by that of the best published product among those measured.
     pub published_ratio: Option<f64>,
     pub measured: Option<MeasuredFigure>,
 }
 
-/// What was measured of a product.
+/// The measured result of a product.
 #[derive(Debug, Clone)]
 pub(super) struct MeasuredFigure {
-    /// Of the comparison's profile, unless the product ran under another one only.
+    /// The entry of the comparison's profile, or of another one if the product ran under that one only.
     pub entry: Entry,
     pub by_block: Vec<f64>,
-    /// In the base unit.
+    /// The value in the base unit.
     pub estimate: Estimate,
-    /// Divided by the same product as the published ratio, within blocks.
+    /// The value divided by that of the same product as the published ratio, within blocks.
     pub ratio: Option<Estimate>,
-    /// It is shown and not ranked.
+    /// The result is shown but not ranked.
     pub invalid: bool,
 }
 
-/// True when an interval excludes 1, which is the order of two products the other way round, or none.
+/// True when the interval excludes 1, so that the order of the two products is certain.
 pub(super) fn excludes_one(ratio: &Estimate) -> bool {
     ratio.n > 1 && (ratio.low > 1.0 || ratio.high < 1.0)
 }
@@ -63,12 +64,12 @@ pub(super) fn excludes_one(ratio: &Estimate) -> bool {
 /// How far two orders of products agree.
 #[derive(Debug)]
 pub(super) struct Agreement<'a> {
-    /// Products that both have.
+    /// Products in both orders.
     pub products: usize,
     pub tau: Option<f64>,
     /// Pairs of products that both order.
     pub pairs: usize,
-    /// Of these, pairs that they order oppositely, as (published ahead, published behind).
+    /// The pairs among them in opposite order, as (published ahead, published behind).
     pub opposite: Vec<(&'a ComparisonRow, &'a ComparisonRow)>,
 }
 
@@ -83,7 +84,8 @@ impl Comparison {
         }
     }
 
-    /// How far the measured order agrees with the published one, without the direct path and without what may not be ranked.
+    /// How far the measured order agrees with the published one, without the direct path and without products that may
+    /// not be ranked.
     pub fn agreement(&self) -> Agreement<'_> {
         let ranked =
             |row: &&ComparisonRow| row.product != BASELINE && row.measured.as_ref().is_some_and(|m| !m.invalid);
@@ -128,7 +130,7 @@ pub(super) fn comparisons(run_cases: &RunCases<'_>, source: &Source) -> Vec<Comp
     all
 }
 
-/// The variants that the run may have measured; of several numbers of cores the one closest to the run's.
+/// The variants that the run may have measured. Of several numbers of cores, only the one closest to the run's.
 fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for figure in figures {
@@ -151,7 +153,8 @@ fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
     names.into_iter().filter(wanted).map(str::to_string).collect()
 }
 
-/// `None` when nothing was measured; where only other profiles were, the comparison is the first profile's.
+/// `None` when nothing was measured. If only other profiles were measured, the first profile's comparison contains
+/// them.
 fn comparison(
     run_cases: &RunCases<'_>,
     source: &Source,
@@ -193,7 +196,7 @@ fn comparison(
     Some(Comparison { metric, case, variant, profile, rows })
 }
 
-/// Divides by the best published of those that were measured.
+/// Divides by the best published product among those measured.
 fn divide(rows: &mut [ComparisonRow], higher_is_better: bool) {
     let valid = |row: &&ComparisonRow| row.measured.as_ref().is_some_and(|own| !own.invalid);
     let possible = rows.iter().filter(|row| row.product != BASELINE && row.published > 0.0).filter(valid);

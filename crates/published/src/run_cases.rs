@@ -1,5 +1,5 @@
-//! The cases of a published suite in a run: their trials, and each metric as one value per block. `ratios`, `facts`, the
-//! document's tables and its charts read them. Knows no published number.
+//! The cases of a published suite in a run: their trials, and each metric as one value per block. `ratios`, `facts`,
+//! `context`, `tool_output`, the document's tables and the charts read them. It knows no published number.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use weir_report::hlog;
 use weir_report::run::{BASELINE, Run, Trial};
 use weir_report::summary::{LEVEL, SEED, Section, Summary};
 
-/// What the profiles that repeat a document's own configuration are called begins with this.
+/// The prefix of profiles that repeat a document's own configuration.
 const AS_PUBLISHED: &str = "as-published";
 
 /// The cases of a published suite that were run.
 pub(crate) struct RunCases<'a> {
     pub run: &'a Run,
-    /// The profiles that were run, those that repeat the document's configuration first. Products are compared under one
-    /// of them at a time.
+    /// The profiles that were run, those that repeat the document's configuration first. Products are compared under
+    /// one profile at a time.
     pub profiles: Vec<String>,
     cases: Vec<RunCase<'a>>,
-    /// Percentiles from histograms: a file is read once, whoever asks.
+    /// Percentiles from histograms, cached so that each file is read once.
     percentiles: RefCell<BTreeMap<(String, String), Option<f64>>>,
 }
 
@@ -39,7 +39,8 @@ pub(crate) struct RunCase<'a> {
 }
 
 impl<'a> RunCases<'a> {
-    /// What was run under `loads`, best first; without a trial under one of them, under the first load that has one.
+    /// The cases that were run. Each is read under the best of `loads` that has trials, else under the first load that
+    /// has some.
     pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> RunCases<'a> {
         let mut profiles: Vec<String> = Vec::new();
         for trial in run.trials.iter().filter(|trial| trial.measurement.case.product != BASELINE) {
@@ -73,7 +74,7 @@ impl<'a> RunCases<'a> {
         self.cases.iter().find(|case| case.name == name)
     }
 
-    /// What runs as `product` under `profile`; where a product was run under another profile alone, that stands in.
+    /// The entry of `product` under `profile`, or under another profile if the product ran under that one only.
     pub fn entry(&self, product: &str, profile: &str) -> Option<&'a Entry> {
         let own: Vec<&Entry> = self.run.suite.entries.iter().filter(|entry| entry.product == product).collect();
         match own.as_slice() {
@@ -115,7 +116,7 @@ impl<'a> RunCases<'a> {
         }
     }
 
-    /// From the histogram: records hold the commonest percentiles only.
+    /// Read from the histogram, because records hold only the commonest percentiles.
     fn percentile(&self, trial: &Trial, metric: &str, share: f64) -> Option<f64> {
         let key = (trial.folder.clone(), metric.to_string());
         let mut known = self.percentiles.borrow_mut();
@@ -135,36 +136,36 @@ impl<'a> RunCase<'a> {
         RunCase { name: &section.workload, section, trials, blocks }
     }
 
-    /// The trials of an entry that are shown: those that count, else the invalid ones.
+    /// The trials of an entry that are shown: the usable ones, or else the invalid ones.
     pub fn usable_trials(&self, entry: &Entry) -> Vec<&'a Trial> {
         let own: Vec<&Trial> = self.trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
         let some_count = own.iter().any(|trial| trial.counts());
         own.into_iter().filter(|t| if some_count { t.counts() } else { t.measurement.load.is_some() }).collect()
     }
 
-    /// All measurements of an entry, failed ones too.
+    /// All measurements of an entry, including failed ones.
     pub fn all(&self, entry: &Entry) -> impl Iterator<Item = &'a Measurement> {
         self.trials.iter().copied().filter(|trial| trial.entry() == *entry).map(|trial| &trial.measurement)
     }
 
-    /// The window of a variant in each of those trials.
+    /// The window of a variant in each of the shown trials.
     pub fn windows(&self, variant: Variant, entry: &Entry) -> Vec<Window<'a>> {
         self.usable_trials(entry).into_iter().filter_map(|trial| variant.window(&trial.measurement)).collect()
     }
 
-    /// Whether an entry was measured and may not be ranked.
+    /// True when an entry was measured and may not be ranked.
     pub fn invalid(&self, entry: &Entry) -> bool {
         let trials = self.usable_trials(entry);
         !trials.is_empty() && !trials.iter().any(|trial| trial.counts())
     }
 
-    /// Rounds, or points of another series: as many as the longest trial has.
+    /// The number of rounds, or of points of another series, in the longest trial.
     pub fn rounds(&self) -> u32 {
         let longest = self.trials.iter().map(|trial| trial.measurement.points.len()).max().unwrap_or(0);
         u32::try_from(longest).unwrap_or(u32::MAX)
     }
 
-    /// Cores that products had.
+    /// The number of cores that products had.
     pub fn cores(&self) -> Option<u32> {
         self.trials.iter().map(|trial| trial.measurement.cores).max()
     }

@@ -1,6 +1,6 @@
-//! The tables that compare published figures with a run: ratios, how far the orders of products agree, which pairs of products
-//! stand in another order and why, and the connections that products opened to the origin. [`sections`](crate::sections) puts
-//! them into the report.
+//! Builds the tables that compare published figures with a run: ratios, how far the orders of products agree, pairs of
+//! products in another order with possible causes, and the connections that products opened to the origin.
+//! [`sections`](crate::sections) calls it.
 
 use weir_model::text::short;
 use weir_report::run::BASELINE;
@@ -15,11 +15,11 @@ use super::metrics::{METRICS, Metric, unit_size};
 use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
 use super::variant::Variant;
 
-/// What a pair shows for which no cause was found.
+/// The text for a pair without a known cause.
 const NO_CAUSE: &str = "nothing recorded explains it";
 
-/// Each product of each case under each profile: the published figure, the measured one, and both divided by the best. `None`
-/// when nothing was published of the metric.
+/// Each product of each case under each profile: the published figure, the measured one, and both divided by the best.
+/// `None` when no figure of the metric was published.
 pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) -> Option<Table> {
     let of_metric = || all.iter().filter(|comparison| comparison.metric == metric);
     let unit = of_metric().next()?.rows.first()?.figure.unit.clone();
@@ -74,7 +74,7 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
     })
 }
 
-/// What the document says that makes a figure no measure of the product, or that a reader must know.
+/// A remark of the document that the figure does not measure the product, or that a reader must know.
 fn published_remark(context: &Context<'_>, comparison: &Comparison, row: &ComparisonRow) -> String {
     let facts = facts::published(context.source, &comparison.case, &row.product, &comparison.variant);
     let offered = was_offered(&facts).filter(|_| comparison.metric == METRICS[0]);
@@ -106,7 +106,7 @@ pub(super) fn agreement(context: &Context<'_>, all: &[Comparison]) -> Option<Tab
     for metric in METRICS {
         let mut totals = Vec::new();
         for profile in &context.cases.profiles {
-            // Pairs within a case; products of different cases are no pair.
+            // Only pairs within a case are counted.
             let (mut sum, mut cases) = ([0; 3], 0);
             for comparison in all.iter().filter(|other| other.metric == metric && other.profile == *profile) {
                 let agreement = comparison.agreement();
@@ -149,8 +149,8 @@ pub(super) fn agreement(context: &Context<'_>, all: &[Comparison]) -> Option<Tab
     })
 }
 
-/// Each pair of products that stands in another order than published, with its ratios and what is recorded of why; those first
-/// that an interval is sure of.
+/// Each pair of products in another order than published, with its ratios and possible causes. Pairs whose order an
+/// interval confirms are first.
 pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Table> {
     let columns = vec![
         Column::text("Published ahead"),
@@ -167,7 +167,7 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Tabl
     let mut used = [false; CAUSES.len()];
     for comparison in all {
         for opposite in comparison.agreement().opposite {
-            // Products that both ran under another profile only are listed with that one.
+            // Products that both ran under another profile only are listed with that profile.
             let pair = facts::pair(context, comparison, opposite);
             let Some(pair) = pair.filter(|pair| pair.has_profile(&comparison.profile)) else { continue };
             rows.push((pair.is_sure(), pair_row(&pair, comparison, &mut used)));
@@ -224,8 +224,8 @@ fn pair_row(pair: &Pair, comparison: &Comparison, used: &mut [bool; CAUSES.len()
     TableRow { kind: RowKind::Plain, cells }
 }
 
-/// How often each product opened a connection to the origin, from the origin's counters, and what a request cost it; `None`
-/// where no product opened connections for requests.
+/// How often each product opened a connection to the origin, from the origin's counters, and the cost per request.
+/// `None` where no product opened connections for requests.
 pub(super) fn origin_connections(context: &Context<'_>) -> Option<Table> {
     let mut rows = Vec::new();
     let mut any = false;

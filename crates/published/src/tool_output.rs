@@ -1,4 +1,4 @@
-//! Each measurement as the document's tool prints it (wrk or hey), made from a trial's record and histograms.
+//! Prints each measurement in the format of the document's tool (wrk or hey), from a trial's record and histograms.
 //! [`sections`](crate::sections) calls [`items`].
 
 use std::path::Path;
@@ -15,10 +15,10 @@ use weir_report::formats::{self, Account};
 use weir_report::hlog;
 use weir_report::run::{Broken, Run, Trial};
 
-/// Their folder in the report's.
+/// Their folder within the report's folder.
 const FOLDER: &str = "shaped";
 
-/// One text for each case and entry, with all blocks and rounds; empty when the document printed none.
+/// One text for each case and entry, with all blocks and rounds; empty when the document has no tool output.
 pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
     let Some(tool) = context.source.tool else { return Vec::new() };
     let mut texts = Vec::new();
@@ -72,7 +72,7 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
     (!text.is_empty()).then(|| Item::Text { summary: title, text, file: format!("{FOLDER}/{slug}.txt") })
 }
 
-/// The loads of a trial: what each is called, its connections, its account and its histograms' file.
+/// The loads of a trial: name, connections, result, and histogram file.
 fn loads<'a>(trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a LoadResult, String)> {
     let measurement = &trial.measurement;
     let block = format!("block {}", measurement.block);
@@ -83,7 +83,7 @@ fn loads<'a>(trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a Load
     }
     let points = measurement.points.iter();
     let of_point = |point: &'a weir_model::record::Point| {
-        // The last point's files are the trial's own.
+        // The last point's files are those of the trial itself.
         let last = point.point as usize == measurement.points.len();
         let file = if last { "latency.hlog".to_string() } else { format!("point-{}/latency.hlog", point.point) };
         (format!("{block}, round {}", point.point), point.connections, &point.load, file)
@@ -95,7 +95,7 @@ fn loads<'a>(trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a Load
 fn read(folder: &Path, file: &str) -> Result<[Histogram<u64>; 2], String> {
     let of = |tag: &str| {
         let read = hlog::read(&folder.join(file), tag)?;
-        // The shapes are drawn from nanoseconds, which is what weir writes.
+        // The tools' formats are made from nanoseconds, which is what weir writes.
         if (read.us_per_value - 0.001).abs() < 1e-9 {
             Ok(read.histogram)
         } else {

@@ -1,18 +1,19 @@
-//! The `variant` of a published figure, and the part of a measurement that it belongs to.
+//! Parses the `variant` of a published figure, and finds the part of a measurement that it belongs to. `ratios`,
+//! `facts`, `run_cases`, the document's tables and the charts use it.
 
 use weir_model::counters::OriginCounters;
 use weir_model::load::LoadResult;
 use weir_model::record::{Measurement, Point, RoleUsage};
 
-/// Rates that differ by more than this are different points of a curve.
+/// Rates that differ by more than this share are different points of a curve.
 const SAME_RATE: f64 = 0.01;
 
-/// What else differs between figures of one case and product.
+/// What distinguishes figures of the same case and product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Variant {
-    /// Nothing.
+    /// Nothing: the figure is for the whole case.
     Whole,
-    /// `4c`: cores of the proxy's machine.
+    /// `4c`: the number of cores of the proxy's machine.
     Cores(u32),
     /// `round 3`: the third measurement without a restart.
     Round(u32),
@@ -20,7 +21,7 @@ pub(crate) enum Variant {
     Connections(u32),
     /// `10000 requests/s`: a point of a curve.
     Rate(f64),
-    /// What has no counterpart in a measurement, such as a listing of processes.
+    /// A variant without a counterpart in a measurement, such as a listing of processes.
     Other,
 }
 
@@ -50,7 +51,7 @@ impl Variant {
         rate.map_or(Variant::Other, Variant::Rate)
     }
 
-    /// The part of a measurement that it belongs to; `None` when there is none.
+    /// The part of a measurement that the variant belongs to; `None` when there is none.
     pub fn window(self, measurement: &Measurement) -> Option<Window<'_>> {
         match self {
             Variant::Whole | Variant::Cores(_) => Some(Window {

@@ -1,5 +1,5 @@
-//! A document's bar charts with this run's numbers. Bars begin at 0 even where the original's do not: otherwise their lengths
-//! would mean nothing.
+//! Draws a document's bar charts with this run's numbers. `charts` calls it. Bars begin at 0 even where the original's
+//! do not, because their lengths would otherwise mean nothing.
 
 use weir_model::suite::Entry;
 
@@ -15,10 +15,10 @@ use weir_report::charts::style;
 use weir_report::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use weir_report::palette::lighter;
 
-/// How much white the last of several bars of a product has in it.
+/// The share of white in the last of several bars of a product.
 const PALEST: f64 = 0.7;
 
-/// Colour in the legend of bars that several products have.
+/// The legend's colour for bars that several products have.
 const GREY: &str = "#57606a";
 
 /// One number to be drawn.
@@ -118,7 +118,7 @@ fn value<'a>(
 fn bar_group(group: &str, values: &[Value<'_>]) -> BarGroup {
     let mut bars: Vec<Bar> = Vec::new();
     for value in values.iter().filter(|value| value.group == group) {
-        // At most one a series: a second would be drawn over the first.
+        // At most one per series: a second bar would cover the first.
         if !bars.iter().any(|bar| bar.series == value.bar.series) {
             bars.push(value.bar.clone());
         }
@@ -145,7 +145,7 @@ fn alt_text(value: &Value<'_>, series: usize) -> String {
     format!("{}{part} {}", value.group, value.bar.text)
 }
 
-/// A metric as a legend has it: `latency-p99` is `p99`.
+/// A metric as the legend names it: `latency-p99` is `p99`.
 fn metric_words(metric: &str) -> &str {
     metric.strip_prefix("latency-").unwrap_or(metric)
 }

@@ -1,4 +1,4 @@
-//! A document's curves with this run's numbers: latency by percentile, and a metric by round.
+//! Draws a document's curves with this run's numbers: latency by percentile, and a metric by round. `charts` calls it.
 
 use weir_model::suite::Entry;
 
@@ -17,11 +17,11 @@ use weir_report::charts::{merged_histogram, percentile_curve};
 use weir_report::palette::lighter;
 use weir_report::run::{BASELINE, Broken};
 
-/// How much white the last case of a product has in it, where several are drawn.
+/// The share of white in the last of several cases of a product.
 const PALEST: f64 = 0.65;
 
-/// Latency by percentile, a line for each entry; of several cases a line for each entry and case, of the first profile only:
-/// nobody could tell twice as many lines apart.
+/// Latency by percentile, one line for each entry. With several cases, one line for each entry and case, of the first
+/// profile only: twice as many lines would be unreadable.
 pub(super) fn percentiles(
     context: &Context<'_>,
     counterpart: Counterpart<'_>,
@@ -90,7 +90,7 @@ fn line(
     let (look, dash) = style(run, entry);
     let shade = if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 };
     Line {
-        // Of several cases there is one profile alone, which the notes name.
+        // With several cases only one profile is drawn, and the notes name it.
         name: if of < 2 {
             run.label_of(entry)
         } else {
@@ -98,7 +98,7 @@ fn line(
         },
         part: String::new(),
         colour: lighter(&look.colour, shade),
-        // Every other case is dashed, so that a product's lines are told apart by more than their shade.
+        // Every other case is dashed, so that a product's lines differ by more than their shade.
         dash: if of > 1 && place % 2 == 1 { Dash::Dotted } else { dash },
         pieces: vec![points],
     }

@@ -1,5 +1,5 @@
-//! The counterparts of a document's pictures: the same axes and series with this run's numbers. Which document has which pictures
-//! is data (`layout`). [`sections`](crate::sections) calls [`charts`].
+//! Draws the counterparts of a document's pictures: the same axes and series with this run's numbers. Which pictures a
+//! document has is data (`layout`). [`sections`](crate::sections) calls [`charts`].
 
 mod bars;
 mod lines;
@@ -12,15 +12,15 @@ use weir_report::charts::Chart;
 use weir_report::charts::axis::Scale;
 use weir_report::run::Broken;
 
-/// A layout with the picture that it draws.
+/// A layout and the picture that it describes.
 #[derive(Clone, Copy)]
 pub(super) struct Counterpart<'a> {
     pub layout: &'a PictureLayout,
-    /// `None` where the document has none and says that it can be drawn.
+    /// `None` where the document has no picture and says that one can be drawn.
     pub picture: Option<&'a Picture>,
 }
 
-/// A counterpart for each picture of the document of which a case was run.
+/// A counterpart for each picture of the document that has a case which was run.
 pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for layout in &context.source.drawings {
@@ -38,7 +38,7 @@ pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Cha
 }
 
 impl Counterpart<'_> {
-    /// Stem of the counterpart's file names.
+    /// The stem of the counterpart's file names.
     pub fn name(&self) -> String {
         let stem = match self.picture {
             Some(picture) => picture.picture.rsplit_once('.').map_or(picture.picture.as_str(), |(stem, _)| stem),
@@ -55,7 +55,7 @@ impl Counterpart<'_> {
         }
     }
 
-    /// Which picture of the document it is the counterpart of.
+    /// A line that names the picture of the document.
     pub fn subtitle(&self, better: &str) -> String {
         let of = match self.picture {
             Some(picture) => format!("Drawn as {} in line {} of the document.", picture.picture, picture.line),
@@ -72,7 +72,7 @@ impl Counterpart<'_> {
         }
     }
 
-    /// Where the original's axis begins, if it could begin at 0 and does not.
+    /// The lower end of the original's axis, if the axis could begin at 0 and does not.
     pub fn cut_off(&self) -> Option<f64> {
         let (from, _) = self.picture?.y_range.split_once(" to ")?;
         let from: f64 = from.parse().ok()?;
@@ -80,7 +80,7 @@ impl Counterpart<'_> {
     }
 }
 
-/// The name in lower-case letters, digits and hyphens alone.
+/// The name reduced to lower-case letters, digits and hyphens.
 pub(crate) fn slug(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(safe).collect();

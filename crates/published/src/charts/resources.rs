@@ -1,5 +1,5 @@
-//! A document's picture of what a process used while the benchmark ran: CPU, memory, TCP connections and threads on one axis, of
-//! the proxy, the client and the origin.
+//! Draws a document's picture of what a process used during the benchmark: CPU, memory, TCP connections and threads on
+//! one axis, for proxy, client and origin. `charts` calls it.
 
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;
@@ -20,7 +20,7 @@ const GAP_S: f64 = 1.0;
 const LINES: [(&str, &str); 4] =
     [("CPU, %", "#0072b2"), ("Memory, %", "#d55e00"), ("TCP connections", "#009e73"), ("Threads", "#cc79a7")];
 
-/// The rows of one case, and where it begins on the joined axis.
+/// The rows of one case, and its start on the joined axis.
 struct Stretch {
     case: String,
     start: f64,
@@ -101,7 +101,7 @@ fn chart(
         },
         pieces(stretches, of_role, |row| row.threads.map(|n| n as f64)),
     ];
-    // The machine's sockets are no line of the role's: without one of its own there is nothing to say of the role.
+    // The machine's sockets are shown only beside a role's own lines.
     let seen = [0, 1, 3].iter().any(|line| !pieces[*line].is_empty());
     let lines = LINES.iter().zip(pieces).map(|((name, colour), pieces)| Line {
         name: (*name).to_string(),
