@@ -1,5 +1,5 @@
-//! The outcome of each `--fail-if` condition: alarms, and cases that could not be judged. `lib` calls it, and `weir
-//! compare` derives its exit status from it.
+//! The outcome of each `--fail-if` condition: alarms, and cases that could not be judged. `lib` calls it, and
+//! `weir compare` derives its exit status from it.
 //!
 //! An alarm is a sure change for the worse whose estimate is at least as bad as the condition. A stricter rule was
 //! rejected: if the whole interval had to be as bad, `-5%` would never find a product that lost exactly 5 %, and would

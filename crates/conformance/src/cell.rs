@@ -1,4 +1,5 @@
-//! What a check found, in a few words for a matrix and a sentence for whoever asks.
+//! The result of a check: a few words for the matrix, and a note for details. Checks return it, `run` collects it, and
+//! `weir products test` shows it.
 
 use std::time::Duration;
 
@@ -6,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{Failure, Response};
 
-/// What kind of answer a cell is.
+/// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It does it, as HTTP wants it or as a client would hope.
+    /// The product does it, as HTTP requires or as a client would hope.
     Yes,
-    /// It does not.
+    /// The product does not do it.
     No,
-    /// It does it in a way that a reader has to know of.
+    /// The product does it in a way that a reader must know about.
     Odd,
-    /// A figure, of this run.
+    /// A figure measured in this run.
     Reading,
-    /// Nothing was asked: it does not speak this, or says nothing of it.
+    /// Not tested: the product does not speak this, or does not describe it.
     Absent,
-    /// It was asked, and weir could not find out.
+    /// Tested without a result.
     Unknown,
 }
 
-/// What a check found out about one product in one profile.
+/// The result of a check for one product in one profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What kind of answer it is.
+    /// The kind of the result.
     pub verdict: Verdict,
-    /// The answer, as short as a column is wide.
+    /// The result, short enough for a column.
     pub says: String,
-    /// What there is to say beyond that.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -47,12 +48,12 @@ impl Cell {
         Cell::new(Verdict::Yes, "yes")
     }
 
-    /// It does not.
+    /// The product does not do it.
     pub fn no(says: impl Into<String>) -> Cell {
         Cell::new(Verdict::No, says)
     }
 
-    /// It does, and differently.
+    /// The product does it, but differently.
     pub fn odd(says: impl Into<String>) -> Cell {
         Cell::new(Verdict::Odd, says)
     }
@@ -62,17 +63,17 @@ impl Cell {
         Cell::new(Verdict::Reading, says)
     }
 
-    /// Nothing was asked, for this reason.
+    /// Not tested, for this reason.
     pub fn absent(why: impl Into<String>) -> Cell {
         Cell::new(Verdict::Absent, "-").with(why)
     }
 
-    /// Weir could not find out, for this reason.
+    /// Tested without a result, for this reason.
     pub fn unknown(why: impl Into<String>) -> Cell {
         Cell::new(Verdict::Unknown, "?").with(why)
     }
 
-    /// No answer where one was due.
+    /// There was no response where one was expected.
     pub fn failure(failure: &Failure) -> Cell {
         let cell = Cell::no(failure.word());
         match failure.detail() {
@@ -81,7 +82,7 @@ impl Cell {
         }
     }
 
-    /// An answer with a status that is not the right one.
+    /// A response with a wrong status.
     pub fn status(response: &Response) -> Cell {
         let cell = Cell::no(response.status.to_string());
         match response.first_words() {
@@ -90,7 +91,7 @@ impl Cell {
         }
     }
 
-    /// The same with a note more.
+    /// The same cell with one more note.
     pub fn with(mut self, note: impl Into<String>) -> Cell {
         let note = note.into();
         if !note.is_empty() {
@@ -103,7 +104,7 @@ impl Cell {
     }
 }
 
-/// A time rounded to what one reading is worth: `<1 ms`, `12 ms`, `0.2 s`, `31 s`.
+/// A time rounded to the precision of a single reading: `<1 ms`, `12 ms`, `0.2 s`, `31 s`.
 pub fn about(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     match ms {
@@ -118,7 +119,7 @@ pub fn about(time: Duration) -> String {
 pub fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "KiB", "MiB", "GiB"] {
-        // Decided on what would be shown: 1,023.9 KiB is 1 MiB.
+        // The unit is chosen after rounding: 1,023.9 KiB is 1 MiB.
         if value < 999.5 || unit == "GiB" {
             let decimals = usize::from(value < 9.95 && unit != "B");
             return format!("{value:.decimals$} {unit}");

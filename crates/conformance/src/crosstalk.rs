@@ -1,15 +1,17 @@
-//! Does a product still give each client its own answer? One that put a connection to the origin back while an answer was still on
-//! its way gives that answer to whoever asks next; it serves, and all that it says is another's.
+//! Checks whether a product still gives each client its own response. A product may reuse a connection to the origin
+//! while a response is still in transit. It then sends that response to the next client, and later checks would report
+//! nonsense. `real` calls it after a check that did not succeed.
 
 use super::client::{Endpoint, Failure, Http1, Http2, Response, TIMEOUT};
 
-/// Sizes of bodies that are asked for, each on a connection of its own.
+/// The sizes of the requested bodies, each on its own connection.
 const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
 
-/// Requests at once: more than connections that a product has kept from the checks, which ask over ten at most.
+/// Concurrent requests. The checks use at most ten connections, so the product cannot have kept more than these from
+/// them.
 const AT_ONCE: usize = 20;
 
-/// Asks for a target.
+/// Sends a GET for a target.
 pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, Failure> {
     if !http2 {
         return endpoint.get(target);
@@ -18,11 +20,12 @@ pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, F
     response.into_iter().next().ok_or(Failure::Closed)
 }
 
-/// Fails when an answer is another request's: a right one, of another size, or of a status that nothing here has. Errors are not
-/// another's. All requests are sent before an answer is read, so that every connection that the product has kept is used.
+/// Fails when a response belongs to another request: a 200 of another size, or a status that no request here can cause.
+/// Errors do not count. All requests are sent before a response is read, so that every connection that the product kept
+/// is used.
 ///
 /// # Errors
-/// What came, in words for the cell of what was asked before.
+/// The wrong response, as a note for the cell of the previous check.
 pub fn check(endpoint: &Endpoint, http2: bool) -> Result<(), String> {
     let targets = (0..AT_ONCE).map(|nth| SIZES[nth % SIZES.len()]);
     if http2 {

@@ -1,4 +1,4 @@
-//! Small products and an origin for tests: threads on loopback that answer as a test tells them.
+//! Fake products and a fake origin for this crate's tests: threads on loopback that respond as a test tells them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,16 +13,16 @@ use super::client::Endpoint;
 use super::testbed::{LoadSample, Testbed};
 use weir_host::stop::Stop;
 
-/// A request as a fake got it.
+/// A request that a fake received.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub head: String,
     pub method: String,
     pub target: String,
     pub body: Vec<u8>,
-    /// How many came before it on its connection.
+    /// The number of requests before it on its connection.
     pub nth: usize,
-    /// How many connections came before its own.
+    /// The number of connections before its own.
     pub connection: usize,
 }
 
@@ -42,21 +42,21 @@ impl Received {
     }
 }
 
-/// What a fake does.
+/// How a fake reacts.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// Sends this, and waits for the next request.
     Keep(Vec<u8>),
-    /// Sends this, and closes.
+    /// Sends this, and closes the connection.
     Close(Vec<u8>),
-    /// Waits for the peer to go.
+    /// Waits until the peer closes the connection.
     Silence,
 }
 
 type Answers = dyn Fn(&Received) -> Reply + Send + Sync;
 type OnExpect = dyn Fn(&Received) -> Option<Reply> + Send + Sync;
 
-/// Listens until it is dropped.
+/// A server that listens until it is dropped.
 pub struct Fake {
     pub addr: SocketAddr,
     open: Arc<AtomicBool>,
@@ -69,7 +69,7 @@ impl Fake {
         Fake::expecting(|_| Some(Reply::Keep(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), answers)
     }
 
-    /// With something else to say to `Expect: 100-continue` than 100; `None`: nothing, and the body is waited for.
+    /// A fake with its own reaction to `Expect: 100-continue`; `None` sends nothing and waits for the body.
     pub fn expecting(
         expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static,
         answers: impl Fn(&Received) -> Reply + Send + Sync + 'static,
@@ -95,7 +95,7 @@ impl Fake {
                 std::thread::spawn(move || {
                     let mut stream = stream;
                     serve(&mut stream, connection, &*expects, &*answers);
-                    // The list of streams has it, too: to drop it would not close it.
+                    // The list of streams has a copy, so dropping this one would not close it.
                     let _ = stream.shutdown(std::net::Shutdown::Both);
                 });
             }
@@ -103,12 +103,12 @@ impl Fake {
         Fake { addr, open, connections, threads }
     }
 
-    /// A product that answers as weir's origin does, of which it takes the place, too.
+    /// A product that responds as weir's origin does, and needs no origin.
     pub fn faithful() -> Fake {
         Fake::new(|asked| Reply::Keep(origin(asked)))
     }
 
-    /// One that is faithful but where `otherwise` says something.
+    /// A faithful product, except where `otherwise` returns a reply.
     pub fn but(otherwise: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> Fake {
         Fake::new(move |asked| otherwise(asked).unwrap_or_else(|| Reply::Keep(origin(asked))))
     }
@@ -124,7 +124,7 @@ impl Drop for Fake {
         for stream in self.threads.lock().expect("not poisoned").drain(..) {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-        // Wakes the thread that accepts.
+        // Wakes up the accepting thread.
         let _ = TcpStream::connect(self.addr);
     }
 }
@@ -159,7 +159,7 @@ fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, answers:
     }
 }
 
-/// Until the peer goes, so that nothing unread resets the connection.
+/// Reads until the peer closes, because unread bytes would reset the connection.
 fn drain(stream: &mut TcpStream) {
     let mut rest = [0; 4096];
     while stream.read(&mut rest).is_ok_and(|n| n > 0) {}
@@ -214,7 +214,7 @@ fn body(stream: &mut TcpStream, input: &mut Vec<u8>, asked: &mut Received) -> Op
     Some(())
 }
 
-/// An answer with a length.
+/// A response with a `Content-Length`.
 pub fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let length =
         if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
@@ -222,14 +222,14 @@ pub fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// What weir's origin answers, with `Connection: close`, after which it closes.
+/// The response of weir's origin with `Connection: close`, after which the connection is closed.
 pub fn closing(asked: &Received) -> Reply {
     let whole = origin(asked);
     let status_line = whole.windows(2).position(|w| w == b"\r\n").expect("a line") + 2;
     Reply::Close([&whole[..status_line], b"Connection: close\r\n", &whole[status_line..]].concat())
 }
 
-/// What weir's origin answers, as far as checks ask for it.
+/// The response of weir's origin, as far as the checks need it.
 pub fn origin(asked: &Received) -> Vec<u8> {
     let number = |text: &str| text.parse::<usize>().unwrap_or(0);
     if let Some(ms) = asked.query("delay").and_then(|d| d.strip_suffix("ms")) {
@@ -262,26 +262,26 @@ pub fn origin(asked: &Received) -> Vec<u8> {
     if asked.method == "HEAD" { whole[..whole.len() - body.len()].to_vec() } else { whole }
 }
 
-/// A bed whose product is a fake.
+/// A testbed whose product is a fake.
 pub struct FakeTestbed {
     pub product: Fake,
     pub origin: Fake,
-    /// In place of the product's.
+    /// Replaces the product's endpoint.
     pub product_endpoint: Option<Endpoint>,
-    /// In place of the origin's.
+    /// Replaces the origin's endpoint.
     pub origin_endpoint: Option<Endpoint>,
     pub stop: Stop,
-    /// Requests that the counters say reached the origin since they were read last.
+    /// Requests that reached the origin since the last reading of the counters.
     pub asked: u64,
-    /// What happens to the product when the origin goes or comes (true).
+    /// Called when the origin stops (false) or starts (true).
     pub on_origin: Option<Box<dyn Fn(bool)>>,
-    /// What happens when it is asked to end.
+    /// Called when the product is asked to end.
     pub on_end: Option<Box<dyn Fn()>>,
     pub ended: Arc<AtomicBool>,
-    /// What happens when it is told to reload; none: it cannot.
+    /// Called when the product is told to reload; `None`: it cannot.
     pub on_reload: Option<Box<dyn Fn()>>,
     pub usage: RoleUsage,
-    /// Added to the memory at every look.
+    /// Added to the memory with every sample.
     pub growth: u64,
     pub load: Option<LoadSample>,
     counters: OriginCounters,
@@ -320,12 +320,12 @@ impl FakeTestbed {
         }
     }
 
-    /// A good product.
+    /// A product that does everything right.
     pub fn good() -> FakeTestbed {
         FakeTestbed::new(Fake::faithful())
     }
 
-    /// A product that differs in something.
+    /// A good product, except where `otherwise` returns a reply.
     pub fn but(otherwise: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> FakeTestbed {
         FakeTestbed::new(Fake::but(otherwise))
     }
@@ -344,7 +344,7 @@ impl Testbed for FakeTestbed {
         self.origin_endpoint.clone().unwrap_or_else(|| Endpoint::plain(self.origin.addr, self.stop.clone()))
     }
 
-    /// As if the product had one connection to the origin for each that it has to the client.
+    /// As if the product opened one connection to the origin for each client connection.
     fn counters(&mut self) -> Result<OriginCounters, String> {
         self.counters.requests += self.asked;
         self.counters.connections_accepted = self.product.connections();
@@ -407,7 +407,7 @@ impl Testbed for FakeTestbed {
     }
 }
 
-/// A product that speaks HTTP/2 and asks the origin one request after the other; it serves one connection.
+/// An HTTP/2 product that sends its requests to the origin one after the other. It serves one connection.
 pub fn serial_http2(origin: SocketAddr) -> SocketAddr {
     use weir_wire::http2::{Body, Server, ServerEvent, ServerOptions};
 

@@ -1,11 +1,13 @@
-//! Asks products what they do with what HTTP asks of a proxy. Not how fast.
+//! Checks how products handle the parts of HTTP that matter for a proxy. It does not measure speed.
+//! `weir products test` calls [`test()`] for each product.
 //!
-//! [`CHECKS`] lists the questions. A question is a [`Check`] in a file of `checks`, and is put to a [`testbed::Testbed`]: a product in
-//! front of weir's origin, which is real ([`real::RealTestbed`]) or, in tests, a thread that misbehaves as told. The result is a
-//! [`Cell`]. A product that cannot do a thing gets that cell and never fails the run; one that crashes is started again for the
-//! next question. It is told to use one worker and may run on every CPU, or it could not be seen to use more than one.
+//! [`CHECKS`] lists the checks. A [`Check`] is a file in `checks`. It runs on a [`testbed::Testbed`], a product in
+//! front of weir's origin: a real product ([`real::RealTestbed`]) or, in tests, a fake. The result is a [`Cell`]. A
+//! product that cannot do something gets that cell and never fails the run; a product that crashes is restarted for the
+//! next check. Each product is told to use one worker but may use every CPU, because otherwise a second busy core could
+//! not be seen.
 //!
-//! `weir products test` calls this crate. It does not know what a trial is, or how a cell is shown.
+//! This crate does not know what a trial is, or how a cell is shown.
 
 mod cell;
 mod checks;

@@ -1,4 +1,5 @@
-//! A real product in front of weir's origin: the pieces of a trial, put together for questions instead of a load.
+//! The testbed of a real product in front of weir's origin, built from the same parts as a trial, without its load.
+//! `run` starts and restarts it for the checks.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,32 +25,33 @@ use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::running::Running;
 
-/// Connections that the product is made ready for: those of the check that opens most, and a few of the lab's own.
+/// The connections for which the product is configured: those of the check that opens most, and a few of the lab's own.
 const CONNECTIONS: u32 = 1_024;
 
-/// The same of the checks of other protocols. Streams multiply what a product makes itself ready for, and descriptors are bounded.
+/// The same for the checks of other protocols. It is lower because streams multiply what a product allocates, and file
+/// descriptors are limited.
 const FEW_CONNECTIONS: u32 = 64;
 
-/// Streams that a connection of HTTP/2 may have open: more than any check opens.
+/// The streams allowed on an HTTP/2 connection: more than any check opens.
 const STREAMS: u32 = 16;
 
-/// The load under which a product is looked at.
+/// The connections of the load under which a product is sampled.
 const LOAD_CONNECTIONS: u32 = 64;
 const LOAD_WARMUP_S: f64 = 1.0;
 const LOAD_S: f64 = 3.0;
 
-/// Product and origin, both ended when it is dropped.
+/// A running product and origin; both end when this is dropped.
 pub struct RealTestbed<'a> {
     spec: &'a TestSpec<'a>,
     protocol: Protocol,
-    /// How TLS is spoken, if it is.
+    /// The TLS configuration, if TLS is used.
     tls: Option<(ClientConfig, ServerName)>,
     stop: Stop,
-    /// Before the origin, so that it is ended first.
+    /// Declared before the origin, so that it is dropped first.
     running: Option<Running>,
     origin: Option<OriginProcess>,
     origin_addr: SocketAddr,
-    /// Starts so far; each has a folder of its own.
+    /// The number of starts so far; each has its own folder.
     starts: u32,
     loaded: Option<Result<LoadSample, String>>,
 }
@@ -58,7 +60,7 @@ impl<'a> RealTestbed<'a> {
     /// Starts both, and waits until the product serves.
     ///
     /// # Errors
-    /// Which of the two does not, and why; also when somebody asks to stop.
+    /// Which of the two failed and why, also after a request to stop.
     pub fn start(spec: &'a TestSpec<'a>, protocol: Protocol, stop: &Stop) -> Result<RealTestbed<'a>, TrialError> {
         let host = &spec.launcher.host;
         let [origin_addr] = ports::free_on(host.as_ref()).map_err(|e| error("start", &e))?;
@@ -83,7 +85,7 @@ impl<'a> RealTestbed<'a> {
     /// Ends what is left of the product, and starts it again.
     ///
     /// # Errors
-    /// Why it does not start.
+    /// Why the product does not start.
     pub fn restart(&mut self) -> Result<(), String> {
         if self.origin.is_none() {
             self.start_origin()?;
@@ -100,7 +102,7 @@ impl<'a> RealTestbed<'a> {
             folder: self.folder().join(format!("start-{}", self.starts)),
             listen,
             origin: self.origin_addr,
-            // Told to use one, and free to use them all: see the module's first page.
+            // The product is told to use one worker, but may use every CPU: see the crate's documentation.
             cpus: &[],
             connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
@@ -120,10 +122,10 @@ impl<'a> RealTestbed<'a> {
         self.spec.folder.join(self.protocol.as_str().replace(['/', '.'], "-"))
     }
 
-    /// Whether the product serves, after whatever was done to it.
+    /// Waits until the product serves again after a check.
     ///
     /// # Errors
-    /// What it does instead, in words for the cell of what was done to it.
+    /// What it does instead, as a note for the cell of that check.
     pub fn wait_until_serving(&mut self, within: Duration) -> Result<(), String> {
         if self.origin.is_none() {
             self.start_origin()?;
@@ -153,10 +155,10 @@ impl<'a> RealTestbed<'a> {
         response.map(|response| response.status).map_err(|failure| failure.to_string())
     }
 
-    /// Whether the product gives each client its own answer.
+    /// Checks that the product gives each client its own response.
     ///
     /// # Errors
-    /// What it does instead, in words for the cell of what was done to it.
+    /// What it does instead, as a note for the cell of the previous check.
     pub fn check_crosstalk(&self) -> Result<(), String> {
         crosstalk::check(&self.product(), self.protocol.is_multiplexed())
             .map_err(|how| format!("{how}; it was started again for the next check"))
@@ -212,7 +214,7 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn product(&self) -> Endpoint {
-        // Before it was ever started nobody asks.
+        // No check runs before the first start.
         let addr = self.running.as_ref().map_or(self.origin_addr, |running| running.addr);
         Endpoint { tls: self.tls.clone(), ..Endpoint::plain(addr, self.stop.clone()) }
     }

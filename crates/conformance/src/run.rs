@@ -1,4 +1,5 @@
-//! All checks of one product in one profile, in an order that suits the product and not the table.
+//! Runs all checks for one product in one profile, in the order in which they disturb the product least.
+//! `weir products test` calls [`test()`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,71 +21,70 @@ use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
 
-/// What all products of a run share. Sessions of TLS may be resumed, so that it shows which
-/// product can.
+/// The state that all products of a run share. TLS sessions may be resumed, because a check tests this.
 ///
 /// # Errors
-/// When no certificate can be made.
+/// When no certificate can be generated.
 pub fn launcher(host: Arc<dyn Host>, installed: BTreeMap<String, Installed>) -> Result<Launcher, TlsError> {
     Ok(Launcher { tls: RunTls::new(Tls { resumption: true, ..Tls::default() })?, host, installed })
 }
 
-/// One product in one profile.
+/// What to test: one product in one profile.
 #[derive(Debug)]
 pub struct TestSpec<'a> {
-    /// What starting products needs.
+    /// What is needed to start products.
     pub launcher: &'a Launcher,
     /// Which product.
     pub product: &'a Product,
     /// Which profile.
     pub profile: &'a str,
-    /// Names of the checks to make; empty for all.
+    /// The names of the checks to run; empty means all.
     pub only: &'a [String],
     /// An empty folder, absolute, for configurations and outputs.
     pub folder: &'a Path,
 }
 
-/// What happens meanwhile.
+/// The progress of a run.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// The product is started, to speak this.
+    /// The product is being started for this protocol.
     Starting(Protocol),
-    /// A question is put.
+    /// A check begins.
     Asking(&'static Check),
-    /// It is answered.
+    /// A check has ended.
     Answered(&'static Check, &'a Cell),
 }
 
-/// What was found.
+/// The results of one product in one profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProductReport {
-    /// Product name.
+    /// The product's name.
     pub product: String,
-    /// Profile name.
+    /// The profile's name.
     pub profile: String,
-    /// Cells by the check's name, in the order of the table. Checks that were not asked for have none.
+    /// The cells by the check's name, in the order of the table. Checks that were not selected have none.
     pub cells: Vec<(String, Cell)>,
-    /// Why it could not be started; then there are no cells.
+    /// Why the product could not be started; there are no cells then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TrialError>,
-    /// Somebody asked to stop before all was asked.
+    /// The run was stopped before all checks were made.
     #[serde(default)]
     pub cut_short: bool,
-    /// Seconds.
+    /// The duration in seconds.
     pub took_s: f64,
 }
 
 impl ProductReport {
-    /// A cell.
+    /// The cell of a check.
     pub fn cell(&self, check: &str) -> Option<&Cell> {
         self.cells.iter().find(|(name, _)| name == check).map(|(_, cell)| cell)
     }
 }
 
-/// How long a product may take to serve again after a question.
+/// How long a product may take to serve again after a check.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Puts the questions.
+/// Runs the checks.
 pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_>)) -> ProductReport {
     let begun = Instant::now();
     let mut cells = Vec::new();
@@ -128,7 +128,8 @@ fn wanted(check: &Check, protocol: Protocol, only: &[String]) -> bool {
     check.protocol == protocol && (only.is_empty() || only.iter().any(|name| name == check.name))
 }
 
-/// The last line of what it printed says most; where its folder was says nothing to anybody later.
+/// The last line of the product's output is the most useful. The path of its folder is removed: the folder is
+/// temporary.
 fn not_started(why: &TrialError, folder: &Path) -> Cell {
     let last = why.evidence.lines().last().unwrap_or_default().replace(&format!("{}/", folder.display()), "");
     Cell::no("does not start").with(why.message.clone()).with(last.trim())
@@ -144,7 +145,7 @@ fn run_checks(
     for (nth, check) in due.iter().enumerate() {
         notify(Progress::Asking(check));
         let cell = (check.run)(bed).unwrap_or_else(|cell| cell);
-        // What was asked while somebody wished to stop was perhaps not answered for that reason.
+        // A check during a request to stop may have failed because of it.
         if stop.is_requested() {
             return;
         }
@@ -160,12 +161,14 @@ fn run_checks(
     }
 }
 
-/// Sees to it that the next check has a product that serves, and says in the cell when this one's did not any more.
+/// Makes sure that the product serves before the next check. If it does not, the cell says so and the product is
+/// restarted.
 fn after(bed: &mut RealTestbed<'_>, check: &Check, cell: Cell, last: bool) -> (Cell, Result<(), String>) {
     if check.when.uses_up() {
         return (cell, if last { Ok(()) } else { bed.restart() });
     }
-    // What was answered well leaves nothing on its way. To look leaves connections to the origin, which other checks count.
+    // A good result leaves no response in transit. The crosstalk check leaves connections to the origin, which other
+    // checks count.
     let suspect = !matches!(cell.verdict, Verdict::Yes | Verdict::Reading);
     let looked = bed.wait_until_serving(RECOVERS_WITHIN);
     let cell = match looked.and_then(|()| if suspect { bed.check_crosstalk() } else { Ok(()) }) {

@@ -1,4 +1,5 @@
-//! The table of all checks, in the order in which they are shown.
+//! The table of all checks, in the order in which they are shown. `run` executes them, and `weir products test` lists
+//! and filters them.
 
 use weir_model::suite::Protocol;
 
@@ -6,42 +7,43 @@ use super::cell::Cell;
 use super::checks;
 use super::testbed::Testbed;
 
-/// One question to a product.
+/// One check of a product.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// For `--only` and for JSON: `keep-alive`.
+    /// The name for `--only` and for JSON: `keep-alive`.
     pub name: &'static str,
-    /// For the first column: `Upstream keep-alive`.
+    /// The title in the first column: `Upstream keep-alive`.
     pub title: &'static str,
-    /// What is asked and how, and what the cells mean; one sentence or two.
+    /// What is checked and how, and what the cells mean; one sentence or two.
     pub asks: &'static str,
-    /// The protocol that the product speaks meanwhile.
+    /// The protocol that the product uses during the check.
     pub protocol: Protocol,
-    /// When in the product's life.
+    /// When the check runs.
     pub when: When,
-    /// Asks.
+    /// The check's function.
     pub run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
 }
 
-/// When a check is made. The order in the table is the order in which they are shown.
+/// When a check runs, counted from the start of the product. The table has its own order, in which results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// Before any other: the product was just started, and nothing it used earlier hides what it uses now.
+    /// Before all others: the product was just started, and earlier use hides nothing.
     First,
-    /// Behind it, with very many connections: the product is restarted afterwards, because what it grew for them may stay.
+    /// Next, with very many connections. The product is restarted afterwards, because it may keep what it allocated for
+    /// them.
     ManyConnections,
-    /// First after that: no connection to the origin is there yet.
+    /// The first after that restart: there is no connection to the origin yet.
     Early,
     /// At any time.
     Any,
-    /// After the others: the product may not be the same afterwards.
+    /// After the others: it may leave the product in another state.
     Late,
-    /// The product ends by it, and is restarted.
+    /// The product ends during the check, and is restarted.
     Last,
 }
 
 impl When {
-    /// Whether the product is restarted afterwards.
+    /// True when the product is restarted after the check.
     pub fn uses_up(self) -> bool {
         matches!(self, When::ManyConnections | When::Last)
     }
@@ -81,7 +83,7 @@ pub static CHECKS: &[Check] = &[
     checks::h3::CHECK,
 ];
 
-/// A check by its name.
+/// The check of that name.
 pub fn check(name: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.name == name)
 }

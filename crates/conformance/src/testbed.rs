@@ -1,6 +1,6 @@
-//! What a check may use: a product in front of an origin, and what can be done to either.
+//! The interface that checks use: a product in front of an origin, and the actions on both.
 //!
-//! A trait, so that a test can put a product of its own in the place of a real one ([`super::fake`]).
+//! It is a trait with two implementations: `real` for real products, and `fake` for tests.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use weir_host::stop::Stop;
 
 /// A product under test.
 pub trait Testbed {
-    /// The wish to stop.
+    /// Reports a request to stop.
     fn stop(&self) -> &Stop;
 
-    /// How the product is spoken to.
+    /// The product's endpoint.
     fn product(&self) -> Endpoint;
 
-    /// How the origin is spoken to, past the product.
+    /// The origin's endpoint, past the product.
     fn origin(&self) -> Endpoint;
 
-    /// The origin's accounts, when what reached it has been answered.
+    /// The origin's counters, once everything that reached it has been answered.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -30,47 +30,47 @@ pub trait Testbed {
     /// Ends the origin: its connections are closed, and its port refuses new ones.
     fn stop_origin(&mut self);
 
-    /// Starts the origin again, at the same address. Returns when it listens.
+    /// Starts the origin again at the same address, and returns when it listens.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Why the origin does not start.
     fn start_origin(&mut self) -> Result<(), String>;
 
-    /// Sends the product the signal after which it finishes what is in flight and ends.
+    /// Sends the product the signal for a graceful stop.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// Why the signal cannot be sent.
     fn terminate(&mut self) -> Result<(), String>;
 
-    /// Whether the product has ended, within so long.
+    /// Waits for the product to end; false if it has not ended `within` that time.
     fn has_ended(&mut self, within: Duration) -> bool;
 
-    /// Whether the product's file says how it reloads its configuration.
+    /// True when the product's file says how to reload its configuration.
     fn can_reload(&self) -> bool;
 
     /// Makes the product reload its configuration.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Why the reload failed.
     fn reload(&mut self) -> Result<(), String>;
 
-    /// The product's processes, now.
+    /// The product's current processes.
     fn pids(&self) -> Vec<u32>;
 
-    /// Processes, threads and memory of the product, now.
+    /// The current processes, threads and memory of the product.
     ///
     /// # Errors
     /// What cannot be read.
     fn sample(&mut self) -> Result<RoleUsage, String>;
 
-    /// What the product used under a closed load. Made once; later calls give the same.
+    /// What the product used under a closed load. The load runs once; later calls return the same result.
     ///
     /// # Errors
-    /// Why the load could not be made.
+    /// Why the load failed.
     fn under_load(&mut self) -> Result<LoadSample, String>;
 }
 
-/// A product under load.
+/// Measurements of a product under load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSample {
     /// What it used.
@@ -81,7 +81,7 @@ pub struct LoadSample {
     pub errors: u64,
 }
 
-/// Memory of a look: the proportional set where the kernel says it, else the resident set, and which.
+/// The memory in a sample and its kind: the proportional set if the kernel reports it, else the resident set.
 pub fn memory(usage: &RoleUsage) -> (u64, &'static str) {
     match usage.pss_max_bytes {
         Some(bytes) => (bytes, "PSS"),
@@ -89,7 +89,7 @@ pub fn memory(usage: &RoleUsage) -> (u64, &'static str) {
     }
 }
 
-/// Waits, unless somebody asks to stop.
+/// Sleeps, unless the run is asked to stop.
 pub fn pause(stop: &Stop, time: Duration) {
     let end = std::time::Instant::now() + time;
     while !stop.is_requested() {

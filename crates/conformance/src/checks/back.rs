@@ -1,4 +1,4 @@
-//! The origin comes back: after how long is it used again?
+//! Checks how long after its restart the origin is used again. Listed in `table::CHECKS`.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::cell::{Cell, about};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "origin-back",
     title: "Origin back",
@@ -19,11 +19,11 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// Between the requests that nobody can answer.
+/// The pause between requests while the origin is down.
 const BETWEEN: Duration = Duration::from_millis(150);
-/// Between the requests that ask whether it recovered.
+/// The pause between requests that test whether the product has recovered.
 const EVERY: Duration = Duration::from_millis(10);
-/// Nobody waits longer.
+/// The longest wait for the recovery.
 const WITHIN: Duration = Duration::from_secs(30);
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
@@ -33,7 +33,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut asked = 0;
-    // Never the same target twice: a product that caches has to ask for each.
+    // Each request has a new target, because a product that caches must ask the origin for each.
     let mut ask = |timeout: Duration| {
         asked += 1;
         endpoint.ask(&endpoint.request("GET", &format!("/bytes/128?x=back-{asked}"), &[]), false, timeout)
@@ -41,7 +41,7 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     bed.stop_origin();
     for _ in 0..3 {
         pause(bed.stop(), BETWEEN);
-        // What it gets is another check's question.
+        // The response itself is the subject of another check (`gone`).
         let _ = ask(Duration::from_secs(2));
     }
     if let Err(why) = bed.start_origin() {
@@ -89,7 +89,7 @@ mod tests {
         super::within(bed, within).unwrap_or_else(|cell| cell)
     }
 
-    /// A product that gives so many errors after the origin has gone.
+    /// A product that still sends this many errors after the origin went down.
     fn recovers_after(errors: u64) -> FakeTestbed {
         let left = Arc::new(AtomicU64::new(0));
         let counts = left.clone();

@@ -1,4 +1,5 @@
-//! Chunked bodies, both ways: do they come through, and are they still chunked on the other side?
+//! Checks that chunked bodies pass in both directions, and whether they are still chunked on the other side. Listed in
+//! `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 use weir_wire::http1::Framing;
@@ -11,7 +12,7 @@ use crate::client::{Endpoint, Failure, Response, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "chunked",
     title: "Chunked both ways",

@@ -1,4 +1,4 @@
-//! Cores that a product told to use one worker really uses.
+//! Measures how many cores a product with one worker uses. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -7,7 +7,7 @@ use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "cores",
     title: "Cores used, one worker",
@@ -18,7 +18,7 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// One worker uses one core, and what the kernel counts a little late.
+/// One worker uses one core; the rest is the delay of the kernel's accounting.
 const ONE: f64 = 1.1;
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {

@@ -1,4 +1,4 @@
-//! 404, 500 and 503 of the origin: do they come through as they are, after one try?
+//! Checks that 404, 500 and 503 from the origin arrive unchanged, after one try. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 use weir_model::text::list;
@@ -8,7 +8,7 @@ use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "errors",
     title: "404, 500, 503 passed on",

@@ -1,8 +1,8 @@
-//! 100-continue: who says it, the product or the origin?
+//! Checks who sends 100 (Continue): the product or the origin. Listed in `table::CHECKS`.
 //!
-//! Told apart in two steps. The head as it reached the origin shows whether the product took the question upon itself (it then
-//! sends no `Expect` on). Where it did not, a body is announced that the origin refuses before it says 100: a 100 that comes
-//! all the same is the product's, and the origin's own 413 in its place means that the product waits for the origin.
+//! Two steps tell them apart. If the head that reached the origin has no `Expect`, the product sent 100 itself.
+//! Otherwise the client announces a body that the origin refuses before it sends 100. If a 100 arrives all the same,
+//! the product sent it; if the origin's own 413 arrives, the product waits for the origin.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::client::{Endpoint, Failure, FirstResponse, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "100-continue",
     title: "100-continue",
@@ -24,10 +24,10 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// How long a client waits for 100 before it sends the body all the same.
+/// How long a client waits for 100 before it sends the body without it.
 const WAITS: Duration = Duration::from_secs(1);
 
-/// A byte more than weir's origin takes: it says 413 at once.
+/// A byte more than weir's origin accepts: it responds with 413 at once.
 const TOO_MUCH: &str = "67108865";
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
@@ -58,14 +58,14 @@ fn with(endpoint: &Endpoint, waits: Duration) -> Result<Cell, Cell> {
         {
             Cell::new(crate::Verdict::Yes, "origin")
         }
-        // A limit of the product's own hides what the origin would have said.
+        // The product's own limit on bodies hides the origin's response.
         _ => Cell::new(crate::Verdict::Yes, "origin").with("Expect is sent on; that the product waits was not seen"),
     })
 }
 
 struct Answered {
     hundred: bool,
-    /// The head as the origin got it.
+    /// The head as the origin received it.
     head: String,
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     const HUNDRED: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-    /// A product with this to say to `Expect`; what it sends on has the header or not.
+    /// A product that reacts to `Expect` with `expects`, and passes the header on if `sends_on`.
     fn says(sends_on: bool, expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> String {
         let answers = move |asked: &Received| {
             let head = if sends_on { asked.head.clone() } else { asked.head.replace("Expect: 100-continue\r\n", "") };

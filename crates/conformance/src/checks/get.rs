@@ -1,4 +1,5 @@
-//! GET: the origin's answer, whole, three times over one connection.
+//! Checks that GET returns the origin's whole response, three times over one connection. Listed in `table::CHECKS`;
+//! `tls` uses it, too.
 
 use weir_model::suite::Protocol;
 
@@ -8,7 +9,7 @@ use crate::client::TIMEOUT;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "get",
     title: "GET",
@@ -24,7 +25,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     ask(bed)
 }
 
-/// Over whatever the product is spoken to with.
+/// The check itself, over whatever protocol the product's endpoint uses.
 pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, TARGET)?;
     let endpoint = bed.product();

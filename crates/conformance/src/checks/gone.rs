@@ -1,4 +1,4 @@
-//! The origin goes: how fast does the client hear of it, and what?
+//! Checks how fast a client gets an error when the origin is down, and which one. Listed in `table::CHECKS`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::cell::{Cell, about};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "origin-gone",
     title: "Origin gone",
@@ -19,7 +19,7 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// The closes reach the product before the next request does.
+/// Time for the closed connections to be noticed before the next request.
 const SETTLES: Duration = Duration::from_millis(200);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,7 +45,7 @@ fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell>
         return Err(Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status)));
     }
     let cell = Cell::reading(format!("{} in {}", first.status, about(first.took)));
-    // A product that notes that the origin is gone may have another answer for the next.
+    // A product that has noticed that the origin is down may respond differently to the next request.
     Ok(match ask("/bytes/128") {
         Ok(next) if next.status == first.status => cell,
         Ok(next) if next.status == 200 => cell.with("what it has cached it serves all the same"),
@@ -70,7 +70,7 @@ mod tests {
         super::run(bed).unwrap_or_else(|cell| cell)
     }
 
-    /// A product that does this when there is no origin, given how many requests came before.
+    /// A product that does this without an origin; the argument is the number of requests before.
     fn without(does: impl Fn(u64) -> Option<Reply> + Send + Sync + 'static) -> FakeTestbed {
         let (up, nth) = (Arc::new(AtomicBool::new(true)), AtomicU64::new(0));
         let is_up = up.clone();

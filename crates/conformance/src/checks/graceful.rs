@@ -1,4 +1,4 @@
-//! A graceful stop: is what is in flight answered, and nothing new begun?
+//! Checks a graceful stop: requests in flight are answered, and new ones are not accepted. Listed in `table::CHECKS`.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::client::{Failure, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "graceful-stop",
     title: "Graceful stop",
@@ -20,10 +20,10 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// How long a product may take to end when nothing is in flight any more.
+/// How long a product may take to end once nothing is in flight.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Before and after the signal: time for what was sent to arrive.
+/// Time for sent data to arrive, before and after the signal.
 const SETTLES: Duration = Duration::from_millis(300);
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {

@@ -1,4 +1,5 @@
-//! HTTP/3: weir says who has it, and does not measure it.
+//! HTTP/3: weir shows which products have it, but does not test it. Listed in `table::CHECKS`; `run` calls
+//! [`described`].
 
 use weir_model::suite::Protocol;
 
@@ -6,7 +7,7 @@ use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "h3",
     title: "HTTP/3",
@@ -16,12 +17,12 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// Never called on a product that was started for it: none is.
+/// Never called, because no product is started with HTTP/3.
 fn run(_bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     Ok(described())
 }
 
-/// For products that have it.
+/// The cell for products that have HTTP/3.
 pub fn described() -> Cell {
     Cell::new(crate::Verdict::Absent, "described").with("it has HTTP/3, as its file says; weir does not measure that")
 }

@@ -1,4 +1,4 @@
-//! HEAD: the head of what GET would get, and no body.
+//! Checks that HEAD returns the head of the response to GET, and no body. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -8,7 +8,7 @@ use crate::client::{Failure, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "head",
     title: "HEAD",
@@ -28,7 +28,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     if response.status != right.status {
         return Err(Cell::status(&response));
     }
-    // A body that must not be there would be read as the answer to what is asked next.
+    // A forbidden body would be read as the response to the next request.
     if response.keep_alive {
         match conn.ask(&endpoint.request("GET", TARGET, &[]), false, TIMEOUT) {
             Ok(next) if next.body == right.body => {}

@@ -1,4 +1,5 @@
-//! Headers on their way to the client: which are kept, added, dropped, changed.
+//! Checks which response headers the product keeps, adds, drops or changes on their way to the client. Listed in
+//! `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -10,7 +11,7 @@ use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "headers-to-client",
     title: "Headers to the client",

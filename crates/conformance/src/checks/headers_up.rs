@@ -1,4 +1,5 @@
-//! Headers on their way to the origin: which are kept, added, dropped, changed.
+//! Checks which request headers the product keeps, adds, drops or changes on their way to the origin. Listed in
+//! `table::CHECKS`; `headers_down` uses its comparison.
 
 use weir_model::suite::Protocol;
 
@@ -8,7 +9,7 @@ use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::text::list;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "headers-to-origin",
     title: "Headers to the origin",
@@ -20,7 +21,8 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// What is sent beside `Host`: what clients send, what proxies like to write themselves, and what is merely unusual.
+/// The headers sent beside `Host`: those that clients send, those that proxies often write themselves, and unusual
+/// ones.
 const SENT: [(&str, &str); 17] = [
     ("User-Agent", "weir"),
     ("Accept", "*/*"),
@@ -41,7 +43,7 @@ const SENT: [(&str, &str); 17] = [
     ("x_weir_underscore", "1"),
 ];
 
-/// Of one connection alone (RFC 9110, section 7.6.1): a proxy must not send them on.
+/// Headers for one connection only (RFC 9110, section 7.6.1): a proxy must not forward them.
 const HOP: [(&str, &str); 5] = [
     ("Connection", "keep-alive, x-weir-hop"),
     ("X-Weir-Hop", "1"),
@@ -53,7 +55,7 @@ const HOP: [(&str, &str); 5] = [
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let response = ask(&endpoint, &SENT)?;
-    // The request says that the client takes gzip, and the origin never packs.
+    // The request says that the client accepts gzip, and the origin never compresses.
     if let Some(coding) = response.header("Content-Encoding") {
         let packs = format!("the product packs answers ({coding})");
         let plain = SENT.map(|(name, value)| (name, if name == "Accept-Encoding" { "identity" } else { value }));
@@ -75,7 +77,7 @@ fn ask(endpoint: &Endpoint, sent: &[(&str, &str)]) -> Result<Response, Cell> {
     }
 }
 
-/// What the origin says of the head that reached it.
+/// Compares with the head that reached the origin, as the origin reports it.
 fn compare_with_origin(bed: &dyn Testbed, response: &Response, sent: &[(&str, &str)]) -> Cell {
     let head = String::from_utf8_lossy(&response.body).into_owned();
     let arrived: Vec<(String, String)> = head
@@ -93,14 +95,14 @@ fn compare_with_origin(bed: &dyn Testbed, response: &Response, sent: &[(&str, &s
     judge(&compare(&ours, &arrived), &arrived, &origin)
 }
 
-/// What became of headers.
+/// The differences between headers sent and headers that arrived.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HeaderChanges {
-    /// Names that were not sent.
+    /// Names that arrived and were not sent.
     pub added: Vec<String>,
     /// Names that did not arrive.
     pub dropped: Vec<String>,
-    /// Names with the value sent and the one that arrived.
+    /// Names, each with the value sent and the value that arrived.
     pub changed: Vec<(String, String, String)>,
 }
 
@@ -113,7 +115,7 @@ impl HeaderChanges {
     }
 }
 
-/// Compares by name, without case. A name that comes several times counts with all its values.
+/// Compares by name, ignoring case. A repeated name counts with all its values.
 pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> HeaderChanges {
     let mut changes = HeaderChanges::default();
     let mut seen: Vec<String> = Vec::new();
@@ -147,7 +149,7 @@ fn values<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> 
 fn judge(changes: &HeaderChanges, arrived: &[(String, String)], origin: &str) -> Cell {
     let (hop, added): (Vec<&String>, Vec<&String>) =
         changes.added.iter().partition(|name| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name)));
-    // The product has a connection of its own to the origin, and may say of it what it wants.
+    // The product has its own connection to the origin, and may send its own headers for it.
     let passed_on: Vec<&str> = HOP
         .iter()
         .map(|(name, _)| *name)
@@ -176,14 +178,15 @@ fn judge(changes: &HeaderChanges, arrived: &[(String, String)], origin: &str) ->
     cell
 }
 
-/// Whether a header of one connection says what was not sent: it is then of the product's own connection.
+/// True when a connection header arrives with another value than was sent: it then belongs to the product's own
+/// connection.
 fn own_words(name: &str, arrived: &[(String, String)]) -> bool {
     let sent = HOP.iter().find(|(hop, _)| hop.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
     let got = values(arrived.iter().map(|(n, v)| (n.as_str(), v.as_str())), name);
     got.as_deref() != sent
 }
 
-/// A change in words that are the same at every run: ports are not.
+/// A change as text that is the same in every run; ports are not, so they are left out.
 fn changed((name, was, is): &(String, String, String), origin: &str) -> String {
     let host = was.rsplit_once(':').map_or(was.as_str(), |(host, _)| host);
     match name.as_str() {
@@ -206,7 +209,7 @@ mod tests {
         super::run(bed).unwrap_or_else(|cell| cell)
     }
 
-    /// A product that sends the head on, changed.
+    /// A product that forwards the head after `change`.
     fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
         run(&mut FakeTestbed::but(move |asked| {
             Some(Reply::Keep(origin(&Received { head: change(asked.head.clone()), ..asked.clone() })))

@@ -1,4 +1,5 @@
-//! A client that speaks HTTP/1.0: with and without `Host`, with keep-alive, and of an answer that the origin sends in chunks.
+//! Checks an HTTP/1.0 client: with and without `Host`, with keep-alive, and with a response that the origin sends in
+//! chunks. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 use weir_wire::http1::Framing;
@@ -9,7 +10,7 @@ use crate::client::{Endpoint, Failure, Response, TIMEOUT, version};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "http-1.0",
     title: "HTTP/1.0 client",
@@ -39,7 +40,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Ok(response) if response.framing == Framing::Chunked => {
             return Err(Cell::no("sends chunks").with("a client of HTTP/1.0 takes the chunks' sizes for the body"));
         }
-        // The strict reader has another name for the same.
+        // The strict parser reports the same problem as a malformed response.
         Err(Failure::Malformed(why)) if why.contains("Transfer-Encoding") => {
             return Err(Cell::no("sends chunks").with(why));
         }

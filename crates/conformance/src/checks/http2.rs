@@ -1,4 +1,5 @@
-//! HTTP/2 with prior knowledge: the same GET, and ten at once on one connection.
+//! Checks HTTP/2, without TLS (prior knowledge) and over TLS: a GET, and ten at once on one connection. Listed in
+//! `table::CHECKS`.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::client::{Http2, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry without TLS.
 pub const CLEARTEXT: Check = Check {
     name: "h2c",
     title: "HTTP/2 without TLS",
@@ -21,7 +22,7 @@ pub const CLEARTEXT: Check = Check {
     run: ask,
 };
 
-/// The same over TLS.
+/// The entry with TLS.
 pub const OVER_TLS: Check = Check {
     name: "h2",
     title: "HTTP/2 over TLS",
@@ -33,10 +34,10 @@ pub const OVER_TLS: Check = Check {
 
 const TARGET: &str = "/bytes/11268";
 const SLOW: &str = "/bytes/128?delay=100ms";
-/// Ten one behind the other take 1 s.
+/// Ten requests one after the other would take 1 s.
 const SIDE_BY_SIDE: Duration = Duration::from_millis(700);
 
-/// For HTTP/2 over TLS, too.
+/// The check itself, with and without TLS.
 pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, TARGET)?;
     let mut conn = Http2::open(&bed.product())?;

@@ -1,4 +1,4 @@
-//! Keep-alive to the origin, measured: connections made for 1,000 requests.
+//! Checks keep-alive towards the origin: counts the connections for 1,000 requests. Listed in `table::CHECKS`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::text::list;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "keep-alive",
     title: "Upstream keep-alive",
@@ -47,7 +47,8 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         0 | 1 => format!("{made} connection"),
         n => format!("{} connections", count(n)),
     };
-    // A few more than clients is a race when the first requests come at once; a tenth of the requests is no keep-alive.
+    // A few more connections than clients are normal when the first requests arrive at once. A connection for every
+    // tenth request is no keep-alive.
     let cell = match made {
         n if n <= 2 * CONNECTIONS => Cell::yes(),
         n if n < CONNECTIONS * EACH / 10 => Cell::odd(""),
@@ -62,7 +63,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-/// What the product said of its connections to the origin.
+/// The `Connection` headers that the product sent to the origin.
 fn connection_headers(counts: &BTreeMap<String, u64>) -> Option<String> {
     let words: Vec<String> = counts
         .iter()
@@ -84,7 +85,7 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
     let mut conn = None;
     while client.right < EACH {
         let fresh = conn.is_none();
-        // Never the same target twice: a product that caches has to ask for each.
+        // Each request has a new target, because a product that caches must ask the origin for each.
         let request = endpoint.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
         let asked = match conn.take() {
             Some(open) => Ok(open),
@@ -107,7 +108,7 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
                 client.failure = Some(response.status.to_string());
                 return client;
             }
-            // The product may end a connection between two requests.
+            // The product may close a connection between two requests.
             Err(Failure::Closed | Failure::Reset) if !fresh => client.reconnects += 1,
             Err(failure) => {
                 client.failure = Some(failure.word().to_owned());

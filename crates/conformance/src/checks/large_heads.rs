@@ -1,6 +1,6 @@
-//! Large request heads: the largest that comes through, and what becomes of the next.
+//! Finds the largest request head that passes, and what happens to the next larger one. Listed in `table::CHECKS`.
 //!
-//! The largest is 63 KiB: weir's origin takes 64, and products add headers of their own.
+//! The largest one tried has 63 KiB: weir's origin accepts 64 KiB, and products add headers of their own.
 
 use weir_model::suite::Protocol;
 
@@ -9,7 +9,7 @@ use crate::client::{Endpoint, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "large-headers",
     title: "Large request headers",
@@ -34,7 +34,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-/// How far it went.
+/// The largest head that passed, and what happened to the next.
 struct LargestHead {
     passed: Option<usize>,
     then: Option<Cell>,
@@ -60,15 +60,15 @@ impl LargestHead {
     }
 }
 
-/// A request whose head has exactly so many bytes, in headers of at most `line` bytes each.
+/// A request whose head has exactly `bytes` bytes, in headers of at most `line` bytes each.
 fn request(endpoint: &Endpoint, bytes: usize, line: usize) -> Vec<u8> {
-    // `X-Weir-10: ` and the line's end.
+    // The length of `X-Weir-10: ` and the line's end.
     const AROUND: usize = 13;
     let mut head = endpoint.request("GET", "/bytes/1", &[]);
     head.truncate(head.len() - 2);
     for nth in 10.. {
         let left = bytes - 2 - head.len();
-        // No header may be left that is shorter than its name: the last two share what there is.
+        // The remainder must not be shorter than a header's name, so the last two headers share it.
         let size = match left {
             _ if left <= line => left,
             _ if left < line.saturating_mul(2) => left / 2,
@@ -83,7 +83,7 @@ fn request(endpoint: &Endpoint, bytes: usize, line: usize) -> Vec<u8> {
     head
 }
 
-/// Asks with larger and larger heads.
+/// Sends larger and larger heads until one fails.
 fn grow(endpoint: &Endpoint, line: usize) -> LargestHead {
     let mut passed = None;
     for kib in SIZES {

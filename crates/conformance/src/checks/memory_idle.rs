@@ -1,4 +1,4 @@
-//! Memory of a product that has nothing to do.
+//! Measures the memory of an idle product. Listed in `table::CHECKS`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::cell::{Cell, size};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, memory, pause};
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "memory-idle",
     title: "Memory, idle",

@@ -1,4 +1,5 @@
-//! Memory with 1,000 client connections open, each of which has carried a request.
+//! Measures the memory with 1,000 open client connections, each of which has carried a request. Listed in
+//! `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -8,7 +9,7 @@ use crate::table::{Check, When};
 use crate::testbed::{Testbed, memory};
 use weir_model::text::count;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "memory-1000",
     title: "Memory, 1,000 clients",

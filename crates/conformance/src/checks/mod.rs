@@ -1,7 +1,8 @@
-//! The checks, one file each: what is asked, how, and what the answers are called. None knows how it is shown, and none fails:
-//! what a product does not do is its cell.
+//! The checks, one file each: the question, the method, and the cells that it can return. `table::CHECKS` lists them,
+//! and `run` calls them. A check does not know how its cell is shown, and it never fails the run: what a product cannot
+//! do is its cell.
 //!
-//! Each has tests with small products that do it, that do not, and that do it in ways of their own.
+//! Each has tests with small fake products that do it, that do not, and that do it in another way.
 
 pub mod back;
 pub mod chunked;
@@ -34,7 +35,7 @@ use super::cell::Cell;
 use super::client::Response;
 use super::testbed::Testbed;
 
-/// What the origin itself answers; a cell that says that it does not.
+/// The origin's own response; a cell that says why there is none.
 fn reference(bed: &dyn Testbed, target: &str) -> Result<Response, Cell> {
     bed.origin()
         .get(target)

@@ -1,4 +1,4 @@
-//! 204 and 304: answers that never have a body, and the connection goes on behind them.
+//! Checks that 204 and 304 have no body, and that the connection still works after them. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -7,7 +7,7 @@ use crate::client::{Endpoint, TIMEOUT};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "no-body",
     title: "204 and 304",
@@ -31,10 +31,10 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     Ok(worst)
 }
 
-/// A note where the answer is right in effect only.
+/// Returns a note if the response works but breaks the standard.
 fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
     let mut conn = endpoint.open().map_err(|failure| Cell::failure(&failure))?;
-    // 304 is an answer to who has the thing already.
+    // 304 is a response to a client that already has the content.
     let request = endpoint.request("GET", &format!("/status/{status}"), &[("If-None-Match", "\"weir\"")]);
     let response = conn.ask(&request, false, TIMEOUT).map_err(|failure| Cell::failure(&failure))?;
     if response.status != status {
@@ -47,7 +47,8 @@ fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
             Err(failure) => return Err(Cell::failure(&failure).with("what follows is not the next answer")),
         }
     }
-    // A 304 may have the length that 200 would have (RFC 9110, section 8.6); a 204 has none, and neither is chunked.
+    // A 304 may have the `Content-Length` that 200 would have (RFC 9110, section 8.6). A 204 may not, and neither is
+    // chunked.
     let names: &[&str] = if status == 204 { &["content-length", "transfer-encoding"] } else { &["transfer-encoding"] };
     let announced = names.iter().find_map(|name| Some((name, response.header(name)?)));
     Ok(announced.map(|(name, value)| {

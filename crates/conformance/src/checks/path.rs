@@ -1,7 +1,7 @@
-//! Path and query on their way to the origin: are they what was sent, byte for byte?
+//! Checks that path and query reach the origin unchanged, byte for byte. Listed in `table::CHECKS`.
 //!
-//! The origin says what reached it: of a path that it does not have in the body of its 404, of a query by `/headers`, whose answer
-//! is the request's head.
+//! The origin reports what reached it: an unknown path in the body of its 404, and a query through `/headers`, whose
+//! response is the request's head.
 
 use weir_model::suite::Protocol;
 
@@ -10,7 +10,7 @@ use crate::client::Endpoint;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "path",
     title: "Path and query kept",

@@ -1,4 +1,4 @@
-//! Pipelined requests: three in one piece.
+//! Checks pipelining: three requests in one write. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -7,7 +7,7 @@ use crate::client::TIMEOUT;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "pipelined",
     title: "Pipelined requests",

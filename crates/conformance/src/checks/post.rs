@@ -1,4 +1,4 @@
-//! POST: 1 MiB there and back.
+//! Checks that POST carries 1 MiB to the origin and back. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -7,7 +7,7 @@ use crate::client::TIMEOUT;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "post",
     title: "POST 1 MiB each way",
@@ -35,7 +35,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-/// Bytes without a short period, so that one block in the place of another shows.
+/// Bytes without a short period, so that swapped blocks are noticed.
 pub fn pattern(size: usize) -> Vec<u8> {
     (0..size as u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }

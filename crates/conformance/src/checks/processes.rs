@@ -1,4 +1,4 @@
-//! Processes and threads that a product told to use one worker runs.
+//! Counts the processes and threads of a product with one worker. Listed in `table::CHECKS`.
 
 use weir_model::suite::Protocol;
 
@@ -6,7 +6,7 @@ use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "processes",
     title: "Processes / threads",

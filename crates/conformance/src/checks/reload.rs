@@ -1,4 +1,4 @@
-//! Reloads under load: how many requests are lost?
+//! Counts the requests that are lost when a product reloads under load. Listed in `table::CHECKS`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_model::text::count;
 
-/// Of the table.
+/// The entry in the table.
 pub const CHECK: Check = Check {
     name: "reload",
     title: "Reload under load",
@@ -76,7 +76,7 @@ fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
 struct Count {
     asked: u64,
     lost: u64,
-    /// What became of the first that was lost.
+    /// How the first lost request failed.
     first: Option<String>,
 }
 
@@ -95,7 +95,7 @@ fn client(endpoint: &Endpoint, keeps: bool, over: &AtomicBool) -> Count {
                 count
                     .first
                     .get_or_insert_with(|| format!("{why} on a {} connection", if kept { "kept" } else { "new" }));
-                // A product that is away for a moment is not asked a million times meanwhile.
+                // A pause, so that a product that is down for a moment does not get a million requests meanwhile.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }

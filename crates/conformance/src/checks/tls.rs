@@ -1,4 +1,5 @@
-//! TLS: does HTTP/1.1 work over it, what is negotiated, and are sessions resumed?
+//! Checks TLS: whether HTTP/1.1 works over it, what is negotiated, and whether sessions are resumed. Listed in
+//! `table::CHECKS`.
 
 use weir_wire::tls::{ClientConfig, ClientOptions, KeyKind, Negotiated, Version};
 
@@ -50,7 +51,7 @@ pub const HTTP2_NEGOTIATED: Check = Check {
     run: |bed| agreed(bed, "h2"),
 };
 
-/// The same endpoint for a client with other wishes.
+/// The same endpoint for a client with other TLS options.
 fn otherwise(
     endpoint: &Endpoint,
     versions: (Version, Version),
@@ -72,7 +73,7 @@ fn otherwise(
 const BOTH: (Version, Version) = (Version::Tls12, Version::Tls13);
 const OLD: (Version, Version) = (Version::Tls12, Version::Tls12);
 
-/// What a client that takes everything and one that knows TLS 1.2 alone agree on with the product.
+/// What the product negotiates with a client that accepts everything and with one that only knows TLS 1.2.
 pub fn agreed(bed: &dyn Testbed, alpn: &str) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let open = |versions| otherwise(&endpoint, versions, alpn, false).and_then(|endpoint| connected(&endpoint, alpn));
@@ -85,7 +86,7 @@ pub fn agreed(bed: &dyn Testbed, alpn: &str) -> Result<Cell, Cell> {
     })
 }
 
-/// A connection that carried a request, and what it had agreed on.
+/// What was negotiated on a connection that carried a request.
 fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, Failure> {
     let none = || Failure::Tls("the handshake came to nothing".to_owned());
     if alpn == "h2" {
@@ -98,13 +99,13 @@ fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, Failure> {
     conn.negotiated().cloned().ok_or_else(none)
 }
 
-/// Whether sessions are resumed, in both versions.
+/// Checks whether sessions are resumed, in both versions.
 pub fn resumption(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let resumes = |versions| -> Result<bool, Failure> {
         let endpoint = otherwise(&endpoint, versions, "http/1.1", true)?;
         connected(&endpoint, "http/1.1")?;
-        // The ticket may come behind the first answer: a third connection has it at the latest.
+        // The ticket may arrive after the first response. The third connection has it at the latest.
         Ok(connected(&endpoint, "http/1.1")?.resumed || connected(&endpoint, "http/1.1")?.resumed)
     };
     let new = resumes((Version::Tls13, Version::Tls13));
@@ -146,7 +147,8 @@ fn words(agreed: &Negotiated) -> String {
     format!("{}, {group}{key}, {alpn}", agreed.suite)
 }
 
-/// A bed whose product is weir's origin, with this TLS and for a client that asks for that protocol; and what has to live.
+/// A testbed whose product is weir's origin with this TLS, and a client that offers this ALPN. The caller keeps the two
+/// origins alive.
 #[cfg(test)]
 pub(super) fn bed(
     tls: Option<weir_wire::tls::ServerOptions>,
@@ -166,7 +168,7 @@ pub(super) fn bed(
     (bed, [product, origin])
 }
 
-/// TLS with a certificate that was made, otherwise as the origin has it.
+/// TLS with a generated certificate; the other options are the origin's defaults.
 #[cfg(test)]
 pub(super) fn tls(change: impl FnOnce(&mut weir_wire::tls::ServerOptions)) -> weir_wire::tls::ServerOptions {
     use weir_wire::tls::{Identity, ServerOptions};

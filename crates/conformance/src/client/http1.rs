@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/1.1.
+//! A client connection that uses HTTP/1.1. `Endpoint::open` creates it; the checks use it.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use weir_wire::tls::Negotiated;
 
 use super::{Failure, Response, Transport};
 
-/// Bounds on answers: products may send large heads back, and 256 KiB is beyond what any check asks for.
+/// Limits of responses. Products may send large heads back; 256 KiB is more than any check needs.
 const LIMITS: Limits = Limits { head_bytes: 256 * 1024, headers: 512, chunk_line_bytes: 1024, trailer_bytes: 8 * 1024 };
 
-/// What came first.
+/// The first response that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstResponse {
-    /// An interim answer.
+    /// An interim response.
     Interim(u16),
-    /// The final one.
+    /// The final response.
     Final(Response),
 }
 
@@ -25,16 +25,16 @@ pub struct Http1 {
     transport: Transport,
     answers: ResponseParser,
     input: Vec<u8>,
-    /// How much of `input` is read.
+    /// The number of bytes of `input` that are parsed.
     at: usize,
     interim: Vec<u16>,
     response: Option<Response>,
-    /// When the last request was begun to be sent.
+    /// When sending the last request began.
     asked: Instant,
 }
 
 impl Http1 {
-    /// On this connection.
+    /// A client on this connection.
     pub fn new(transport: Transport) -> Http1 {
         Http1 {
             transport,
@@ -47,33 +47,33 @@ impl Http1 {
         }
     }
 
-    /// What TLS came to.
+    /// The result of the TLS handshake.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.transport.negotiated()
     }
 
-    /// Sends the beginning of a request, or all of it. `head`: its answer has no body.
+    /// Sends the beginning of a request, or all of it. With `head` its response has no body.
     ///
     /// # Errors
-    /// When it is not taken within `timeout`.
+    /// When the peer does not accept it within `timeout`.
     pub fn send(&mut self, request: &[u8], head: bool, timeout: Duration) -> Result<(), Failure> {
         self.answers.request_sent(head);
         self.asked = Instant::now();
         self.more(request, timeout)
     }
 
-    /// Sends what belongs to the request that was sent last.
+    /// Sends more of the request that was sent last.
     ///
     /// # Errors
-    /// When it is not taken within `timeout`.
+    /// When the peer does not accept it within `timeout`.
     pub fn more(&mut self, bytes: &[u8], timeout: Duration) -> Result<(), Failure> {
         self.transport.write(bytes, Instant::now() + timeout)
     }
 
-    /// Sends several requests in one piece.
+    /// Sends several requests in one write.
     ///
     /// # Errors
-    /// When they are not taken within `timeout`.
+    /// When the peer does not accept them within `timeout`.
     pub fn send_all(&mut self, requests: &[Vec<u8>], timeout: Duration) -> Result<(), Failure> {
         for _ in requests {
             self.answers.request_sent(false);
@@ -82,10 +82,11 @@ impl Http1 {
         self.more(&requests.concat(), timeout)
     }
 
-    /// Sends a request and waits for its answer. An answer that comes before the request was taken, such as a 413, is one.
+    /// Sends a request and waits for its response. A response that arrives before the whole request was sent counts,
+    /// such as a 413.
     ///
     /// # Errors
-    /// What came instead.
+    /// How the request failed.
     pub fn ask(&mut self, request: &[u8], head: bool, timeout: Duration) -> Result<Response, Failure> {
         match self.send(request, head, timeout) {
             Ok(()) => self.answer(timeout),
@@ -94,10 +95,10 @@ impl Http1 {
         }
     }
 
-    /// Waits for a final answer; interim ones before it are in it.
+    /// Waits for a final response, which contains the interim ones before it.
     ///
     /// # Errors
-    /// What came instead.
+    /// How the request failed.
     pub fn answer(&mut self, timeout: Duration) -> Result<Response, Failure> {
         let until = Instant::now() + timeout;
         loop {
@@ -108,15 +109,15 @@ impl Http1 {
         }
     }
 
-    /// Waits for whatever comes first, be it interim.
+    /// Waits for the first response, interim or final.
     ///
     /// # Errors
-    /// What came instead.
+    /// How the request failed.
     pub fn first(&mut self, timeout: Duration) -> Result<FirstResponse, Failure> {
         self.listen(Instant::now() + timeout)
     }
 
-    /// Whether the peer closes the connection, on which nothing is asked, within `timeout`.
+    /// True when the peer closes the idle connection within `timeout`.
     ///
     /// # Errors
     /// [`Failure::Stopped`] only.
@@ -162,7 +163,8 @@ impl Http1 {
                     match self.transport.read(&mut self.input, until) {
                         Ok(true) => {}
                         Ok(false) => return self.ended(),
-                        // A server that refuses a request without reading all of it resets the connection when it closes.
+                        // A server that refuses a request before it has read all of it resets the connection when it
+                        // closes.
                         Err(Failure::Reset) if self.lasts_until_close() => return self.done(false),
                         Err(failure) => return Err(failure),
                     }
@@ -220,7 +222,7 @@ fn malformed(error: ParseError) -> Failure {
     }
 }
 
-/// The framing in words.
+/// The framing as text.
 pub fn framing(response: &Response) -> &'static str {
     match response.framing {
         Framing::None => "no body",
@@ -230,7 +232,7 @@ pub fn framing(response: &Response) -> &'static str {
     }
 }
 
-/// The version in words.
+/// The version as text.
 pub fn version(version: Version) -> &'static str {
     match version {
         Version::Http10 => "HTTP/1.0",

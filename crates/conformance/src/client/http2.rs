@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/2.
+//! A client connection that uses HTTP/2. The checks `http2` and `tls`, and `crosstalk`, use it.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    /// A new connection. Without TLS, HTTP/2 is spoken with prior knowledge.
+    /// Opens a connection. Without TLS it uses HTTP/2 with prior knowledge.
     ///
     /// # Errors
-    /// What went wrong.
+    /// How the connection failed.
     pub fn open(endpoint: &Endpoint) -> Result<Http2, Failure> {
         let until = Instant::now() + TIMEOUT;
         let mut transport = Transport::open(endpoint, until)?;
@@ -32,20 +32,20 @@ impl Http2 {
         Ok(Http2 { transport, client, authority: endpoint.authority(), scheme: endpoint.scheme() })
     }
 
-    /// What TLS came to.
+    /// The result of the TLS handshake.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.transport.negotiated()
     }
 
-    /// How many streams the peer takes at a time, as far as this client wants them (100).
+    /// The number of concurrent streams that the peer allows, at most the 100 that this client asks for.
     pub fn streams(&self) -> u32 {
         self.client.streams()
     }
 
-    /// Sends GETs for these targets at once, each on a stream of its own, and waits for all.
+    /// Sends GETs for these targets at once, each on its own stream, and waits for all responses.
     ///
     /// # Errors
-    /// What came instead of one of the answers.
+    /// How one of the requests failed.
     pub fn get_all(&mut self, targets: &[&str], timeout: Duration) -> Result<Vec<Response>, Failure> {
         let begun = Instant::now();
         let mut out = Vec::new();

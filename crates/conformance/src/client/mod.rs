@@ -1,10 +1,12 @@
-//! The conformance run's own client: blocking, one request at a time, and in control of every byte that it sends.
+//! The HTTP client of the conformance checks: blocking, one request at a time, and in control of every byte that it
+//! sends. The checks, `crosstalk` and `real` use it.
 //!
-//! The load generator is made to send the same right request very often, the lab's [`weir_product::http`] to hide what goes on below.
-//! Here what goes on below is the question: what exactly was answered, after which interim answer, and how it failed.
-//! Reading is `weir_wire`'s, which is strict; writing is bytes that the checks give.
+//! The two other clients do not fit: the load generator sends one correct request very often, and
+//! [`weir_product::http`] hides the details of the protocol. The checks need those details: the exact response, the
+//! interim responses before it, and how a request failed. The strict parser of `weir_wire` reads; the checks provide
+//! the bytes to write.
 //!
-//! This module does not know what is asked, or why.
+//! This module does not know what is checked, or why.
 
 mod http1;
 mod http2;
@@ -23,28 +25,28 @@ pub use http1::{FirstResponse, Http1, framing, version};
 pub use http2::Http2;
 pub use transport::Transport;
 
-/// How long an answer is waited for where a check does not say otherwise. Longer than any product takes that answers at all,
-/// and short enough that one which never does shows within seconds.
+/// How long to wait for a response unless a check says otherwise. Every product that responds at all is faster, and a
+/// product that never responds shows within seconds.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where somebody listens, and how they are spoken to.
+/// A server's address, and how to connect to it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// Address and port.
     pub addr: SocketAddr,
-    /// TLS, if it is to be spoken.
+    /// The TLS configuration, if TLS is used.
     pub tls: Option<(ClientConfig, ServerName)>,
     /// Ends every wait.
     pub stop: Stop,
 }
 
 impl Endpoint {
-    /// One that speaks without TLS.
+    /// An endpoint without TLS.
     pub fn plain(addr: SocketAddr, stop: Stop) -> Endpoint {
         Endpoint { addr, tls: None, stop }
     }
 
-    /// What goes into `Host`. With TLS it has the name that TLS asks for: a product may compare the two.
+    /// The value of `Host`. With TLS it has the name from the handshake, because a product may compare the two.
     pub fn authority(&self) -> String {
         if self.tls.is_some() { format!("{TLS_NAME}:{}", self.addr.port()) } else { self.addr.to_string() }
     }
@@ -54,31 +56,31 @@ impl Endpoint {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// A new connection for HTTP/1.1, after the handshake if there is TLS.
+    /// Opens a connection for HTTP/1.1, including the TLS handshake if there is one.
     ///
     /// # Errors
-    /// What went wrong, within [`TIMEOUT`].
+    /// How the connection failed, within [`TIMEOUT`].
     pub fn open(&self) -> Result<Http1, Failure> {
         Ok(Http1::new(Transport::open(self, Instant::now() + TIMEOUT)?))
     }
 
-    /// Asks once, on a connection of its own. `head`: the request is HEAD.
+    /// Sends one request on its own connection. `head`: the request is HEAD.
     ///
     /// # Errors
-    /// What came instead of an answer, within `timeout`.
+    /// How the request failed, within `timeout`.
     pub fn ask(&self, request: &[u8], head: bool, timeout: Duration) -> Result<Response, Failure> {
         self.open()?.ask(request, head, timeout)
     }
 
-    /// Asks for a target, on a connection of its own, with [`TIMEOUT`].
+    /// Sends a GET for a target on its own connection, with [`TIMEOUT`].
     ///
     /// # Errors
-    /// What came instead of an answer.
+    /// How the request failed.
     pub fn get(&self, target: &str) -> Result<Response, Failure> {
         self.ask(&self.request("GET", target, &[]), false, TIMEOUT)
     }
 
-    /// The head of a request, with `Host` and these headers. A body is the caller's to append, and to announce.
+    /// The head of a request, with `Host` and these headers. The caller announces and appends a body.
     pub fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Vec<u8> {
         let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {}\r\n", self.authority());
         for (name, value) in headers {
@@ -92,34 +94,34 @@ impl Endpoint {
     }
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Interim answers before it.
+    /// The interim responses before it.
     pub interim: Vec<u16>,
-    /// Version of its status line; HTTP/1.1 for an answer of HTTP/2.
+    /// The version in its status line; HTTP/1.1 for a response over HTTP/2.
     pub version: Version,
     /// Status.
     pub status: u16,
-    /// Headers as they came.
+    /// The headers as received.
     pub headers: Vec<(String, String)>,
-    /// How its body was delimited.
+    /// How the body was delimited.
     pub framing: Framing,
-    /// Its body, without chunks.
+    /// The body, without chunk framing.
     pub body: Vec<u8>,
-    /// The connection carries another request.
+    /// The connection can carry another request.
     pub keep_alive: bool,
-    /// From the moment the last request was begun to be sent to its end.
+    /// The time from the start of sending the last request to the end of the response.
     pub took: Duration,
 }
 
 impl Response {
-    /// First header of that name.
+    /// The first header of that name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The beginning of a body that is a text, on one line: what a product says of its own refusal.
+    /// The beginning of a text body, on one line: usually the product's own error message.
     pub fn first_words(&self) -> Option<String> {
         let text = std::str::from_utf8(&self.body).ok()?;
         let plain = without_tags(text);
@@ -132,7 +134,7 @@ impl Response {
     }
 }
 
-/// Most products refuse in HTML; the tags say nothing.
+/// Removes tags: most products send errors as HTML.
 fn without_tags(text: &str) -> String {
     let mut plain = String::new();
     let mut inside = false;
@@ -150,33 +152,33 @@ fn without_tags(text: &str) -> String {
     plain
 }
 
-/// What came instead of an answer.
+/// How a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody listens.
+    /// The connection was refused.
     Refused,
-    /// No connection, for another reason.
+    /// There is no connection, for another reason.
     Unreachable(String),
-    /// The connection was closed before the answer began.
+    /// The connection was closed before the response began.
     Closed,
-    /// The connection was closed in the middle of the answer.
+    /// The connection was closed in the middle of the response.
     Cut,
     /// The connection was reset.
     Reset,
-    /// Nothing came for so long.
+    /// Nothing arrived for this long.
     Silent(Duration),
-    /// What came is not HTTP.
+    /// The received bytes are not HTTP.
     Malformed(String),
     /// TLS failed.
     Tls(String),
-    /// HTTP/2 turned the request away.
+    /// HTTP/2 refused the stream.
     Stream(String),
-    /// Somebody asked to stop.
+    /// The run was asked to stop.
     Stopped,
 }
 
 impl Failure {
-    /// In a word or two, as of the product: `closes`.
+    /// In a word or two, with the product as the subject: `closes`.
     pub fn word(&self) -> &'static str {
         match self {
             Failure::Refused => "refuses",
@@ -192,7 +194,7 @@ impl Failure {
         }
     }
 
-    /// What there is to say beyond that.
+    /// Further details.
     pub fn detail(&self) -> Option<String> {
         match self {
             Failure::Silent(time) => Some(format!("nothing came for {}", super::cell::about(*time))),

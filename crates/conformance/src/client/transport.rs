@@ -1,6 +1,7 @@
-//! Bytes to and from a product, through TLS or not, with a deadline for everything.
+//! Reads and writes bytes on a connection to a product, with or without TLS, with a deadline for everything. `http1`
+//! and `http2` use it.
 //!
-//! Knows sockets, and TLS by `weir_wire`'s session; does not know HTTP.
+//! It knows sockets, and TLS through `weir_wire`'s session. It does not know HTTP.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,7 @@ use weir_wire::tls::{Negotiated, Scratch, Session, TlsEvent};
 use super::{Endpoint, Failure};
 use weir_host::stop::Stop;
 
-/// The longest that a wish to stop goes unheard.
+/// The longest time until a request to stop is noticed.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// Bytes read at a time.
@@ -23,7 +24,7 @@ pub struct Transport {
     tls: Option<Box<Tls>>,
     stop: Stop,
     piece: Vec<u8>,
-    /// Plaintext that came with the end of the handshake.
+    /// Plaintext that arrived with the end of the handshake.
     early: Vec<u8>,
     opened: Instant,
 }
@@ -37,17 +38,17 @@ impl std::fmt::Debug for Transport {
 struct Tls {
     session: Session,
     scratch: Scratch,
-    /// Bytes of the wire that the session has not taken.
+    /// Received bytes that the session has not consumed yet.
     sealed: Vec<u8>,
     ready: bool,
     closed: bool,
 }
 
 impl Transport {
-    /// Connects, and shakes hands if there is TLS.
+    /// Connects, and performs the handshake if there is TLS.
     ///
     /// # Errors
-    /// Why not, at the deadline at the latest.
+    /// Why the connection failed, at the deadline at the latest.
     pub fn open(endpoint: &Endpoint, until: Instant) -> Result<Transport, Failure> {
         let opened = Instant::now();
         let left = until.saturating_duration_since(opened).max(Duration::from_millis(1));
@@ -57,7 +58,7 @@ impl Transport {
             ErrorKind::TimedOut => Failure::Silent(left),
             _ => Failure::Unreachable(e.to_string()),
         })?;
-        // Best effort: without it a check is slower, not wrong.
+        // Best effort: without it a check is slower but still right.
         let _ = stream.set_nodelay(true);
         let stop = endpoint.stop.clone();
         let mut transport = Transport { stream, tls: None, stop, piece: vec![0; PIECE], early: Vec::new(), opened };
@@ -75,12 +76,12 @@ impl Transport {
         Ok(transport)
     }
 
-    /// When it was begun to be made.
+    /// When connecting began.
     pub fn opened(&self) -> Instant {
         self.opened
     }
 
-    /// What TLS came to.
+    /// The result of the TLS handshake.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.tls.as_ref().and_then(|tls| tls.session.negotiated())
     }
@@ -104,15 +105,15 @@ impl Transport {
                 Err(other) => return Err(other),
             }
         }
-        // A server of HTTP/2 may send its settings right behind the handshake.
+        // An HTTP/2 server may send its settings right after the handshake.
         self.early = early;
         Ok(())
     }
 
-    /// Sends all of it.
+    /// Sends all bytes.
     ///
     /// # Errors
-    /// When the peer does not take it by the deadline, or has gone.
+    /// When the peer does not accept them by the deadline, or closes the connection.
     pub fn write(&mut self, bytes: &[u8], until: Instant) -> Result<(), Failure> {
         match &mut self.tls {
             None => self.push(bytes, until),
@@ -137,10 +138,10 @@ impl Transport {
         Ok(())
     }
 
-    /// Appends what comes next; false at the end of the stream. With TLS it may append nothing and be true.
+    /// Appends the next bytes; false at the end of the stream. With TLS it may return true and append nothing.
     ///
     /// # Errors
-    /// When nothing comes by the deadline, or the connection fails.
+    /// When nothing arrives by the deadline, or the connection fails.
     pub fn read(&mut self, into: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
         if !self.early.is_empty() {
             into.append(&mut self.early);
@@ -165,14 +166,15 @@ impl Transport {
         tls.sealed.extend_from_slice(&self.piece[..n]);
         let mut out = Vec::new();
         let opened = tls.open(into, &mut out);
-        // An alert goes out although the session failed.
+        // An alert is sent even if the session failed.
         let sent = self.push(&out, until);
         opened?;
         sent?;
         Ok(true)
     }
 
-    /// How long the next call may wait: until the deadline, and no longer than a wish to stop may go unheard.
+    /// How long the next call may block: until the deadline, and at most the time until a request to stop must be
+    /// noticed.
     fn slice(&self, until: Instant, begun: Instant) -> Result<Duration, Failure> {
         if self.stop.is_requested() {
             return Err(Failure::Stopped);
@@ -183,7 +185,7 @@ impl Transport {
 }
 
 impl Tls {
-    /// Opens what has come.
+    /// Decrypts the received bytes.
     fn open(&mut self, into: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let sealed = std::mem::take(&mut self.sealed);
         let mut input = &sealed[..];
