@@ -10,22 +10,22 @@ use std::time::Duration;
 use crate::record::Skipped;
 use crate::suite::{Entry, Load, LoadKind, Series, Suite};
 
-/// No measured window becomes shorter: a latency's 99th percentile needs some hundred answers.
+/// The shortest measured window: the 99th percentile of a latency needs some hundred responses.
 const LEAST_WINDOW: Duration = Duration::from_secs(1);
 
-/// No round of a series without a restart becomes shorter: the curve of a virtual machine that warms up must show.
+/// The shortest round of a series without a restart: the curve of a virtual machine that warms up must be visible.
 const LEAST_ROUND: Duration = Duration::from_secs(2);
 
-/// No trial of a search becomes shorter: the rate that a shorter one bears is not the one that a longer one confirms.
+/// The shortest trial of a search: a longer trial does not confirm the rate that a shorter one carries.
 const LEAST_SEARCH: Duration = Duration::from_secs(3);
 
-/// No warm-up becomes shorter: connections' windows and pools have to open.
+/// The shortest warm-up: the windows of connections and the connection pools have to open.
 const LEAST_WARMUP: Duration = Duration::from_millis(300);
 
-/// No time to become steady becomes shorter: a level is seen in some seconds of it.
+/// The shortest time to become steady: a steady level takes some seconds to see.
 const LEAST_STEADY: Duration = Duration::from_secs(20);
 
-/// So many requests a connection are left at least: its first ones are not like the others.
+/// The fewest requests per connection: its first ones are not like the others.
 const LEAST_REQUESTS_A_CONNECTION: u64 = 20;
 
 /// Lengths are whole multiples, so that people can read them.
@@ -87,7 +87,7 @@ impl Suite {
         TooLong { smallest, takes, loads }
     }
 
-    /// With so many blocks, and lengths and requests at so many steps above their floors.
+    /// The suite with this many blocks, and with lengths and requests this many steps above their floors.
     fn shrunk(&self, blocks: u32, windows: u32, requests: u32) -> Suite {
         let mut suite = Suite { blocks, ..self.clone() };
         for load in &mut suite.loads {

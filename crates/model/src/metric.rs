@@ -26,7 +26,8 @@ pub struct Entry {
     pub columns: Columns,
 }
 
-/// In which tables a metric has a column. A number is the order in which columns are dropped where space is short: the largest first, 0 never.
+/// The tables in which a metric has a column. If space is short, the columns with the largest number are dropped first; a column
+/// with 0 is never dropped.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Columns {
     /// The table of one workload under one load.

@@ -66,7 +66,7 @@ fn decode(base64_text: &str, deserializer: &mut Deserializer) -> Result<Histogra
     deserializer.deserialize(&mut bytes.as_slice()).map_err(|error| error.to_string())
 }
 
-/// The unit stands in a comment of the header, as in `#Values are nanoseconds`; microseconds when it says nothing.
+/// The unit from a comment in the header, such as `#Values are nanoseconds`; microseconds if there is none.
 fn us_per_value(log: &[u8]) -> f64 {
     // The header is text; what follows is base64, so a few kilobytes from the start are more than it has.
     let text = String::from_utf8_lossy(&log[..log.len().min(4_096)]).to_ascii_lowercase();

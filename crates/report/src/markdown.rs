@@ -10,7 +10,7 @@ use weir_model::text::count;
 /// More sections than this have one picture each.
 const FEW_SECTIONS: usize = 6;
 
-/// The whole file. Pictures are linked relatively, so it works where it lies beside `charts/`.
+/// The whole file. Links to pictures are relative, so it must lie beside `charts/`.
 pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
     let summary = drawing.summary;
     let mut text = format!("# {}\n\n", escape(&summary.title));
@@ -38,7 +38,7 @@ pub(crate) fn draw(drawing: &Drawing<'_>) -> String {
         text.push_str(&table(&matrix));
         text.push('\n');
     }
-    // Of many sections one picture each: who wants the others has the page.
+    // With many sections each has only one picture; the page has the others.
     let pictures = if summary.sections.len() > FEW_SECTIONS { 1 } else { usize::MAX };
     for (section, charts) in &drawing.sections {
         heading(&mut text, 2, &section.heading());

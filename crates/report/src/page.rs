@@ -22,7 +22,7 @@ use crate::summary::{FailedTrial, Section, Summary};
 use crate::tables::{self, html};
 use weir_model::text::count;
 
-/// More sections than this are built one by one, as the reader comes to them.
+/// With more sections than this, each one is built when the reader scrolls near it.
 const SECTIONS_AT_ONCE: usize = 12;
 
 /// More remarks than this are folded up.
@@ -117,7 +117,7 @@ struct ChartBlock<'a> {
 /// Only when a template is wrong.
 pub(crate) fn draw(drawing: &Drawing<'_>) -> Result<String, ReportError> {
     let summary = drawing.summary;
-    // A page of a few sections can be searched and printed as it is. Of many, each is built when the reader comes near.
+    // A page of a few sections can be searched and printed as it is. With many sections, each one is built when the reader scrolls near it.
     let at_once = summary.sections.len() <= SECTIONS_AT_ONCE;
     let mut sections = Vec::new();
     for (section, charts) in &drawing.sections {
@@ -187,14 +187,13 @@ fn section_body(run: &Run, section: &Section, charts: &SectionCharts) -> Result<
     page.render().map_err(|error| ReportError::draw(section.slug(), error))
 }
 
-/// Markup that the page's script puts in its place when a reader comes near, so that a page of ten thousand trials opens at
-/// once. Inside of a script element only its own end tag means anything; those of scripts within are written so that they
-/// are none.
+/// Markup that the script of the page inserts when the reader scrolls near it, so that a page of ten thousand trials opens
+/// at once. Only an end tag can end a script element, so the end tags of inner scripts are escaped.
 fn lazy(markup: &str) -> String {
     in_script("text/html", &markup.replace("</script", "<\\/script"))
 }
 
-/// The same, compressed: ten thousand trials are twenty megabytes of markup.
+/// Like [`lazy`], but compressed: ten thousand trials are twenty megabytes of markup.
 fn packed(markup: &str) -> Result<String, ReportError> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     let bytes = encoder.write_all(markup.as_bytes()).and_then(|()| encoder.finish());

@@ -46,7 +46,7 @@ fn folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
     (1..=windows).map(|n| if n == windows { own.clone() } else { own.join(format!("point-{n}")) }).collect()
 }
 
-/// All rows up to the first that cannot be read: the last line of a file that was cut off is no row.
+/// All rows up to the first that cannot be read, because the last line of a file that was cut off is not a complete row.
 fn read<T: serde::de::DeserializeOwned>(run: &Path, file: &Path) -> Result<Vec<T>, Broken> {
     let broken = |error: csv::Error| Broken { file: relative(run, file), why: error.to_string() };
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(file).map_err(broken)?;

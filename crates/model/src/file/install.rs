@@ -20,14 +20,14 @@ pub(super) fn installs(tables: Vec<InstallTable>, files: &Files, errors: &mut Er
     let installs: Vec<Install> = (tables.into_iter().enumerate())
         .map(|(index, table)| Reader { path: item("install", index), files, errors }.install(table))
         .collect();
-    // A way whose project is named wrongly has its message; the folder it meant is not unused.
+    // A method with a wrong project name already has its message; the folder that it meant counts as used.
     if errors.count() == before {
         unused_folders(&installs, files, errors);
     }
     installs
 }
 
-/// Reads one table; what is wrong goes to `errors`, and something harmless takes its place.
+/// Reads one table. Errors go to `errors`, and a harmless value replaces what is wrong.
 struct Reader<'a, 'e> {
     path: String,
     files: &'a Files,
@@ -185,7 +185,7 @@ fn folders(files: &Files) -> BTreeSet<&str> {
     files.keys().filter_map(|path| path.split_once('/')).map(|(folder, _)| folder).collect()
 }
 
-/// A folder that no way to get the product names is a mistake in one of the two.
+/// Reports folders that no install method names: either the folder or the method is wrong.
 fn unused_folders(installs: &[Install], files: &Files, errors: &mut Errors<'_>) {
     let used: Vec<&str> = installs.iter().filter_map(project_of).collect();
     for folder in folders(files).into_iter().filter(|folder| !used.contains(folder)) {

@@ -31,7 +31,7 @@ pub(super) enum Value {
     Table(Vec<(String, Node)>),
 }
 
-/// Deeper than any key of ours, and shallow enough to walk by recursion.
+/// The deepest nesting accepted: deeper than any key of a file, and shallow enough for recursion.
 const DEEPEST: usize = 32;
 
 /// Reads TOML. All syntax errors that the parser can tell apart are reported.

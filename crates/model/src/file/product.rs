@@ -104,7 +104,7 @@ fn speaks_less(profile: &Profile, product: &[Protocol], errors: &mut Errors<'_>)
     }
 }
 
-/// `direct` runs nothing, so that nothing may be said about running it.
+/// `direct` runs nothing, so its file may not say how to run it.
 fn direct(file: &ProductFile, profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) -> Option<ProductKind> {
     let sections = [
         ("install", !file.install.is_empty()),
@@ -317,7 +317,7 @@ fn profiles(
         };
         profiles.insert(name, profile);
     }
-    // A profile that names a template wrongly has its message; the template it meant is not unused.
+    // A profile with a wrong template name already has its message; the template that it meant counts as used.
     let meant = profiles.is_empty() || errors.count() > before;
     for unused in unused_templates(&profiles, templates).into_iter().filter(|_| !meant) {
         let found = format!("the template {unused:?} is used by no profile");

@@ -11,7 +11,7 @@ use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
 
 /// Checks `node`, which stands at `path`, and adds to `errors` what is wrong.
 ///
-/// Gives back the value without its unknown keys, so that a misspelt key does not hide what else is wrong; `None`
+/// Returns the value without its unknown keys, so that a misspelt key does not hide other errors; `None`
 /// when it is too broken to be read further.
 pub(super) fn check(node: &Node, schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
     if let Some(unit) = schema["x-weir-unit"].as_str() {

@@ -50,7 +50,7 @@ impl Suite {
     }
 }
 
-/// The products and profiles that a run's own file names: they may be in no catalogue any more.
+/// The products and profiles that the file of a run names. The catalogue may no longer have them.
 fn own_catalogue(text: &str) -> Result<BTreeMap<String, Vec<String>>, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let head = table.get("suite");
@@ -66,7 +66,7 @@ fn own_catalogue(text: &str) -> Result<BTreeMap<String, Vec<String>>, String> {
     Ok(catalogue)
 }
 
-/// Turns wire structs into valid types; what is wrong goes to `errors`, and something harmless takes its place.
+/// Turns wire structs into valid types. Errors go to `errors`, and a harmless value replaces what is wrong.
 struct Reader<'a, 'e> {
     catalogue: &'a dyn Catalogue,
     errors: &'a mut Errors<'e>,

@@ -13,7 +13,7 @@ const MOST_POINTS: usize = 64;
 /// Largest multiple of a rate in a series.
 const LARGEST_SHARE: f64 = 100.0;
 
-/// All loads, in order; what is wrong goes to `errors`, and something harmless takes its place.
+/// All loads, in order. Errors go to `errors`, and a harmless value replaces what is wrong.
 pub(super) fn loads(tables: Vec<LoadTable>, workloads: &[Workload], errors: &mut Errors<'_>) -> Vec<Load> {
     let kinds: Vec<(String, KindName)> = tables.iter().map(|table| (table.name.clone(), table.kind)).collect();
     let mut loads = Vec::with_capacity(tables.len());

@@ -63,7 +63,7 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
-    /// The plainest load: one request again and again, closed, over one kept HTTP/1.1 connection, for a second, no warm-up.
+    /// The simplest load: a closed loop of one request over one kept HTTP/1.1 connection, for one second, without a warm-up.
     pub fn new(target: Target, request: Request, expect: Expect) -> LoadSpec {
         LoadSpec {
             targets: vec![target],
@@ -106,7 +106,7 @@ impl Target {
     }
 }
 
-/// Something one can connect to. As text: `127.0.0.1:80`, `[::1]:80`, `unix:/path`.
+/// An address that a connection goes to. As text: `127.0.0.1:80`, `[::1]:80`, `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Endpoint {
@@ -212,8 +212,8 @@ impl LoadProtocol {
     }
 }
 
-/// How TLS is spoken. Certificates are checked only against a file of authorities that the user names: a benchmark's
-/// origin rarely has one that the world trusts, and the peers do not check either.
+/// How TLS is spoken. Certificates are checked only against a file of authorities that the user names: the origin
+/// of a benchmark rarely has a publicly trusted certificate, and the peers do not check it either.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsSpec {
     /// Name asked for (SNI), instead of the host of the target's authority.

@@ -5,7 +5,7 @@ use weir_model::load::{ErrorKind, LoadSpec, Quantiles};
 
 use super::{Account, percentile_us};
 
-/// ab. It prints what was asked for as well, such as the host and the path.
+/// Prints the output of ab, with the request itself, such as the host and the path.
 pub fn ab(account: Account<'_>, spec: &LoadSpec) -> String {
     let mut out = heading(account, spec);
     let (result, seconds) = (account.result, account.seconds());
@@ -125,7 +125,7 @@ fn ms(us: f64) -> f64 {
     (us / 1e3 + 0.5).floor()
 }
 
-/// Times to connect, of requests instead of connections: those on a connection that was there took none.
+/// Times to connect, by request instead of by connection: 0 for requests on an existing connection.
 fn spread_over(connect: &Quantiles, requests: u64) -> Quantiles {
     if connect.count >= requests {
         return connect.clone();

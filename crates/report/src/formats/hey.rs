@@ -54,7 +54,7 @@ fn histogram(histo: &Histogram<u64>, min_us: f64, max_us: f64) -> String {
     let marks: Vec<f64> = (0..MARKS).map(|i| if i + 1 == MARKS { max_us } else { min_us + step * i as f64 }).collect();
     let mut counts = [0u64; MARKS];
     for value in histo.iter_recorded() {
-        // Where its step begins: that is what the fastest is said to be, and the fastest counts at the first mark.
+        // The beginning of its step: it is printed as the fastest time, and the fastest request counts at the first mark.
         let us = histo.lowest_equivalent(value.value_iterated_to()) as f64 / 1e3;
         let at = marks.iter().position(|mark| us <= *mark).unwrap_or(MARKS - 1);
         counts[at] += value.count_at_value();
@@ -71,7 +71,7 @@ fn details(account: Account<'_>) -> String {
     let result = account.result;
     let (service, first, connect) = (&result.service, &result.first_byte, &result.connect);
     let s = |us: f64| us / 1e6;
-    // Of all requests: those on a connection that was there took no time to connect.
+    // Over all requests: those on an existing connection took no time to connect.
     let requests = service.count.max(1);
     let dial = connect.mean_us * connect.count.min(requests) as f64 / requests as f64;
     let fastest = if connect.count < requests { 0.0 } else { connect.min_us };

@@ -75,7 +75,7 @@ impl<'a> Cases<'a> {
             for (kind, n) in &load.window.errors {
                 *errors.entry(kind.as_str().to_string()).or_default() += n;
             }
-            // Of more than can be carried the rest is not sent, and no product's fault.
+            // A saturating load offers more than can be carried. What was not sent is not an error of the product.
             if load.window.unsent > 0 && !self.load.leaves_queue() {
                 *errors.entry("unsent".to_string()).or_default() += load.window.unsent;
             }

@@ -10,7 +10,7 @@ use crate::run::BASELINE;
 use crate::summary::{Metric, PointRow, Row, Section};
 use weir_model::text::{Unit, count, percent, short};
 
-/// Products beside each other, a point of the series in each line: rate, then p99. None for a load that is no series.
+/// Tables with the products side by side and one point of the series per row: rate, then p99. Empty if the load is not a series.
 pub fn side_by_side(section: &Section) -> Vec<Table> {
     if section.series == Series::Once || section.all_rows().all(|row| row.points.is_empty()) {
         return Vec::new();
@@ -54,7 +54,7 @@ fn one(section: &Section, id: &str, what: &str, unit: Unit, metric: Metric) -> T
 /// What marks the point at which a curve bends.
 pub(crate) const KNEE: &str = " \u{25c6}";
 
-/// What the mark means, and how it was found. A picture's font may not have the table's mark, so each says its own.
+/// What the mark means, and how it was found. The font of a chart may lack the mark of the table, so both name their own.
 pub(crate) fn knee_words(section: &Section, mark: &str) -> Option<String> {
     let what = match section.series {
         Series::Shares(_) => "from which p99 climbs in its order of magnitude",
