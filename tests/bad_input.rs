@@ -24,7 +24,7 @@ fn unknown_names_are_refused_with_those_that_exist() {
     refused(&["run", "quick", "--only", "workload=huge"], 2, &["huge", "tiny"]);
     refused(&["run", "quick", "--only", "size=1"], 2, &["size", "workload"]);
     refused(&["products", "show", "ngnix"], 2, &["did you mean \"nginx\"?"]);
-    refused(&["run", "quick", "--cpus", "proxy=999"], 2, &["no CPU 999"]);
+    refused(&["run", "quick", "--cpus", "proxy=999"], 2, &["may not use CPU 999", "0-"]);
     refused(&["run", "quick", "--cpus", "middle=0"], 2, &["middle", "client, proxy or origin"]);
     refused(&["run", "quick", "--blocks", "0"], 2, &["--blocks"]);
 }
