@@ -14,16 +14,13 @@
 //! - *requests* (with version and `Connection` header): when the head is complete. *answered*: when the kernel has taken the
 //!   last byte of the response. That is some microseconds before or after the client sees it, so a reader that has just
 //!   received its response should wait a moment before it compares numbers. If the connection fails before the kernel
-//! has
-//!   taken the last byte, the response is never counted.
+//!   has taken the last byte, the response is never counted.
 //! - *malformed*: when the parser gives up. The 400 response counts in the bytes, and never in *answered*. A request with a
 //!   valid head and an invalid body is in *requests* and in *malformed*.
 //! - *bytes in*: as they are read from the parser; those of a head when it is complete or the connection ends.
 //!   *Bytes out*: those that the kernel has taken, checked whenever something happens on the connection. If a failure
-//! cuts
-//!   a response off, the bytes taken since the last event are unknown and not counted. Of a chunked response that is
-//! cut
-//!   off, chunk framing may count as body.
+//!   cuts a response off, the bytes taken since the last event are unknown and not counted. Of a chunked response that
+//!   is cut off, chunk framing may count as body.
 //! - *faults*: when the origin begins the fault.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!

@@ -3,11 +3,9 @@
 //! The input is two bytes and what follows them, so that a corpus can be written by hand:
 //!
 //! 1. Bits 0 and 1, counted from `0`: what comes. `0`: the bytes, instead of a handshake. `1`: the bytes, after a
-//!    handshake. `2`: records sealed with the peer's keys, after a handshake: type, length (a byte), content, and so
-//! on.
-//!    `3`: a handshake in which the peer's bytes are changed: place (two bytes), what is XORed to it, and so on. Bit
-//! 2: TLS
-//!    1.2 instead of 1.3. Bit 3: the session may resume (client), or asks for a certificate (server).
+//!    handshake. `2`: records sealed with the peer's keys, after a handshake: type, length (a byte), content, and so on.
+//!    `3`: a handshake in which the peer's bytes are changed: place (two bytes), what is XORed to it, and so on. Bit 2:
+//!    TLS 1.2 instead of 1.3. Bit 3: the session may resume (client), or asks for a certificate (server).
 //! 2. How to cut: `0` byte by byte, others pieces of so many bytes, growing.
 
 use std::sync::OnceLock;
