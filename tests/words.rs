@@ -126,7 +126,7 @@ fn masked(text: &str) -> String {
         in_number = part;
     }
     // Units depend on the machine's speed; a comma that followed a number belongs to the words.
-    for unit in [" us", " ms", " s", " B", " KiB", " MiB", " GiB"] {
+    for unit in [" µs", " ms", " s", " B", " KiB", " MiB", " GiB"] {
         out = out.replace(&format!("#{unit}"), "# U");
     }
     out
