@@ -155,10 +155,10 @@ fn bad_input_is_refused_with_what_would_be_right() {
     refused(run, &scratch.path().join("nothing"), &[], &["there is no such folder"]);
     // Flags are wrong whatever the runs are.
     refused(&empty, &empty, &["--fail-if", "capcity -5%"], &["--fail-if", "did you mean \"capacity\"?"]);
-    refused(run, other, &["--fail-if", "capacity +5%"], &["gets better", "would be right: capacity -5%"]);
+    refused(run, other, &["--fail-if", "capacity +5%"], &["gets better", "expected: capacity -5%"]);
     refused(run, other, &["--fail-if", "capacity"], &["no change with a sign", "'capacity -5%'"]);
     refused(run, other, &["--level", "95"], &["--level", "0.95"]);
-    refused(run, other, &["--only", "workload=huge"], &["neither run has a workload \"huge\"", "would be right: tiny"]);
+    refused(run, other, &["--only", "workload=huge"], &["neither run has a workload \"huge\"", "expected: tiny"]);
     refused(run, other, &["--json", "--markdown"], &["cannot be used with"]);
     let renamed = scratch.path().join("renamed");
     copy(run, &renamed, |measurement| measurement["case"]["workload"] = "other".into());

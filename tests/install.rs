@@ -305,7 +305,7 @@ fn what_is_wrong_with_one_product_is_said_of_that_one() {
     shop.file("home/products/other/use.toml", "[mine]\n");
     shop.works("1.2.3", "release 1.2.3");
     let ended = shop.run(&["products", "path", "other"]);
-    says(ended.expect(3), &["home/products/other/use.toml: ", "would be right: that file removed"]);
+    says(ended.expect(3), &["home/products/other/use.toml: ", "expected: that file removed"]);
 }
 
 /// Versions are asked several at once: one after the other would take as long as all of them together.

@@ -74,7 +74,7 @@ fn each_topic_of_a_load_is_as_kept() {
     // The same words as of the flag.
     assert_eq!(run(&["help", "load"]).stdout.trim(), run(&["load", "--help"]).stdout.trim());
     let ended = run(&["help", "load", "tsl"]);
-    assert!(ended.expect(2).contains("would be right: load, find-max,"), "{}", ended.stderr);
+    assert!(ended.expect(2).contains("expected: load, find-max,"), "{}", ended.stderr);
     run(&["help", "keep"]).expect(2);
 }
 

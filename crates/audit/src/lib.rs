@@ -29,12 +29,11 @@ mod upstream;
 #[cfg(test)]
 mod wording;
 
+use weir_model::Placement;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, SearchResult};
 use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
-
-use weir_host::placement::Placement;
 
 pub use never_steady::check as never_steady;
 

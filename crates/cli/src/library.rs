@@ -22,7 +22,7 @@ pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
     for dir in overlays {
         if !dir.is_dir() {
             return Err(Failure::input(format!(
-                "--library: there is no folder {}\n  would be right: a folder that contains products/<name>/product.toml or suites/<name>.toml",
+                "--library: there is no folder {}\n  expected: a folder that contains products/<name>/product.toml or suites/<name>.toml",
                 dir.display()
             )));
         }
@@ -39,7 +39,7 @@ pub fn suite(catalogue: &Catalogue, name: &str) -> Result<Suite, Failure> {
     let is_path = name.contains('/') || name.ends_with(".toml");
     if is_path && !Path::new(name).is_file() {
         return Err(Failure::input(format!(
-            "there is no file {name}\n  would be right: the path of a suite's .toml file, or a name (see `weir suites list`)"
+            "there is no file {name}\n  expected: the path of a suite's .toml file, or a name (see `weir suites list`)"
         )));
     }
     catalogue.suite(name).map_err(Failure::input)

@@ -89,12 +89,9 @@ fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
         let of = |environment: &Environment| environment.sysctls.get(name).cloned().unwrap_or_default();
         all.push(name.as_str(), &of(a), &of(b));
     }
-    for role in a.placement.keys().chain(b.placement.keys()).collect::<BTreeSet<_>>() {
-        let of = |environment: &Environment| {
-            let cpus = environment.placement.get(role).into_iter().flatten();
-            cpus.map(u32::to_string).collect::<Vec<_>>().join(",")
-        };
-        all.push(format!("CPUs of the {role}"), &of(a), &of(b));
+    for ((role, before), (_, after)) in a.placement.by_role().into_iter().zip(b.placement.by_role()) {
+        let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        all.push(format!("CPUs of the {}", role.as_str()), &list(before), &list(after));
     }
     all.push("weir", &weir(a, b, a), &weir(a, b, b));
     let origin = |environment: &Environment| environment.origin.clone().unwrap_or_else(|| "weir's own".to_owned());

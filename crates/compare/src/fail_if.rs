@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 use weir_model::InputError;
-use weir_model::file::{listed, suggestion};
+use weir_model::text::{one_of, suggestion};
 
 use super::Metric;
 
@@ -85,7 +85,7 @@ fn unknown(text: &str, name: &str) -> InputError {
     let names = || Metric::ALL.iter().map(|(_, name)| *name);
     match name {
         "" => error(format!("{text:?} does not say what is compared"), WANTED),
-        _ => error(format!("in {text:?}: {name:?} is no metric{}", suggestion(name, names())), listed(names())),
+        _ => error(format!("in {text:?}: {name:?} is no metric{}", suggestion(name, names())), one_of(names())),
     }
 }
 

@@ -67,7 +67,7 @@ pub enum CompareError {
     /// The runs have no case in common.
     #[error(
         "the two runs have no case in common{filtered}\n  {before} has {has_before}\n  {after} has {has_after}\n  \
-         would be right: two runs of the same suite"
+         expected: two runs of the same suite"
     )]
     Nothing {
         /// The name of the run before.

@@ -1,10 +1,10 @@
 //! Selects the cases to compare, with the same filters as `weir run`. `weir compare` builds it, and `lib`
 //! applies it to the cases of both runs. It knows names only.
 
-use weir_model::file::{listed, suggestion};
 use weir_model::filter::FilterKey;
 use weir_model::record::CaseId;
 use weir_model::select::ALL;
+use weir_model::text::{one_of, suggestion};
 use weir_model::{Filter, InputError};
 
 use weir_report::run::BASELINE;
@@ -87,7 +87,7 @@ fn known(
         line: None,
         key: None,
         found: format!("neither run has a {what} {wanted:?}{}", suggestion(wanted, all())),
-        wanted: listed(all()),
+        wanted: one_of(all()),
     })
 }
 
@@ -125,11 +125,11 @@ mod tests {
         let products = Some(vec!["aldr".to_owned()]);
         assert_eq!(
             refused(Selection { products, ..Selection::default() }),
-            "--products: neither run has a product \"aldr\"; did you mean \"alder\"?\n  would be right: alder"
+            "--products: neither run has a product \"aldr\"; did you mean \"alder\"?\n  expected: alder"
         );
         let profiles = Some(vec!["stock".to_owned()]);
         assert!(refused(Selection { profiles, ..Selection::default() }).starts_with("--profile: neither run has"));
         let only = vec![Filter::parse("workload=json").expect("a filter")];
-        assert!(refused(Selection { only, ..Selection::default() }).contains("would be right: plain"));
+        assert!(refused(Selection { only, ..Selection::default() }).contains("expected: plain"));
     }
 }

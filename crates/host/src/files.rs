@@ -1,8 +1,12 @@
-//! Files that weir writes: their errors, and records as JSON. All crates that write records call it.
+//! Files that weir writes: their errors, records as JSON, and whether a disk has room. All crates that write records call it.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use weir_model::InputError;
+
+/// Least free space for a run, bytes. A trial writes a few hundred kilobytes.
+const LEAST_FREE: u64 = 64 * 1024 * 1024;
 
 /// A file or folder that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -40,4 +44,30 @@ pub fn pretty<T: Serialize>(record: &T) -> Result<Vec<u8>, FileError> {
     let mut bytes = serde_json::to_vec_pretty(record).map_err(|e| FileError::at(Path::new("record"))(e.into()))?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// Checks that the folder's disk has room.
+///
+/// # Errors
+/// When there is less than 64 MiB, or the folder cannot be read.
+pub fn disk_has_room(folder: &Path) -> Result<(), InputError> {
+    let fail = |found: String| InputError::of("--out", found, "a folder that weir may write to, with 64 MiB free");
+    let stat = rustix::fs::statvfs(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
+    let free = stat.f_bavail * stat.f_frsize;
+    if free < LEAST_FREE {
+        return Err(fail(format!("{} has {} MiB free", folder.display(), free / 1024 / 1024)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_with_room_is_taken_and_no_folder_is_refused() {
+        assert_eq!(disk_has_room(&std::env::temp_dir()), Ok(()));
+        let refused = disk_has_room(Path::new("/no/such/folder")).expect_err("not there");
+        assert!(refused.to_string().contains("/no/such/folder"), "{refused}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Processes on a host: starting, feeding, watching and ending them.
 //!
 //! A product runs below a supervisor that leaves no process behind ([`supervisor`]). The client and the origin are weir's own
-//! processes ([`role`]). Each role has its own CPUs ([`placement`]) and free ports ([`ports`]).
+//! processes ([`role`]). [`placement`] keeps each on its CPUs, and [`ports`] finds free ports.
 //! `weir-product`, `weir-install`, `weir-conformance` and `weir-lab` call this crate.
 //!
 //! This crate does not know products, suites or trials.

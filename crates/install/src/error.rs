@@ -30,7 +30,7 @@ pub enum InstallError {
     },
     /// `--latest`, and no source can name the newest version.
     #[error(
-        "there is no newest version of {product} to be had:\n  {}\n  would be right: without --latest, or `weir products use {product} --binary <path>`",
+        "there is no newest version of {product} to be had:\n  {}\n  expected: without --latest, or `weir products use {product} --binary <path>`",
         .tried.join("\n  ")
     )]
     NoLatest {
@@ -40,7 +40,7 @@ pub enum InstallError {
         tried: Vec<String>,
     },
     /// The user's choice cannot be used, and nothing else may be used instead.
-    #[error("{product} is set to {what}, which cannot be used: {why}\n  would be right: {remedy}")]
+    #[error("{product} is set to {what}, which cannot be used: {why}\n  expected: {remedy}")]
     Chosen {
         /// Which.
         product: String,
@@ -52,7 +52,7 @@ pub enum InstallError {
         remedy: String,
     },
     /// The binary that the user names is not one of the product.
-    #[error("{}: cannot be used as {product}: {why}\n  would be right: {wanted}", .path.display())]
+    #[error("{}: cannot be used as {product}: {why}\n  expected: {wanted}", .path.display())]
     Own {
         /// Which.
         product: String,
@@ -64,7 +64,7 @@ pub enum InstallError {
         wanted: String,
     },
     /// The file that keeps what the user chose says something else.
-    #[error("{}: {message}\n  would be right: that file removed; the product is then chosen by its own file again", .path.display())]
+    #[error("{}: {message}\n  expected: that file removed; the product is then chosen by its own file again", .path.display())]
     Using {
         /// Which.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum InstallError {
     },
     /// Not root, and sudo is missing or wants a password.
     #[error(
-        "installing packages needs root, and `sudo -n` does not work here ({why})\n  would be right: run this and try again: {command}"
+        "installing packages needs root, and `sudo -n` does not work here ({why})\n  expected: run this and try again: {command}"
     )]
     NotRoot {
         /// What sudo said.
@@ -103,7 +103,7 @@ pub enum InstallError {
     #[error("interrupted: nothing half-done is left, and a second try starts afresh")]
     Interrupted,
     /// Neither `python3 -m pip` nor `pip3` runs.
-    #[error("no pip to download {package} with\n  would be right: {remedy}")]
+    #[error("no pip to download {package} with\n  expected: {remedy}")]
     NoPip {
         /// What was to be downloaded.
         package: String,
@@ -111,7 +111,7 @@ pub enum InstallError {
         remedy: &'static str,
     },
     /// A download failed.
-    #[error("{url}: not downloaded: {why}\n  would be right: {remedy}")]
+    #[error("{url}: not downloaded: {why}\n  expected: {remedy}")]
     Download {
         /// From where.
         url: String,
@@ -171,9 +171,9 @@ fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
         // That a folder exists already is said when a file is in its place.
         PermissionDenied | NotADirectory | AlreadyExists | ReadOnlyFilesystem => {
-            "\n  would be right: WEIR_HOME set to a folder that can be written to"
+            "\n  expected: WEIR_HOME set to a folder that can be written to"
         }
-        StorageFull | QuotaExceeded => "\n  would be right: room on that disk, or WEIR_HOME set to a folder on another",
+        StorageFull | QuotaExceeded => "\n  expected: room on that disk, or WEIR_HOME set to a folder on another",
         _ => "",
     }
 }

@@ -12,7 +12,7 @@ pub struct Home(PathBuf);
 /// No folder can be named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no folder for weir's own files: neither WEIR_HOME nor XDG_DATA_HOME nor HOME is set to an absolute path\n  would be right: WEIR_HOME=/some/folder"
+    "no folder for weir's own files: neither WEIR_HOME nor XDG_DATA_HOME nor HOME is set to an absolute path\n  expected: WEIR_HOME=/some/folder"
 )]
 pub struct HomeError;
 

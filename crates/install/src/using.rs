@@ -273,7 +273,7 @@ mod tests {
         {
             fs::write(home.product("thing").join(FILE), text).unwrap();
             let error = using("thing", &home).unwrap_err().to_string();
-            assert!(error.contains("use.toml: ") && error.contains("would be right: that file removed"), "{error}");
+            assert!(error.contains("use.toml: ") && error.contains("expected: that file removed"), "{error}");
         }
     }
 }

@@ -1,18 +1,15 @@
-//! Checks before anything is started: file descriptors, free disk space, and a folder name that products can use. `weir run`
+//! Checks before anything is started: file descriptors, and a folder name that products can use. `weir run`
 //! calls them, so that a run that cannot succeed fails at once and says what would be right.
 
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
-use weir_model::suite::Suite;
+use weir_model::suite::{Load, Suite};
 
 use weir_product::render::{RenderError, quotable};
 
 /// Descriptors a role needs beside its connections: files, rings, listeners, pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
-
-/// Least free space for a run, bytes. A trial writes a few hundred kilobytes.
-const LEAST_FREE: u64 = 64 * 1024 * 1024;
 
 /// Checks that the suite's connections fit the descriptors: a proxy holds each downstream, and one upstream for each request
 /// that can be in flight on it.
@@ -26,19 +23,15 @@ pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
         let each = 1 + u64::from(streams);
         let needed = u64::from(load.connections) * each + OTHER_DESCRIPTORS;
         if needed > limit {
-            return Err(InputError {
-                source: format!("suite {}", suite.name),
-                line: None,
-                key: Some(format!("load {}: connections", load.name)),
-                found: format!(
-                    "{} connections need {needed} descriptors in the proxy, and this machine allows {limit} a process",
-                    load.connections
+            let Load { name, connections, .. } = load;
+            let most = limit.saturating_sub(OTHER_DESCRIPTORS) / each;
+            return Err(InputError::of(
+                format!("suite {}: load {name}: connections", suite.name),
+                format!(
+                    "{connections} connections need {needed} descriptors in the proxy, and this machine allows {limit} a process"
                 ),
-                wanted: format!(
-                    "at most {} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)",
-                    limit.saturating_sub(OTHER_DESCRIPTORS) / each
-                ),
-            });
+                format!("at most {most} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)"),
+            ));
         }
     }
     Ok(())
@@ -49,13 +42,8 @@ pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
 /// # Errors
 /// The character that configuration files would take for something else.
 pub fn folder(folder: &Path) -> Result<(), InputError> {
-    let fail = |found: String| InputError {
-        source: "--out".into(),
-        line: None,
-        key: None,
-        found,
-        wanted: "a path of letters, digits, spaces and the like, because products' configurations name it".into(),
-    };
+    let wanted = "a path of letters, digits, spaces and the like, because products' configurations name it";
+    let fail = |found: String| InputError::of("--out", found, wanted);
     let path = canonical(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
     // Names of trials consist of letters, digits and `-`, so the run's folder decides for them, too.
     quotable(&path).map(|_| ()).map_err(|error| match error {
@@ -77,26 +65,6 @@ fn canonical(folder: &Path) -> std::io::Result<PathBuf> {
     Ok(absolute)
 }
 
-/// Checks that the folder's disk has room.
-///
-/// # Errors
-/// When there is less than 64 MiB, or the folder cannot be read.
-pub fn disk(folder: &Path) -> Result<(), InputError> {
-    let fail = |found: String| InputError {
-        source: "--out".into(),
-        line: None,
-        key: None,
-        found,
-        wanted: "a folder that weir may write to, with 64 MiB free".into(),
-    };
-    let stat = rustix::fs::statvfs(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
-    let free = stat.f_bavail * stat.f_frsize;
-    if free < LEAST_FREE {
-        return Err(fail(format!("{} has {} MiB free", folder.display(), free / 1024 / 1024)));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,19 +80,12 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "suite suite: load half: connections: 500 connections need 1256 descriptors in the proxy, and this machine \
-             allows 300 a process\n  would be right: at most 22 connections, or a higher hard limit (`ulimit -Hn`, \
+             allows 300 a process\n  expected: at most 22 connections, or a higher hard limit (`ulimit -Hn`, \
              /etc/security/limits.conf)"
         );
         suite.loads[1].connections = 22;
         assert_eq!(descriptors(&suite, 300), Ok(()), "what was said to be right is right");
         assert!(descriptors(&suite, 0).expect_err("none").to_string().contains("at most 0 connections"));
-    }
-
-    #[test]
-    fn a_disk_with_room_is_taken_and_no_folder_is_refused() {
-        assert_eq!(disk(&std::env::temp_dir()), Ok(()));
-        let refused = disk(Path::new("/no/such/folder")).expect_err("not there");
-        assert!(refused.to_string().contains("/no/such/folder"), "{refused}");
     }
 
     #[test]
@@ -136,7 +97,7 @@ mod tests {
         for bad in ["a;b", "50%", "it's", "a\"b", "{x}", "a\nb", "$HOME"] {
             let refused = folder(&scratch.path().join(bad).join("run")).expect_err(bad).to_string();
             assert!(refused.starts_with("--out: the path ") && refused.contains("has '"), "{refused}");
-            assert!(refused.contains("would be right: a path of letters"), "{refused}");
+            assert!(refused.contains("expected: a path of letters"), "{refused}");
         }
         // The name that counts is the one behind a link.
         let odd = scratch.path().join("o#dd");

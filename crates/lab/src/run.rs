@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use weir_host::LocalHost;
 use weir_host::files::pretty;
+use weir_model::Placement;
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
@@ -25,7 +26,7 @@ use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
 use crate::trial::{self, Abort, Part, TrialContext, TrialEvent, TrialSpec};
-use weir_host::placement::{Placement, restrict_to};
+use weir_host::placement::restrict_to;
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
@@ -323,7 +324,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         weir_version: setup.weir_version.clone(),
         weir_sha256: sha256_of(&setup.weir),
         started: jiff::Timestamp::now().to_string(),
-        placement: setup.placement.to_map(),
+        placement: setup.placement.clone(),
         products,
         seed,
         scaled: setup.scaled.clone(),

@@ -56,20 +56,14 @@ pub fn check_not_empty(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputEr
         return Ok(());
     }
     let why = Skipped::sentences(skipped);
-    Err(InputError {
-        source: format!("suite {}", suite.name),
-        line: None,
-        key: None,
-        found: if why.is_empty() {
-            "there is nothing to run".to_owned()
-        } else {
-            format!("nothing is left to run: {}", why.join("; "))
-        },
-        wanted:
-            "--products with one that speaks what the workloads ask for (see `weir products list`), or --only with \
-                 other workloads"
-                .to_owned(),
-    })
+    let found = if why.is_empty() {
+        "there is nothing to run".to_owned()
+    } else {
+        format!("nothing is left to run: {}", why.join("; "))
+    };
+    let wanted = "--products with one that speaks what the workloads ask for (see `weir products list`), or --only with \
+                  other workloads";
+    Err(InputError::of(format!("suite {}", suite.name), found, wanted))
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
-use weir_host::placement::Placement;
 use weir_host::role::{ClientReport, OriginReport};
 use weir_host::stop::Stop;
 use weir_host::{Ended, ProcessSpec, RoleSpec};
 use weir_lab::plan::Planned;
 use weir_lab::trial::{self, TrialContext, TrialSpec};
+use weir_model::Placement;
 use weir_model::load::{Counts, DriverChoice, LoadResult};
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Role, Verdict};

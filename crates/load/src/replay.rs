@@ -74,13 +74,13 @@ mod tests {
     #[test]
     fn errors_say_where_and_what() {
         for (text, shown) in [
-            ("1\nsoon\n", "times.txt:2: \"soon\" is not a time\n  would be right: one time a line"),
+            ("1\nsoon\n", "times.txt:2: \"soon\" is not a time\n  expected: one time a line"),
             ("-1\n", "times.txt:1: \"-1\" is not a time"),
             ("nan\n", "times.txt:1: \"nan\" is not a time"),
             ("1, 2\n", "times.txt:1: \"1, 2\" is not a time"),
             (
                 "1\n2\n# back\n1.5\n",
-                "times.txt:4: \"1.5\" is before 2 s, the time above it\n  would be right: times that ascend",
+                "times.txt:4: \"1.5\" is before 2 s, the time above it\n  expected: times that ascend",
             ),
             ("86401\n", "times.txt:1: \"86401\" is after more than a day"),
             ("", "times.txt: it has no times"),

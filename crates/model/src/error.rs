@@ -20,6 +20,13 @@ pub struct InputError {
     pub wanted: String,
 }
 
+impl InputError {
+    /// An error of something that has no lines: a flag, a suite as a whole.
+    pub fn of(source: impl Into<String>, found: impl Into<String>, wanted: impl Into<String>) -> InputError {
+        InputError { source: source.into(), line: None, key: None, found: found.into(), wanted: wanted.into() }
+    }
+}
+
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
@@ -31,7 +38,7 @@ impl fmt::Display for InputError {
         }
         write!(f, ": {}", self.found)?;
         if !self.wanted.is_empty() {
-            write!(f, "\n  would be right: {}", self.wanted)?;
+            write!(f, "\n  expected: {}", self.wanted)?;
         }
         Ok(())
     }

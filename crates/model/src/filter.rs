@@ -3,7 +3,7 @@
 //! them to a suite.
 
 use crate::InputError;
-use crate::file::suggestion;
+use crate::text::suggestion;
 
 /// One `--only key=value,value`. Several filters all have to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Filter {
         let wanted = "key=name,name with a key of product, profile, workload (or payload) or load, such as \
                       workload=tiny,medium";
         let Some((key, values)) = text.split_once('=') else {
-            return Err(flag_error("--only", format!("{text:?} has no ="), wanted));
+            return Err(InputError::of("--only", format!("{text:?} has no ="), wanted));
         };
         let tail = key.trim() == "payload";
         let key = match key.trim() {
@@ -61,12 +61,12 @@ impl Filter {
             "load" => FilterKey::Load,
             other => {
                 let near = suggestion(other, KEYS);
-                return Err(flag_error("--only", format!("{text:?} has the unknown key {other:?}{near}"), wanted));
+                return Err(InputError::of("--only", format!("{text:?} has the unknown key {other:?}{near}"), wanted));
             }
         };
         let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
         if values.iter().any(String::is_empty) {
-            return Err(flag_error("--only", format!("{text:?} has an empty name"), wanted));
+            return Err(InputError::of("--only", format!("{text:?} has an empty name"), wanted));
         }
         Ok(Filter { key, values, tail })
     }
@@ -93,14 +93,6 @@ fn fits(pattern: &str, name: &str) -> bool {
     };
     // What follows the first `*` may begin anywhere in what follows the head.
     after.char_indices().map(|(at, _)| at).chain([after.len()]).any(|at| fits(rest, &after[at..]))
-}
-
-pub(crate) fn names_of(names: &[String]) -> impl Iterator<Item = &str> {
-    names.iter().map(String::as_str)
-}
-
-pub(crate) fn flag_error(flag: &str, found: impl Into<String>, wanted: impl Into<String>) -> InputError {
-    InputError { source: flag.to_owned(), line: None, key: None, found: found.into(), wanted: wanted.into() }
 }
 
 #[cfg(test)]
@@ -135,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_filter_reads_only_what_it_knows() {
-        let right = "\n  would be right: key=name,name with a key of product, profile, workload (or payload) or load, \
+        let right = "\n  expected: key=name,name with a key of product, profile, workload (or payload) or load, \
                      such as workload=tiny,medium";
         for (text, found) in [
             ("tiny", "\"tiny\" has no ="),

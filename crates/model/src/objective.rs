@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::InputError;
 use crate::condition::Condition;
-use crate::filter::flag_error;
 use crate::suite::{Load, LoadKind, Series, Suite};
 
 /// The name of the load that a flag adds.
@@ -20,7 +19,7 @@ impl Suite {
     pub fn with_objective(&self, objective: Vec<Condition>, alone: bool) -> Result<Suite, InputError> {
         let closed = |load: &&Load| load.kind == LoadKind::Closed && load.series == Series::Once;
         let model = self.loads.iter().find(closed).or_else(|| self.loads.first()).ok_or_else(|| {
-            flag_error("--objective", "the suite has no load to take connections and lengths from", "another suite")
+            InputError::of("--objective", "the suite has no load to take connections and lengths from", "another suite")
         })?;
         let conditions: Vec<String> = objective.iter().map(ToString::to_string).collect();
         let name = (1..).map(numbered).find(|name| self.load(name).is_none()).unwrap_or_default();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::OriginCounters;
 use crate::load::{LoadResult, SearchResult};
+use crate::placement::Placement;
 use crate::suite::Protocol;
 
 /// Version of [`Measurement`]. 2 added `protocol`; 3 `points`, `warmup` and `search`.
@@ -332,9 +333,9 @@ pub struct Environment {
     /// Soft and hard limit of descriptors.
     pub descriptors: (u64, u64),
     /// Settings that matter, by sysctl name.
-    pub sysctls: std::collections::BTreeMap<String, String>,
+    pub sysctls: BTreeMap<String, String>,
     /// CPUs by role.
-    pub placement: std::collections::BTreeMap<String, Vec<u32>>,
+    pub placement: Placement,
     /// Products by name: version, binary, SHA-256, how it was got.
     pub products: Vec<ProductFacts>,
     /// Seed of the order within blocks.

@@ -2,9 +2,10 @@
 //! [`Suite::select`]. The module knows names in a suite and in a catalogue, not what is done with the selected part.
 
 use crate::InputError;
-use crate::file::{Catalogue, listed, suggestion};
-use crate::filter::{Filter, FilterKey, flag_error, names_of};
+use crate::file::Catalogue;
+use crate::filter::{Filter, FilterKey};
 use crate::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite};
+use crate::text::{one_of, suggestion};
 
 /// The name in `--products` that means every product of the catalogue.
 pub const ALL: &str = "all";
@@ -80,7 +81,7 @@ impl Suite {
         if !self.workloads.is_empty() && !self.loads.is_empty() {
             return Ok(());
         }
-        Err(flag_error(
+        Err(InputError::of(
             "--products, --only",
             "what is selected leaves no case: its workloads are asked of other products, or under other loads",
             format!("what `weir suites show {}` lists", self.name),
@@ -116,7 +117,7 @@ impl Suite {
         }
         if entries.is_empty() {
             let flag = if products.is_some() { "--products" } else { "--profile" };
-            return Err(flag_error(flag, "no name is given", listed(names_of(&catalogue.products()))));
+            return Err(InputError::of(flag, "no name is given", one_of(&catalogue.products())));
         }
         Ok(entries)
     }
@@ -153,9 +154,9 @@ impl Suite {
         };
         let Some(known) = catalogue.profiles(product) else {
             let products = catalogue.products();
-            let near = suggestion(product, names_of(&products));
+            let near = suggestion(product, &products);
             let found = format!("there is no product {product:?}{near}");
-            return Err(flag_error("--products", found, listed(names_of(&products))));
+            return Err(InputError::of("--products", found, one_of(&products)));
         };
         let (flag, wanted_profiles) = match (own, profiles) {
             (Some(own), _) => ("--products", vec![own]),
@@ -168,9 +169,9 @@ impl Suite {
         };
         for profile in &wanted_profiles {
             if !known.contains(profile) {
-                let near = suggestion(profile, names_of(&known));
+                let near = suggestion(profile, &known);
                 let found = format!("product {product:?} has no profile {profile:?}{near}");
-                return Err(flag_error(flag, found, listed(names_of(&known))));
+                return Err(InputError::of(flag, found, one_of(&known)));
             }
         }
         let entry = |profile| Entry { product: product.to_owned(), profile };
@@ -200,15 +201,15 @@ impl Suite {
         let is_there = |value: &&String| there.iter().any(|name| filter.means(value, name));
         if let Some(unknown) = filter.values.iter().find(|value| !is_there(value)) {
             let what = filter.key.as_str();
-            let near = suggestion(unknown, names_of(&there));
-            let mut shown: Vec<&str> = Vec::new();
-            for name in names_of(&there) {
+            let near = suggestion(unknown, &there);
+            let mut shown: Vec<&String> = Vec::new();
+            for name in &there {
                 if !shown.contains(&name) {
                     shown.push(name);
                 }
             }
             let found = format!("there is no {what} {unknown:?} in what is selected of suite {:?}{near}", self.name);
-            return Err(flag_error("--only", found, listed(shown)));
+            return Err(InputError::of("--only", found, one_of(shown)));
         }
         match filter.key {
             FilterKey::Product => self.entries.retain(|entry| filter.passes(&entry.product)),
@@ -226,9 +227,11 @@ impl Suite {
             if self.load(base).is_none() {
                 let name = &load.name;
                 let mut kept: Vec<&str> = vec![base];
-                kept.extend(only.iter().filter(|f| f.key == FilterKey::Load).flat_map(|f| names_of(&f.values)));
+                kept.extend(
+                    only.iter().filter(|f| f.key == FilterKey::Load).flat_map(|f| f.values.iter().map(String::as_str)),
+                );
                 kept.dedup();
-                return Err(flag_error(
+                return Err(InputError::of(
                     "--only",
                     format!("load {name:?} runs at a share of what load {base:?} finds, and {base:?} is left out"),
                     format!("--only load={}, or --only load={base}", kept.join(",")),
@@ -364,20 +367,20 @@ mod tests {
                 &["ngnix"][..],
                 &[][..],
                 &[][..],
-                "--products: there is no product \"ngnix\"; did you mean \"nginx\"?\n  would be right: one of direct, \
+                "--products: there is no product \"ngnix\"; did you mean \"nginx\"?\n  expected: one of direct, \
                  haproxy, nginx, varnish",
             ),
             (
                 &["nginx:best"],
                 &[],
                 &[],
-                "--products: product \"nginx\" has no profile \"best\"\n  would be right: one of stock, tuned",
+                "--products: product \"nginx\" has no profile \"best\"\n  expected: one of stock, tuned",
             ),
             (
                 &[],
                 &["tunde"],
                 &[],
-                "--profile: product \"direct\" has no profile \"tunde\"; did you mean \"tuned\"?\n  would be right: \
+                "--profile: product \"direct\" has no profile \"tunde\"; did you mean \"tuned\"?\n  expected: \
                  one of stock, tuned",
             ),
             (
@@ -385,13 +388,13 @@ mod tests {
                 &[],
                 &["workload=tinny"],
                 "--only: there is no workload \"tinny\" in what is selected of suite \"quick\"; did you mean \
-                 \"tiny\"?\n  would be right: one of tiny, medium",
+                 \"tiny\"?\n  expected: one of tiny, medium",
             ),
             (
                 &["nginx"],
                 &[],
                 &["product=haproxy"],
-                "--only: there is no product \"haproxy\" in what is selected of suite \"quick\"\n  would be right: \
+                "--only: there is no product \"haproxy\" in what is selected of suite \"quick\"\n  expected: \
                  nginx",
             ),
             (
@@ -399,7 +402,7 @@ mod tests {
                 &[],
                 &["load=latency"],
                 "--only: load \"latency\" runs at a share of what load \"capacity\" finds, and \"capacity\" is left \
-                 out\n  would be right: --only load=capacity,latency, or --only load=capacity",
+                 out\n  expected: --only load=capacity,latency, or --only load=capacity",
             ),
         ] {
             assert_eq!(select(products, profiles, only), Err(message.to_owned()));

@@ -23,6 +23,26 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
+/// `one of a, b, c`, or `a` when there is only one, or that there is none.
+pub fn one_of<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let names: Vec<S> = names.into_iter().collect();
+    match names.as_slice() {
+        [] => "nothing: there are none".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        names => format!("one of {}", names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// `; did you mean "nginx"?` when one of `names` is near `wrong`, else nothing.
+pub fn suggestion<S: AsRef<str>>(wrong: &str, names: impl IntoIterator<Item = S>) -> String {
+    // A third of the letters may be wrong: "ngnix" is near "nginx", "foo" is near nothing.
+    let bound = (wrong.chars().count() / 3).max(1);
+    let distance = |name: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase());
+    let all = names.into_iter().map(|name| (distance(name.as_ref()), name.as_ref().to_owned()));
+    let nearest = all.filter(|(distance, _)| *distance <= bound).min();
+    nearest.map_or(String::new(), |(_, name)| format!("; did you mean {name:?}?"))
+}
+
 /// Each name once, in the order of their first places: "a, b".
 pub fn unique<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut unique: Vec<&str> = Vec::new();
@@ -43,5 +63,14 @@ mod tests {
         assert_eq!([list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])], ["a", "a and b", "a, b and c"]);
         assert_eq!(list(&[] as &[&str]), "");
         assert_eq!(unique(["a", "b", "a"]), "a, b");
+    }
+
+    #[test]
+    fn near_names_are_suggested_and_far_ones_are_not() {
+        let names = ["nginx", "haproxy", "h2o"];
+        assert_eq!(suggestion("ngnix", names), "; did you mean \"nginx\"?");
+        assert_eq!(suggestion("HAproxy", names), "; did you mean \"haproxy\"?");
+        assert_eq!(suggestion("h2", names), "; did you mean \"h2o\"?");
+        assert_eq!(suggestion("varnish", names), "");
     }
 }

@@ -16,7 +16,7 @@ pub use rate::Rate;
 
 /// The error for a text that is not the expected quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found}; would be right: {wanted}")]
+#[error("{found}; expected: {wanted}")]
 pub struct UnitError {
     /// What was found, such as `"10" has no unit`.
     pub found: String,

@@ -99,7 +99,7 @@ fn a_products_folder_name_is_checked() {
         assert_eq!(
             errors[0].to_string(),
             format!(
-                "product.toml: a product's folder is named {name:?}\n  would be right: a name of small letters, digits and -, \
+                "product.toml: a product's folder is named {name:?}\n  expected: a name of small letters, digits and -, \
                  beginning with a letter or digit"
             )
         );
@@ -116,7 +116,7 @@ fn a_template_that_another_includes_is_used() {
         Product::parse("nginx", "product.toml", &text, templates.clone(), BTreeMap::new()).expect_err("unused");
     assert_eq!(
         errors[0].to_string(),
-        "product.toml: the template \"common.j2\" is used by no profile\n  would be right: [profile.<name>] with \
+        "product.toml: the template \"common.j2\" is used by no profile\n  expected: [profile.<name>] with \
          files = { \"<file>\" = \"<template>\" }, or no such template"
     );
     templates.insert("tuned.conf.j2".to_owned(), "{% include 'common.j2' %}".to_owned());

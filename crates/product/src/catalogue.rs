@@ -87,7 +87,7 @@ pub enum CatalogueError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Input(Vec<InputError>),
     /// A folder or file that cannot be read.
-    #[error("{path}: {error}\n  would be right: a folder with `products/<name>/product.toml` or `suites/<name>.toml` in it", path = .path.display())]
+    #[error("{path}: {error}\n  expected: a folder with `products/<name>/product.toml` or `suites/<name>.toml` in it", path = .path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -207,7 +207,7 @@ fn unknown<'a>(source: &str, what: &str, name: &str, known: impl Iterator<Item =
         source: source.to_owned(),
         line: None,
         key: None,
-        found: format!("there is no {what} \"{name}\"{}", weir_model::file::suggestion(name, known.iter().copied())),
+        found: format!("there is no {what} \"{name}\"{}", weir_model::text::suggestion(name, known.iter().copied())),
         wanted: format!("one of {}", known.join(", ")),
     }
 }

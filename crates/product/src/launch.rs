@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_host::placement;
 use weir_host::stop::Stop;
 use weir_host::{Host, ProcessSpec};
 use weir_model::product::{Product, ProductKind, Program};
@@ -104,7 +103,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         return Err(Failure::at("start", format!("{} is no program", product.title), "", "choose a proxy"));
     };
     let shares: Vec<Option<f64>> = program.parts.iter().map(|part| part.cpu_share).collect();
-    let cpu_sets = placement::divide(cpus, &shares);
+    let cpu_sets = weir_model::placement::divide(cpus, &shares);
     let ports = part_ports(launcher.host.as_ref(), program, &[listen, origin])?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {

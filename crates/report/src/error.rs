@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The folder does not exist or holds no `trials` folder.
-    #[error(
-        "{path}: not a run folder: {why}\n  would be right: a folder that `weir run` made, such as runs/<time>-<suite>"
-    )]
+    #[error("{path}: not a run folder: {why}\n  expected: a folder that `weir run` made, such as runs/<time>-<suite>")]
     NotARun {
         /// As given by the caller.
         path: PathBuf,

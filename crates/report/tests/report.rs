@@ -221,12 +221,9 @@ fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
     assert_eq!((summary.trials, summary.trials_planned), (18, Some(18)));
     let refused = |shown: weir_report::Part| shown.of(run()).unwrap_err().to_string();
     let error = refused(shown(&["ceder"], &[]));
-    assert_eq!(
-        error,
-        "--products: this run has no \"ceder\"\n  would be right: direct, alder, birch, cedar, dogwood, elm"
-    );
+    assert_eq!(error, "--products: this run has no \"ceder\"\n  expected: direct, alder, birch, cedar, dogwood, elm");
     let error = refused(shown(&[], &["load=fast"]));
-    assert_eq!(error, "--only: this run has no load \"fast\"\n  would be right: max, steady");
+    assert_eq!(error, "--only: this run has no load \"fast\"\n  expected: max, steady");
 }
 
 #[test]

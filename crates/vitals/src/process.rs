@@ -93,7 +93,7 @@ impl Process {
     }
 
     /// Open descriptors; `None` without permission. Since Linux 6.2 the directory's size says it; before, it is
-    /// listed, which takes a microsecond for every few descriptors.
+    /// one_of, which takes a microsecond for every few descriptors.
     fn descriptors(&self, reader: &mut Reader) -> Option<u64> {
         reader.reads += 1;
         let size = rustix::fs::statat(&self.home, "fd", rustix::fs::AtFlags::empty()).ok()?.st_size;

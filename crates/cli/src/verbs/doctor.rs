@@ -30,7 +30,7 @@ pub struct Args {
 pub fn main(args: &Args) -> VerbResult {
     if !args.runs.is_dir() {
         return Err(Failure::input(format!(
-            "--runs: there is no folder {}\n  would be right: the folder that runs will be written to",
+            "--runs: there is no folder {}\n  expected: the folder that runs will be written to",
             args.runs.display()
         )));
     }

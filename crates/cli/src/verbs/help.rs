@@ -54,7 +54,7 @@ fn unknown(said: &str, word: &str, command: &Command) -> Failure {
         names.extend(TOPICS.iter().map(|topic| topic.name));
     }
     let right = if names.is_empty() { format!("{said} --help") } else { names.join(", ") };
-    Failure::input(format!("weir help: {said} has no \"{word}\"\n  would be right: {right}"))
+    Failure::input(format!("weir help: {said} has no \"{word}\"\n  expected: {right}"))
 }
 
 /// A topic: what there is to know, its flags, examples.

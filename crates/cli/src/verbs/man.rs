@@ -39,7 +39,7 @@ pub fn main(args: &Args) -> VerbResult {
     };
     if !folder.is_dir() {
         return Err(Failure::input(format!(
-            "weir man: there is no folder {}\n  would be right: a folder that exists, such as /usr/local/share/man/man1",
+            "weir man: there is no folder {}\n  expected: a folder that exists, such as /usr/local/share/man/man1",
             folder.display()
         )));
     }

@@ -253,7 +253,7 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// An address, or a name that has one, and a port.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let right = "would be right: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
+    let right = "expected: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
     let mut found = text.to_socket_addrs().map_err(|e| format!("{e}; {right}"))?;
     found.next().ok_or_else(|| format!("this name has no address; {right}"))
 }

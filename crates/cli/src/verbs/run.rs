@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use resolve::{ResolvedSuite, SuiteRequest};
-use weir_host::placement::{Placement, allowed_cpus};
+use weir_host::placement::allowed_cpus;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_lab::journal::JournalError;
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
+use weir_model::Placement;
 use weir_model::condition::Condition;
 use weir_model::record::{Role, Skipped};
 use weir_model::suite::Scale;
@@ -220,7 +221,7 @@ fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Pa
     };
     let ResolvedSuite { suite, scaled, skipped, products, .. } = resolved;
     let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
-    preflight::disk(parent).map_err(Failure::missing)?;
+    weir_host::files::disk_has_room(parent).map_err(Failure::missing)?;
     Ok(Setup {
         tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
         suite,

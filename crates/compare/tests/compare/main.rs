@@ -314,7 +314,7 @@ fn what_differs_is_said_first() {
     let environment = after.run.environment.as_mut().expect("it has one");
     environment.kernel = "Linux 6.13.0".to_owned();
     environment.products[1].version = "2.5.0".to_owned();
-    environment.placement = [("proxy".to_owned(), vec![1, 2])].into();
+    environment.placement.proxy = vec![1, 2];
     environment.sysctls = [("net.core.somaxconn".to_owned(), "128".to_owned())].into();
     let comparison = compare(&before, &after, &Options::default()).expect("compared");
     let said: Vec<String> =

@@ -39,7 +39,7 @@ pub enum JournalError {
     Io(#[from] FileError),
     /// The folder is not empty.
     #[error(
-        "{0} exists and is not empty\n  would be right: a new folder, or `weir run --resume {0}` to go on with what is there"
+        "{0} exists and is not empty\n  expected: a new folder, or `weir run --resume {0}` to go on with what is there"
     )]
     Exists(String),
     /// The folder is not a run folder.

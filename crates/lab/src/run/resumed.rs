@@ -7,13 +7,14 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use weir_host::files::FileError;
+use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::record::{Environment, Measurement};
 
 use super::{Setup, sha256_of};
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
-use weir_host::placement::{Placement, allowed_cpus};
+use weir_host::placement::allowed_cpus;
 
 /// Name of the file with the SHA-256 of `run.toml`, as `sha256sum` writes it and `sha256sum -c` checks it.
 pub const SUITE_SUM: &str = "run.toml.sha256";
@@ -61,7 +62,7 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
     }
     Err(changed(
         dir,
-        "run.toml or plan.json is not as it was when the run began\n  would be right: undo the change, \
+        "run.toml or plan.json is not as it was when the run began\n  expected: undo the change, \
          or begin a new run with `weir run <folder>/run.toml`",
     ))
 }
@@ -75,7 +76,7 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
                 dir,
                 format!(
                     "it began with {name} {version}, and what is installed now is {} or another build\n  \
-                     would be right: that version again, or a new run",
+                     expected: that version again, or a new run",
                     installed.version
                 ),
             ));
@@ -86,7 +87,7 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
             dir,
             format!(
                 "it began with weir {}, and this is weir {} or another build of it\n  \
-                 would be right: the same weir, which is client and origin, too; or a new run",
+                 expected: the same weir, which is client and origin, too; or a new run",
                 then.weir_version, now.weir_version
             ),
         ));
@@ -95,15 +96,13 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
 }
 
 fn recorded_placement(dir: &Path, then: &Environment, allowed: &[u32]) -> Result<Placement, JournalError> {
-    let of = |role: &str| then.placement.get(role).cloned().unwrap_or_default();
-    let placement = Placement { client: of("client"), proxy: of("proxy"), origin: of("origin") };
-    match then.placement.values().flatten().find(|cpu| !allowed.contains(cpu)) {
-        None => Ok(placement),
+    match then.placement.by_role().into_iter().flat_map(|(_, cpus)| cpus).find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(then.placement.clone()),
         Some(cpu) => Err(changed(
             dir,
             format!(
                 "it used CPU {cpu}, and weir may now use only {allowed:?}\n  \
-                 would be right: the same CPUs (`taskset`), or a new run"
+                 expected: the same CPUs (`taskset`), or a new run"
             ),
         )),
     }

@@ -22,6 +22,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use weir_model::Placement;
 use weir_model::load::{DriverChoice, LoadSecond};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
@@ -31,7 +32,6 @@ use crate::journal::JournalError;
 use crate::plan::Planned;
 use weir_audit;
 use weir_audit as audit;
-use weir_host::placement::Placement;
 use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;

@@ -1,6 +1,6 @@
 //! Parses templates from text. Called by `protocol::http_template`, and by `weir load` to check its flags.
 
-use weir_model::file::suggestion;
+use weir_model::text::suggestion;
 
 use super::{Piece, Template};
 
@@ -14,7 +14,7 @@ const NAMES: [&str; 6] = ["seq", "random", "hex", "alnum", "uuid", "pick"];
 
 /// The error for a text that is not a template: what was found, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found}; would be right: {wanted}")]
+#[error("{found}; expected: {wanted}")]
 pub struct TemplateError {
     /// What was found, such as `{{sec}} is no field`.
     pub found: String,

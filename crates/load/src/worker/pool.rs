@@ -321,7 +321,7 @@ impl<S> Pool<S> {
                     return Some((id, stream));
                 }
                 SlotState::OnDemand => return Some((id, self.first_stream(id))),
-                // It lost its connection while it was listed, or has used it up.
+                // It lost its connection while it was one_of, or has used it up.
                 _ => {}
             }
         }

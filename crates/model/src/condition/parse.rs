@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Comparison, Condition, ConditionMetric, Outcome, Statistic, Timing};
-use crate::file::{listed, suggestion};
+use crate::text::{one_of, suggestion};
 use crate::units::{HumanDuration, Rate, UnitError};
 
 /// Expected where the text is not a condition.
@@ -106,7 +106,7 @@ fn unknown(text: &str) -> UnitError {
     if find(&Timing::ALL, text).is_some() {
         return error(
             format!("{text:?} is many times; one number of them is needed"),
-            &format!("{text}.p99, or another {}", listed(statistics())),
+            &format!("{text}.p99, or another {}", one_of(statistics())),
         );
     }
     let (of, last) = match text.split_once(['.', ' ']) {
@@ -117,7 +117,7 @@ fn unknown(text: &str) -> UnitError {
         last.strip_prefix(['p', 'P']).is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
     if percentile && find(&Statistic::ALL, last).is_none() {
         let percentiles = statistics().filter(|name| name.starts_with('p'));
-        return error(format!("{last:?} is no percentile that is recorded"), &listed(percentiles));
+        return error(format!("{last:?} is no percentile that is recorded"), &one_of(percentiles));
     }
     let near = match (of, last) {
         (Some(of), last) if find(&Statistic::ALL, last).is_some() => format!("; did you mean \"{of}.{last}\"?"),

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::errors::{Errors, suggestion};
+use super::errors::Errors;
 use super::install_wire::{ByArch, FileHash, FileUrl, InstallTable, NeedTable};
 use super::locate::{child, item};
 use crate::product::{Install, Need, Source};
+use crate::text::suggestion;
 
 /// Every method there is, for messages.
 pub(super) const METHODS: [&str; 9] = ["system", "apt", "wheel", "crate", "go", "maven", "npm", "release", "own"];

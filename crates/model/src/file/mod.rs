@@ -20,7 +20,6 @@ mod suite_write;
 
 use std::collections::BTreeMap;
 
-pub use errors::{listed, suggestion};
 pub use schema::{product_schema, suite_schema};
 
 use crate::product::{ORIGIN_PROFILE, Product};

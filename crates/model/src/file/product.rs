@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use super::errors::{Errors, listed, suggestion};
+use super::errors::Errors;
 use super::install::{self, Files};
 use super::locate::{self, Lines, child, item};
 use super::product_wire::{Kind, PartTable, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
@@ -12,6 +12,7 @@ use super::{NAME_WANTED, is_name, schema, shape};
 use crate::InputError;
 use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
 use crate::suite::Protocol;
+use crate::text::{one_of, suggestion};
 
 impl Product {
     /// Reads a product. `name` is its folder's, `source_name` the file as the user named it, `templates` the text of
@@ -89,7 +90,7 @@ fn speaks(path: &str, protocols: &[Protocol], errors: &mut Errors<'_>) {
     }
     if !protocols.iter().any(|protocol| protocol.is_measured()) {
         let measured = Protocol::measured().map(Protocol::as_str);
-        errors.add(path, "none of these is a protocol that weir measures", format!("at least {}", listed(measured)));
+        errors.add(path, "none of these is a protocol that weir measures", format!("at least {}", one_of(measured)));
     }
 }
 
@@ -100,7 +101,7 @@ fn speaks_less(profile: &Profile, product: &[Protocol], errors: &mut Errors<'_>)
     speaks(&path, own, errors);
     for (index, protocol) in own.iter().enumerate().filter(|(_, protocol)| !product.contains(protocol)) {
         let found = format!("{:?} is not among what the product speaks", protocol.as_str());
-        errors.add(&item(&path, index), found, listed(product.iter().map(|protocol| protocol.as_str())));
+        errors.add(&item(&path, index), found, one_of(product.iter().map(|protocol| protocol.as_str())));
     }
 }
 
@@ -130,7 +131,7 @@ fn proxy(name: &str, file: &mut ProductFile, files: &Files, errors: &mut Errors<
         errors.add(
             "install",
             "missing: there is no way to get the product",
-            format!("at least one [[install]] with a method: {}", listed(install::METHODS)),
+            format!("at least one [[install]] with a method: {}", one_of(install::METHODS)),
         );
     }
     if file.version.is_none() {
@@ -337,7 +338,7 @@ fn check_file(path: &str, file: &str, template: &str, templates: &BTreeMap<Strin
     if !templates.contains_key(template) {
         let names = || templates.keys().map(String::as_str);
         let found = format!("the product's folder has no template {template:?}{}", suggestion(template, names()));
-        errors.add(path, found, listed(names()));
+        errors.add(path, found, one_of(names()));
     }
 }
 

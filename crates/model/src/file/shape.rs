@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::errors::{Errors, listed, suggestion};
+use super::errors::Errors;
 use super::locate::{Node, Value, child, item};
+use crate::text::{one_of, suggestion};
 use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
 
 /// Checks `node`, which stands at `path`, and adds to `errors` what is wrong.
@@ -69,7 +70,7 @@ fn branches(schema: &Json) -> Option<&Vec<Json>> {
 }
 
 fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let wanted = || listed(names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().iter().map(String::as_str));
+    let wanted = || one_of(names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().iter().map(String::as_str));
     match &node.value {
         Value::Text(text) if names.contains(&text.as_str()) => Some(Json::String(text.clone())),
         Value::Text(text) => {
@@ -127,7 +128,7 @@ fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &m
         let Some(schema) = properties.get(key).or(others) else {
             let names = || properties.keys().map(String::as_str);
             let near = suggestion(key, names());
-            errors.add(&path, format!("unknown key{near}"), listed(names()));
+            errors.add(&path, format!("unknown key{near}"), one_of(names()));
             misspelt += &near;
             continue;
         };
@@ -243,7 +244,7 @@ fn describe(schema: &Json) -> String {
     }
     if let Some(names) = choices(schema) {
         let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-        return listed(quoted.iter().map(String::as_str));
+        return one_of(quoted.iter().map(String::as_str));
     }
     if let Some(branches) = branches(schema) {
         let words: Vec<String> = branches.iter().map(describe).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::errors::{Errors, listed, suggestion};
+use super::errors::Errors;
 use super::http::{is_field_value, is_token};
 use super::locate::{self, Lines, child, item};
 use super::suite_wire::{EntryName, ExpectTable, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable, WorkloadTable};
@@ -12,6 +12,7 @@ use super::{Catalogue, NAME_WANTED, is_name, schema, shape, suite_load};
 use crate::InputError;
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{Entry, EntryPattern, Expect, Protocol, Request, Scale, ScaleOverride, Suite, Tls, Workload};
+use crate::text::{one_of, suggestion};
 
 /// Largest generated body: it is held in memory, once a connection.
 const LARGEST_BODY: u64 = 64 << 20;
@@ -139,7 +140,7 @@ impl Reader<'_, '_> {
         if !can {
             let names = || known.iter().map(String::as_str);
             let found = format!("{name:?} is no product that can be the origin{}", suggestion(name, names()));
-            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", listed(names())));
+            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", one_of(names())));
         }
         can
     }
@@ -169,7 +170,7 @@ impl Reader<'_, '_> {
             let Some(profiles) = self.catalogue.profiles(product) else {
                 let names = || known.iter().map(String::as_str);
                 let near = suggestion(product, names());
-                self.errors.add(&path, format!("there is no product {product:?}{near}"), listed(names()));
+                self.errors.add(&path, format!("there is no product {product:?}{near}"), one_of(names()));
                 continue;
             };
             let Some(profile) = own.or(default) else {
@@ -181,7 +182,7 @@ impl Reader<'_, '_> {
                 let names = || profiles.iter().map(String::as_str);
                 let near = suggestion(profile, names());
                 let found = format!("product {product:?} has no profile {profile:?}{near}");
-                self.errors.add(&path, found, listed(names()));
+                self.errors.add(&path, found, one_of(names()));
                 continue;
             }
             let entry = Entry { product: product.to_owned(), profile: profile.to_owned() };
@@ -226,7 +227,7 @@ impl Reader<'_, '_> {
         }
         if !table.protocol.is_measured() {
             let found = format!("{:?} is a protocol that weir knows of and does not measure", table.protocol.as_str());
-            self.errors.add(&child(&path, "protocol"), found, listed(Protocol::measured().map(Protocol::as_str)));
+            self.errors.add(&child(&path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
         }
         let headers = table.headers.to_flat();
         let request = Request {
@@ -253,7 +254,7 @@ impl Reader<'_, '_> {
                 let names: Vec<String> =
                     entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile)).collect();
                 let found = format!("the suite has no product {:?}", pattern.to_string());
-                self.errors.add(&item(path, index), found, listed(names.iter().map(String::as_str)));
+                self.errors.add(&item(path, index), found, one_of(names.iter().map(String::as_str)));
             }
         }
     }
@@ -318,7 +319,7 @@ impl Reader<'_, '_> {
             if !known.contains(&name.as_str()) {
                 let near = suggestion(name, known.iter().copied());
                 let found = format!("the suite has no {what} {name:?}{near}");
-                self.errors.add(&item(path, index), found, listed(known.iter().copied()));
+                self.errors.add(&item(path, index), found, one_of(known.iter().copied()));
             }
         }
     }

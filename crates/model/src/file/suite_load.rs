@@ -1,11 +1,12 @@
 //! Turns the `[[load]]` tables of a suite into valid loads. It checks which keys each kind of load may have, and which
 //! other loads it may refer to. Called by `suite`.
 
-use super::errors::{Errors, listed, suggestion};
+use super::errors::Errors;
 use super::locate::{child, item};
 use super::suite_wire::{KindName, LoadTable, RateValue, ShareTable, TableRateTable};
 use crate::condition::Condition;
 use crate::suite::{Arrivals, Load, LoadKind, RateSpec, Series, TableRate, Workload};
+use crate::text::{one_of, suggestion};
 
 /// Points of a series at most: each is a window of its own.
 const MOST_POINTS: usize = 64;
@@ -130,7 +131,7 @@ impl Reader<'_, '_, '_> {
             || kinds[..index].iter().filter(|(_, kind)| *kind == KindName::Closed).map(|(name, _)| name.as_str());
         let wanted = match earlier().next() {
             None => "the name of a closed load that stands before this one".to_owned(),
-            Some(_) => format!("a closed load that stands before this one: {}", listed(earlier())),
+            Some(_) => format!("a closed load that stands before this one: {}", one_of(earlier())),
         };
         let found = match kinds.iter().position(|(name, _)| name == base) {
             None => {
@@ -161,7 +162,7 @@ impl Reader<'_, '_, '_> {
             if !known.contains(&row.workload.as_str()) {
                 let near = suggestion(&row.workload, known.iter().copied());
                 let found = format!("the suite has no workload {:?}{near}", row.workload);
-                self.errors.add(&path, found, listed(known.iter().copied()));
+                self.errors.add(&path, found, one_of(known.iter().copied()));
             }
             if rows[..index].iter().any(|other| other.workload == row.workload && other.product == row.product) {
                 self.errors.add(&path, "a second rate for the same workload and product", "each once");

@@ -273,32 +273,32 @@ impl Counts {
     }
 }
 
-/// A distribution in microseconds. Percentiles come from an HDR histogram (1 us to 1 h, 3 significant digits).
+/// A distribution in microseconds. Percentiles come from an HDR histogram (1 µs to 1 h, 3 significant digits).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     /// Samples.
     pub count: u64,
-    /// Smallest, us.
+    /// Smallest, µs.
     pub min_us: f64,
-    /// Arithmetic mean, us.
+    /// Arithmetic mean, µs.
     pub mean_us: f64,
-    /// Standard deviation, us.
+    /// Standard deviation, µs.
     pub stdev_us: f64,
-    /// Median, us.
+    /// Median, µs.
     pub p50_us: f64,
-    /// 75th percentile, us.
+    /// 75th percentile, µs.
     pub p75_us: f64,
-    /// 90th percentile, us.
+    /// 90th percentile, µs.
     pub p90_us: f64,
-    /// 95th percentile, us.
+    /// 95th percentile, µs.
     pub p95_us: f64,
-    /// 99th percentile, us.
+    /// 99th percentile, µs.
     pub p99_us: f64,
-    /// 99.9th percentile, us.
+    /// 99.9th percentile, µs.
     pub p999_us: f64,
-    /// 99.99th percentile, us.
+    /// 99.99th percentile, µs.
     pub p9999_us: f64,
-    /// Largest, us.
+    /// Largest, µs.
     pub max_us: f64,
 }
 
@@ -321,13 +321,13 @@ pub struct LoadSecond {
     /// Bytes received.
     pub bytes_in: u64,
     /// Latency of what was due in the window and ended in this second (in a row of the warm-up: of all that ended
-    /// in it): median, us.
+    /// in it): median, µs.
     pub p50_us: f64,
-    /// 99th percentile, us.
+    /// 99th percentile, µs.
     pub p99_us: f64,
-    /// Largest, us.
+    /// Largest, µs.
     pub max_us: f64,
-    /// Largest lag, us.
+    /// Largest lag, µs.
     pub lag_max_us: f64,
     /// Connections open at the end of the row, over all threads: those whose making is complete (a TLS handshake may still
     /// go on) and which have not been closed or lost. `None`: not recorded, or not every thread came to the row's end.

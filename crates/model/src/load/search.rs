@@ -109,7 +109,7 @@ pub struct Probe {
     pub near: bool,
     /// Share of the window that the busiest worker thread was at work.
     pub busiest: f64,
-    /// 99th percentile of due to sent, us.
+    /// 99th percentile of due to sent, µs.
     pub lag_p99_us: f64,
     /// The client was at its own limit.
     pub client_limited: bool,

@@ -130,7 +130,7 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Endpoint, String> {
         match text.strip_prefix("unix:") {
-            Some("") => Err("\"unix:\" has no path; unix:/path would be right".to_owned()),
+            Some("") => Err("\"unix:\" has no path; expected: unix:/path".to_owned()),
             Some(path) => Ok(Endpoint::Unix(path.into())),
             None => text
                 .parse()
@@ -389,7 +389,7 @@ impl FromStr for RandomDuration {
     fn from_str(text: &str) -> Result<RandomDuration, String> {
         let seconds = |part: &str| {
             part.trim().parse::<HumanDuration>().map(|time| time.0.as_secs_f64()).map_err(|_| {
-                format!("\"{text}\" is no time; 10ms, 5ms..15ms (uniform) or exp:10ms (exponential) would be right")
+                format!("\"{text}\" is no time; expected: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential)")
             })
         };
         if let Some(mean) = text.strip_prefix("exp:") {

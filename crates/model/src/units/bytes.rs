@@ -115,7 +115,7 @@ mod tests {
         let error = "16K".parse::<ByteCount>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "\"16K\" has the unknown unit \"K\"; would be right: a number of bytes, bare or with a unit of B, kB, \
+            "\"16K\" has the unknown unit \"K\"; expected: a number of bytes, bare or with a unit of B, kB, \
              MB, GB (powers of 1000), KiB, MiB or GiB (of 1024), such as 11268 or \"16KiB\""
         );
     }

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_found_and_what_would_be_right() {
-        let wanted = "would be right: a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
+        let wanted = "expected: a number with a unit of ns, us, ms, s, m or h, such as \"10ms\" or \"1.5s\"";
         for (text, found) in [
             ("10", "\"10\" has no unit"),
             ("", "\"\" is not a duration"),

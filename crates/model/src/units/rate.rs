@@ -115,7 +115,7 @@ mod tests {
         }
         assert_eq!(
             "0".parse::<Rate>().unwrap_err().to_string(),
-            "\"0\" is no rate; would be right: requests a second, more than 0, bare or with k or M, with or without \
+            "\"0\" is no rate; expected: requests a second, more than 0, bare or with k or M, with or without \
              /s, such as 5000 or \"20k/s\""
         );
         assert!(Rate::new(f64::NAN).is_err());

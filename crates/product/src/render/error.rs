@@ -65,7 +65,7 @@ pub enum RenderError {
         product: String,
     },
     /// No profile of that name.
-    #[error("{product} has no profile `{profile}`\n  would be right: {}", list(.known))]
+    #[error("{product} has no profile `{profile}`\n  expected: {}", list(.known))]
     UnknownProfile {
         /// Whose.
         product: String,
@@ -75,7 +75,7 @@ pub enum RenderError {
         known: Vec<String>,
     },
     /// The profile names a template that is not in the folder.
-    #[error("{product}, profile {profile}: there is no template `{template}`\n  would be right: {}", list(.known))]
+    #[error("{product}, profile {profile}: there is no template `{template}`\n  expected: {}", list(.known))]
     MissingTemplate {
         /// Whose.
         product: String,
@@ -88,7 +88,7 @@ pub enum RenderError {
     },
     /// The profile names a file outside of the trial's folder.
     #[error(
-        "{product}, profile {profile}: `{file}` leaves the trial's folder\n  would be right: a relative name without `..`"
+        "{product}, profile {profile}: `{file}` leaves the trial's folder\n  expected: a relative name without `..`"
     )]
     FileName {
         /// Whose.
@@ -99,7 +99,7 @@ pub enum RenderError {
         file: String,
     },
     /// A template uses an unknown variable.
-    #[error("{at}: unknown variable `{variable}`\n  would be right: {}", list(.known))]
+    #[error("{at}: unknown variable `{variable}`\n  expected: {}", list(.known))]
     UnknownVariable {
         /// Where in which product. Boxed, because an error is not worth a large `Result` everywhere.
         at: Box<Position>,
@@ -117,7 +117,7 @@ pub enum RenderError {
         message: String,
     },
     /// A path that cannot be put into a configuration.
-    #[error("the path {} {why}\n  would be right: an absolute path of letters, digits, spaces and the like (see --out)", .dir.display())]
+    #[error("the path {} {why}\n  expected: an absolute path of letters, digits, spaces and the like (see --out)", .dir.display())]
     Folder {
         /// Which.
         dir: PathBuf,

@@ -130,7 +130,7 @@ fn an_unknown_variable_is_named_with_its_line() {
     let text = "one conections\n{{ connections }}\nthree {{ conections * 2 }}\n";
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
-        "thing, profile p, t.j2:3: unknown variable `conections`\n  would be right: \
+        "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
          binary, cert, cert_and_key, cert_pem, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
          listen_port, origin_host, origin_port, part_cores, path, ports, profile, protocol, resumption, streams, tls, tls12_suites, \
          tls13_suites, tls_max, tls_min"
@@ -166,14 +166,14 @@ fn a_broken_template_names_its_line() {
 #[test]
 fn an_unknown_profile_lists_those_there_are() {
     let error = render(&product("a", "", &["{{ binary }}"]), "q", &vars(), Path::new("/nowhere")).unwrap_err();
-    assert_eq!(error.to_string(), "thing has no profile `q`\n  would be right: p");
+    assert_eq!(error.to_string(), "thing has no profile `q`\n  expected: p");
 }
 
 #[test]
 fn a_missing_template_lists_those_there_are() {
     let mut product = product("a", "", &["{{ binary }}"]);
     product.templates = BTreeMap::from([("other.j2".to_owned(), String::new())]);
-    assert_eq!(error_of(&product), "thing, profile p: there is no template `t.j2`\n  would be right: other.j2");
+    assert_eq!(error_of(&product), "thing, profile p: there is no template `t.j2`\n  expected: other.j2");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn the_version_command_knows_the_binary_alone() {
         program.version.command = strings(&["{{ dir }}/x"]);
     }
     let message = version_command(&product, Path::new("/b")).unwrap_err().to_string();
-    assert_eq!(message, "thing, product.toml: version.command[0]: unknown variable `dir`\n  would be right: binary");
+    assert_eq!(message, "thing, product.toml: version.command[0]: unknown variable `dir`\n  expected: binary");
 }
 
 #[test]

@@ -181,10 +181,10 @@ fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
         facts.push(("Origin", format!("{origin}, instead of weir's own: it has no counters")));
     }
     let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    for (role, cpus) in &environment.placement {
+    for (role, cpus) in environment.placement.by_role() {
         let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
         let where_ = if cpus.is_empty() { "not pinned".to_string() } else { format!("CPU {}", cpus.join(", ")) };
-        facts.push((format!("Place of the {role}"), where_));
+        facts.push((format!("Place of the {}", role.as_str()), where_));
     }
     facts.extend(environment.sysctls.iter().map(|(name, value)| (name.clone(), value.clone())));
     facts

@@ -150,9 +150,7 @@ fn environment() -> Environment {
         governor: None,
         descriptors: (1_024, 1_048_576),
         sysctls: [("net.core.somaxconn".to_string(), "4096".to_string())].into(),
-        placement: [("client", vec![0, 1]), ("origin", vec![2, 3]), ("proxy", vec![4])]
-            .map(|(role, cpus)| (role.to_string(), cpus))
-            .into(),
+        placement: weir_model::Placement { client: vec![0, 1], origin: vec![2, 3], proxy: vec![4] },
         products: PRODUCTS.iter().map(facts).collect(),
         seed: 7,
         skipped: Vec::new(),

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let options = Opt::parse_args();
-    let path = options.conf.clone().ok_or("no configuration\n  would be right: -c <file>")?;
+    let path = options.conf.clone().ok_or("no configuration\n  expected: -c <file>")?;
     let settings = read(&path)?;
     let peer = HttpPeer::new(settings.origin.as_str(), false, String::new());
     let tls = settings.tls.as_ref().map(tls_settings).transpose()?;
@@ -163,7 +163,7 @@ fn version(text: &str) -> Result<SslVersion, String> {
         "1.2" => Ok(SslVersion::TLS1_2),
         "1.3" => Ok(SslVersion::TLS1_3),
         other => {
-            Err(format!("tls: {other:?} is no version that this program knows\n  would be right: \"1.2\" or \"1.3\""))
+            Err(format!("tls: {other:?} is no version that this program knows\n  expected: \"1.2\" or \"1.3\""))
         }
     }
 }

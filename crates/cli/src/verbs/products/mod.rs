@@ -91,7 +91,7 @@ fn with_program<'c>(
     match product.kind {
         ProductKind::Proxy(_) => Ok(product),
         ProductKind::Direct => Err(Failure::input(format!(
-            "{} is not a proxy and has no binary\n  would be right: a product with a version in `weir products list`",
+            "{} is not a proxy and has no binary\n  expected: a product with a version in `weir products list`",
             product.name
         ))),
     }

@@ -13,8 +13,8 @@ use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Ver
 use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_model::file::{listed, suggestion};
 use weir_model::product::{Product, ProductKind};
+use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
 use crate::args::stop_on_signal;
@@ -162,9 +162,9 @@ fn check_names(only: &[String]) -> Result<(), Failure> {
         if conformance::check(name).is_none() {
             let names = || CHECKS.iter().map(|check| check.name);
             return Err(Failure::input(format!(
-                "--only: there is no check \"{name}\"{}\n  would be right: {}",
+                "--only: there is no check \"{name}\"{}\n  expected: {}",
                 suggestion(name, names()),
-                listed(names())
+                one_of(names())
             )));
         }
     }
@@ -181,8 +181,8 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
         let product = catalogue.product(name, "weir products test").map_err(Failure::input)?;
         if product.kind == ProductKind::Direct {
             return Err(Failure::input(format!(
-                "{name} is not a proxy: there is nothing to test\n  would be right: {}",
-                listed(proxies().map(|p| p.name.as_str()))
+                "{name} is not a proxy: there is nothing to test\n  expected: {}",
+                one_of(proxies().map(|p| p.name.as_str()))
             )));
         }
         if !products.iter().any(|other: &&Product| other.name == product.name) {
@@ -237,9 +237,9 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
     for profile in profiles {
         if profile != "all" && !known.contains(profile.as_str()) {
             return Err(Failure::input(format!(
-                "--profile: none of these products has a profile \"{profile}\"{}\n  would be right: all, {}",
+                "--profile: none of these products has a profile \"{profile}\"{}\n  expected: all, {}",
                 suggestion(profile, known.iter().copied()),
-                listed(known.iter().copied())
+                one_of(known.iter().copied())
             )));
         }
     }
@@ -248,7 +248,7 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
     for (product, _) in here {
         let own: Vec<&String> = product.proxy_profiles().filter(|name| asked(name)).collect();
         if own.is_empty() {
-            remark!("{} has no profile {}: it is skipped", product.title, listed(profiles.iter().map(String::as_str)));
+            remark!("{} has no profile {}: it is skipped", product.title, one_of(profiles.iter().map(String::as_str)));
         }
         cases.extend(own.into_iter().map(|profile| (*product, profile.clone())));
     }
@@ -262,7 +262,7 @@ fn folder(keep: Option<&Path>, scratch: &Path) -> Result<PathBuf, Failure> {
     let taken = std::fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some());
     if taken {
         return Err(Failure::input(format!(
-            "--keep: {} is not empty\n  would be right: a folder that is empty or does not exist",
+            "--keep: {} is not empty\n  expected: a folder that is empty or does not exist",
             keep.display()
         )));
     }

@@ -38,7 +38,7 @@ pub fn fit(
     let time = match (request.budget, request.scale) {
         (Some(_), Scale::Full) => {
             return Err(Failure::input(
-                "--budget: --scale full runs the suite as written, however long that takes\n  would be right: --scale fit, which is shortened to the budget",
+                "--budget: --scale full runs the suite as written, however long that takes\n  expected: --scale fit, which is shortened to the budget",
             ));
         }
         (Some(time), _) => time,
@@ -72,7 +72,7 @@ fn too_small(time: Duration, too_long: &TooLong, blocks: Option<u32>) -> Failure
     let (trials, half) =
         (too_long.smallest.trials(&[]), if loads.len() > 1 { "some of its loads with --only load=, " } else { "" });
     Failure::input(format!(
-        "--budget: {} cannot run{blocks} in {}: its {trials} trials take {} at their shortest ({})\n  would be right: --budget {}, or to skip {half}workloads with --only workload= or products with --products",
+        "--budget: {} cannot run{blocks} in {}: its {trials} trials take {} at their shortest ({})\n  expected: --budget {}, or to skip {half}workloads with --only workload= or products with --products",
         too_long.smallest.name,
         minutes(time),
         minutes(too_long.takes),

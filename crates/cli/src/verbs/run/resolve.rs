@@ -189,9 +189,9 @@ fn origin(name: &str, catalogue: &Catalogue) -> Result<String, Failure> {
     }
     let names = || known.iter().map(String::as_str);
     Err(Failure::input(format!(
-        "--origin: \"{name}\" cannot be the origin{}\n  would be right: {}; without --origin it is weir's own",
-        weir_model::file::suggestion(name, names()),
-        weir_model::file::listed(names())
+        "--origin: \"{name}\" cannot be the origin{}\n  expected: {}; without --origin it is weir's own",
+        weir_model::text::suggestion(name, names()),
+        weir_model::text::one_of(names())
     )))
 }
 
@@ -208,7 +208,7 @@ fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure
     let path = folder.join("run.toml");
     if !path.is_file() {
         return Err(Failure::input(format!(
-            "--resume: {} is not a run folder: it has no run.toml\n  would be right: a folder that `weir run` made, such as runs/20260102-101500-quick",
+            "--resume: {} is not a run folder: it has no run.toml\n  expected: a folder that `weir run` made, such as runs/20260102-101500-quick",
             folder.display()
         )));
     }

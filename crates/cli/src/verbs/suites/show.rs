@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_host::placement::{Placement, allowed_cpus};
+use weir_host::placement::allowed_cpus;
+use weir_model::Placement;
 use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite, Tls};
 use weir_product::catalogue::Catalogue;
