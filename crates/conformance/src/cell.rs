@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::client::{Failure, Response};
+use weir_product::client::{RequestError, Response};
 
 /// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,21 +74,14 @@ impl Cell {
     }
 
     /// There was no response where one was expected.
-    pub fn failure(failure: &Failure) -> Cell {
-        let cell = Cell::no(failure.word());
-        match failure.detail() {
-            Some(detail) => cell.with(detail),
-            None => cell,
-        }
+    pub fn failure(failure: &RequestError) -> Cell {
+        Cell::no(word(failure)).with(detail(failure).unwrap_or_default())
     }
 
     /// A response with a wrong status.
     pub fn status(response: &Response) -> Cell {
-        let cell = Cell::no(response.status.to_string());
-        match response.first_words() {
-            Some(words) => cell.with(format!("it answers {}: {words}", response.status)),
-            None => cell,
-        }
+        let words = first_words(response).map(|words| format!("it answers {}: {words}", response.status));
+        Cell::no(response.status.to_string()).with(words.unwrap_or_default())
     }
 
     /// The same cell with one more note.
@@ -130,10 +123,78 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A failure ends a check: see [`crate::Check::run`].
-impl From<Failure> for Cell {
-    fn from(failure: Failure) -> Cell {
+impl From<RequestError> for Cell {
+    fn from(failure: RequestError) -> Cell {
         Cell::failure(&failure)
     }
+}
+
+/// The cell, whether the check ended early or not.
+pub fn either(result: Result<Cell, Cell>) -> Cell {
+    result.unwrap_or_else(|cell| cell)
+}
+
+/// The response if it has this status, else the cell that says what came instead.
+pub fn with_status(status: u16, answer: Result<Response, RequestError>) -> Result<Response, Cell> {
+    match answer? {
+        response if response.status == status => Ok(response),
+        response => Err(Cell::status(&response)),
+    }
+}
+
+/// The response if it is a 200 with this body, else the cell that says what came instead.
+pub fn with_body(body: &[u8], answer: Result<Response, RequestError>) -> Result<Response, Cell> {
+    match with_status(200, answer)? {
+        response if response.body == body => Ok(response),
+        response => {
+            let sizes = format!("{} bytes; the origin's {}", response.body.len(), body.len());
+            Err(Cell::no("wrong body").with(sizes))
+        }
+    }
+}
+
+/// A failure in a word or two, with the product as the subject: `closes`.
+pub fn word(failure: &RequestError) -> &'static str {
+    match failure {
+        RequestError::Refused => "refuses",
+        RequestError::Unreachable(_) => "unreachable",
+        RequestError::Closed => "closes",
+        RequestError::Cut => "cuts off",
+        RequestError::Reset => "resets",
+        RequestError::Silent(_) => "hangs",
+        RequestError::Malformed(_) => "not HTTP",
+        RequestError::Tls(_) => "TLS fails",
+        RequestError::Stream(_) => "stream reset",
+        RequestError::Stopped => "stopped",
+    }
+}
+
+/// What the word leaves out.
+pub fn detail(failure: &RequestError) -> Option<String> {
+    match failure {
+        RequestError::Silent(time) => Some(format!("nothing came for {}", about(*time))),
+        RequestError::Unreachable(why)
+        | RequestError::Malformed(why)
+        | RequestError::Tls(why)
+        | RequestError::Stream(why) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// The beginning of a text body, on one line: usually the product's own error message. Most products send HTML, whose
+/// tags are left out.
+pub fn first_words(response: &Response) -> Option<String> {
+    let text = std::str::from_utf8(&response.body).ok()?;
+    // After each `<`, what stands before the next `>` is a tag's inside.
+    let mut pieces = text.split('<');
+    let before = pieces.next().unwrap_or_default();
+    let plain = pieces.map(|piece| piece.split_once('>').map_or("", |(_, after)| after));
+    let words: Vec<&str> = std::iter::once(before).chain(plain).flat_map(str::split_whitespace).collect();
+    let mut line = words.join(" ");
+    if line.chars().count() > 80 {
+        line = line.chars().take(79).chain(['…']).collect();
+    }
+    (!line.is_empty() && !line.chars().any(char::is_control)).then_some(line)
 }
 
 #[cfg(test)]
@@ -148,6 +209,19 @@ mod tests {
             ["<1 ms", "1 ms", "99 ms", "0.1 s", "2.0 s", "31 s"]
         );
         assert_eq!([0, 880, 4_506, 12_582_912, 1_048_000].map(size), ["0 B", "880 B", "4.4 KiB", "12 MiB", "1.0 MiB"]);
+    }
+
+    #[test]
+    fn what_a_product_says_in_html_is_read() {
+        let words = |body: &str| {
+            let response = Response::new("HTTP/1.1", 502, [].into_iter(), weir_wire::http1::Framing::None);
+            first_words(&Response { body: body.into(), ..response })
+        };
+        assert_eq!(words("<html>\r\n<h1>502 Bad\nGateway</h1>\n</html>").as_deref(), Some("502 Bad Gateway"));
+        assert_eq!(words("1 > 0").as_deref(), Some("1 > 0"));
+        assert_eq!(words(""), None);
+        assert_eq!(words("a\u{1b}[31m"), None, "no control characters reach a terminal");
+        assert_eq!(words(&"word ".repeat(40)).map(|w| w.chars().count()), Some(80));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! while a response is still in transit. It then sends that response to the next client, and later checks would report
 //! nonsense. `real` calls it after a check that did not succeed.
 
-use super::client::{Endpoint, Failure, Http1, Http2, Response, TIMEOUT};
+use std::time::Instant;
+
+use weir_product::client::{Endpoint, Http1, Http2, RequestError, Response, TIMEOUT};
 
 /// The sizes of the requested bodies, each on its own connection.
 const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
@@ -12,12 +14,12 @@ const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
 const AT_ONCE: usize = 20;
 
 /// Sends a GET for a target.
-pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, Failure> {
+pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, RequestError> {
     if !http2 {
         return endpoint.get(target);
     }
-    let response = Http2::open(endpoint)?.get_all(&[target], TIMEOUT)?;
-    response.into_iter().next().ok_or(Failure::Closed)
+    let response = Http2::open(endpoint, Instant::now() + TIMEOUT)?.get_all(&[target], TIMEOUT)?;
+    response.into_iter().next().ok_or(RequestError::Closed)
 }
 
 /// Fails when a response belongs to another request: a 200 of another size, or a status that no request here can cause.
@@ -31,7 +33,7 @@ pub fn check(endpoint: &Endpoint, http2: bool) -> Result<(), String> {
     if http2 {
         return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, true, &target(size))));
     }
-    let asked: Vec<(usize, Result<Http1, Failure>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
+    let asked: Vec<(usize, Result<Http1, RequestError>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
     asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.answer(TIMEOUT))))
 }
 
@@ -39,13 +41,13 @@ fn target(size: usize) -> String {
     format!("/bytes/{size}")
 }
 
-fn sent(endpoint: &Endpoint, size: usize) -> Result<Http1, Failure> {
+fn sent(endpoint: &Endpoint, size: usize) -> Result<Http1, RequestError> {
     let mut conn = endpoint.open()?;
     conn.send(&endpoint.request("GET", &target(size), &[]), false, TIMEOUT)?;
     Ok(conn)
 }
 
-fn judge(size: usize, response: Result<Response, Failure>) -> Result<(), String> {
+fn judge(size: usize, response: Result<Response, RequestError>) -> Result<(), String> {
     let came = match response {
         Ok(response) if response.status == 200 && response.body.len() != size => {
             format!("{} bytes", response.body.len())

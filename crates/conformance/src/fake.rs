@@ -9,9 +9,9 @@ use std::time::Duration;
 use weir_model::counters::OriginCounters;
 use weir_model::record::{Role, RoleUsage};
 
-use super::client::Endpoint;
 use super::testbed::{LoadSample, Testbed};
 use weir_host::stop::Stop;
+use weir_product::client::Endpoint;
 
 /// A request that a fake received.
 #[derive(Debug, Clone)]

@@ -11,7 +11,8 @@
 
 mod cell;
 mod checks;
-mod client;
+#[cfg(test)]
+mod client_tests;
 mod crosstalk;
 #[cfg(test)]
 mod fake;

@@ -13,13 +13,13 @@ use weir_model::suite::{Expect, Protocol, Request};
 use weir_vitals::Watched;
 use weir_wire::tls::{ClientConfig, ServerName};
 
-use super::client::{Endpoint, TIMEOUT};
 use super::crosstalk;
 use super::run::TestSpec;
 use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
 use weir_host::role::{ClientProcess, ClientReport, OriginProcess, OriginSpec};
 use weir_host::stop::Stop;
+use weir_product::client::{Endpoint, TIMEOUT};
 use weir_product::failure::Failure;
 use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, launch};
@@ -69,7 +69,7 @@ impl<'a> RealTestbed<'a> {
         let mut bed = RealTestbed {
             spec,
             protocol,
-            tls: wire_protocol.tls().map(|(config, name)| (config.clone(), name.clone())),
+            tls: wire_protocol.tls,
             stop: stop.clone(),
             running: None,
             origin: None,
@@ -171,8 +171,7 @@ impl<'a> RealTestbed<'a> {
 
     fn load(&mut self) -> Result<LoadSample, String> {
         let endpoint = self.product();
-        let request =
-            Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() };
+        let request = Request::get("/bytes/128");
         let expect = Expect { status: Some(200), size: Some(128), ..Expect::default() };
         let spec = LoadSpec {
             shape: Shape::Closed,

@@ -144,7 +144,7 @@ fn run_checks(
 ) {
     for (nth, check) in due.iter().enumerate() {
         notify(Progress::Asking(check));
-        let cell = (check.run)(bed).unwrap_or_else(|cell| cell);
+        let cell = check.cell(bed);
         // A check during a request to stop may have failed because of it.
         if stop.is_requested() {
             return;

@@ -3,7 +3,7 @@
 
 use weir_model::suite::Protocol;
 
-use super::cell::Cell;
+use super::cell::{Cell, either};
 use super::checks;
 use super::testbed::Testbed;
 
@@ -20,8 +20,33 @@ pub struct Check {
     pub protocol: Protocol,
     /// When the check runs.
     pub when: When,
-    /// The check's function.
+    /// The check's function. Its error is a cell, too: a result that ends the check early.
     pub run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
+}
+
+impl Check {
+    /// A check that uses HTTP/1.1 and can run at any time.
+    pub(crate) const fn new(
+        name: &'static str,
+        title: &'static str,
+        asks: &'static str,
+        run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
+    ) -> Check {
+        Check { name, title, asks, protocol: Protocol::Http11, when: When::Any, run }
+    }
+
+    pub(crate) const fn over(self, protocol: Protocol) -> Check {
+        Check { protocol, ..self }
+    }
+
+    pub(crate) const fn when(self, when: When) -> Check {
+        Check { when, ..self }
+    }
+
+    /// Runs it.
+    pub(crate) fn cell(&self, bed: &mut dyn Testbed) -> Cell {
+        either((self.run)(bed))
+    }
 }
 
 /// When a check runs, counted from the start of the product. The table has its own order, in which results are shown.
@@ -70,10 +95,10 @@ pub static CHECKS: &[Check] = &[
     checks::back::CHECK,
     checks::graceful::CHECK,
     checks::reload::CHECK,
-    checks::processes::CHECK,
-    checks::cores::CHECK,
-    checks::memory_idle::CHECK,
-    checks::memory_many::CHECK,
+    checks::resources::PROCESSES,
+    checks::resources::CORES,
+    checks::resources::MEMORY_IDLE,
+    checks::resources::MEMORY_MANY,
     checks::tls::HTTPS,
     checks::tls::NEGOTIATED,
     checks::tls::RESUMPTION,

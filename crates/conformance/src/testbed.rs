@@ -7,8 +7,8 @@ use std::time::Duration;
 use weir_model::counters::OriginCounters;
 use weir_model::record::RoleUsage;
 
-use super::client::Endpoint;
 use weir_host::stop::Stop;
+use weir_product::client::Endpoint;
 
 /// A product under test.
 pub trait Testbed {

@@ -232,6 +232,24 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
+impl Request {
+    /// A GET without headers of its own.
+    pub fn get(path: &str) -> Request {
+        Request { method: "GET".to_owned(), path: path.to_owned(), headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// The first header of that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Its headers without those of these names.
+    pub fn headers_but(&self, names: &[&str]) -> Vec<(&str, &str)> {
+        let is_one = |name: &str| names.iter().any(|other| name.eq_ignore_ascii_case(other));
+        self.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).filter(|(name, _)| !is_one(name)).collect()
+    }
+}
+
 /// What a right answer is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {

@@ -14,8 +14,8 @@ use weir_host::{Host, ProcessSpec};
 use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
+use crate::client::WireProtocol;
 use crate::failure::Failure;
-use crate::http::WireProtocol;
 use crate::render::{self, Vars};
 use crate::running::{Running, RunningPart};
 use crate::tls::RunTls;

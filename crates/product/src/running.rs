@@ -14,8 +14,9 @@ use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
 use weir_vitals::Watched;
 
+use crate::client::WireProtocol;
 use crate::failure::Failure;
-use crate::http::{Http, WireProtocol};
+use crate::http::Http;
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
 
@@ -108,7 +109,7 @@ impl Running {
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
             let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match Http::with_protocol(self.addr, timeout, self.wire_protocol.clone()).get("/_weir/ready") {
+            match Http::with_protocol(self.addr, timeout, &self.wire_protocol).get("/_weir/ready") {
                 Ok(answer) if answer.status == 204 => return Ok(()),
                 Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
                 Err(error) => last = error,

@@ -12,9 +12,9 @@ use weir_host::Host;
 use weir_host::files::FileError;
 use weir_model::load::{TlsSpec, TlsVersion};
 use weir_model::suite::{KeyType, Protocol, Tls};
-use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, TlsError, Version, suites};
+use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, ServerName, TlsError, Version, suites};
 
-use crate::http::{TLS_NAME, WireProtocol};
+use crate::client::{TLS_NAME, WireProtocol};
 use crate::render::{CERT, CERT_AND_KEY, KEY};
 
 /// What all trials of a run share.
@@ -65,7 +65,7 @@ impl RunTls {
     /// When the options cannot be used, which a valid suite's can.
     pub fn wire_protocol(&self, protocol: Protocol) -> Result<WireProtocol, String> {
         if !protocol.is_tls() {
-            return Ok(WireProtocol::without_tls(protocol));
+            return Ok(WireProtocol { protocol, tls: None });
         }
         let (oldest, newest) = self.settings.versions;
         let options = ClientOptions {
@@ -76,7 +76,8 @@ impl RunTls {
             ..ClientOptions::default()
         };
         let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;
-        WireProtocol::over_tls(protocol, config)
+        let name = ServerName::new(TLS_NAME).map_err(|e| e.to_string())?;
+        Ok(WireProtocol { protocol, tls: Some((config, name)) })
     }
 
     /// The TLS settings of the client.

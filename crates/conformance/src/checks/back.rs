@@ -2,22 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use weir_model::suite::Protocol;
-
-use crate::cell::{Cell, about};
+use crate::cell::{Cell, about, word};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "origin-back",
-    title: "Origin back",
-    asks: "The origin is gone for three requests and half a second, then listens again at the same address: after how long is a request \
+pub const CHECK: Check = Check::new(
+    "origin-back",
+    "Origin back",
+    "The origin is gone for three requests and half a second, then listens again at the same address: after how long is a request \
            answered rightly?",
-    protocol: Protocol::Http11,
-    when: When::Late,
     run,
-};
+)
+.when(When::Late);
 
 /// The pause between requests while the origin is down.
 const BETWEEN: Duration = Duration::from_millis(150);
@@ -45,7 +42,7 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
         let _ = ask(Duration::from_secs(2));
     }
     if let Err(why) = bed.start_origin() {
-        return Err(Cell::unknown(format!("weir's origin did not come back: {why}")));
+        return Ok(Cell::unknown(format!("weir's origin did not come back: {why}")));
     }
     let begun = Instant::now();
     let mut last = None;
@@ -61,10 +58,10 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
                     crate::Verdict::Reading
                 };
                 let until = last.map(|last: String| format!("until then {last}")).unwrap_or_default();
-                return Err(Cell::new(verdict, says).with(until));
+                return Ok(Cell::new(verdict, says).with(until));
             }
             Ok(response) => last = Some(response.status.to_string()),
-            Err(failure) => last = Some(format!("it {}", failure.word())),
+            Err(failure) => last = Some(format!("it {}", word(&failure))),
         }
         pause(bed.stop(), EVERY);
     }
@@ -79,15 +76,8 @@ mod tests {
 
     use super::*;
     use crate::Verdict;
+    use crate::cell::either;
     use crate::fake::{FakeTestbed, Reply, answer};
-
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
-    fn within(bed: &mut dyn Testbed, within: Duration) -> Cell {
-        super::within(bed, within).unwrap_or_else(|cell| cell)
-    }
 
     /// A product that still sends this many errors after the origin went down.
     fn recovers_after(errors: u64) -> FakeTestbed {
@@ -110,11 +100,11 @@ mod tests {
 
     #[test]
     fn recovery_is_timed() {
-        assert_eq!(run(&mut recovers_after(3)).says, "at once");
-        let cell = run(&mut recovers_after(6));
+        assert_eq!(CHECK.cell(&mut recovers_after(3)).says, "at once");
+        let cell = CHECK.cell(&mut recovers_after(6));
         assert!(cell.says.starts_with("after ") && cell.verdict == Verdict::Yes, "{cell:?}");
         assert_eq!(cell.note.as_deref(), Some("until then 503"));
-        let never = within(&mut recovers_after(u64::MAX), Duration::from_millis(200));
+        let never = either(within(&mut recovers_after(u64::MAX), Duration::from_millis(200)));
         assert_eq!((never.says.as_str(), never.verdict), ("not in 0.2 s", Verdict::No));
     }
 }

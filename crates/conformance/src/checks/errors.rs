@@ -1,22 +1,19 @@
 //! Checks that 404, 500 and 503 from the origin arrive unchanged, after one try. Listed in `table::CHECKS`.
 
-use weir_model::suite::Protocol;
 use weir_model::text::list;
 
 use super::reference;
-use crate::cell::Cell;
-use crate::table::{Check, When};
+use crate::cell::{Cell, first_words};
+use crate::table::Check;
 use crate::testbed::Testbed;
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "errors",
-    title: "404, 500, 503 passed on",
-    asks: "Answers of 404, 500 and 503: do status and body come through, and is the origin asked only once?",
-    protocol: Protocol::Http11,
-    when: When::Any,
+pub const CHECK: Check = Check::new(
+    "errors",
+    "404, 500, 503 passed on",
+    "Answers of 404, 500 and 503: do status and body come through, and is the origin asked only once?",
     run,
-};
+);
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut odd = Vec::new();
@@ -25,18 +22,12 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let target = format!("/status/{status}");
         let right = reference(bed, &target)?;
         let before = bed.counters().map_err(Cell::unknown)?;
-        let response = match bed.product().get(&target) {
-            Err(failure) => return Err(Cell::failure(&failure).with(format!("at {status}"))),
-            Ok(response) => response,
-        };
-        let asked = match bed.counters() {
-            Ok(counters) => counters.since(&before).requests,
-            Err(why) => return Err(Cell::unknown(why)),
-        };
+        let answer = bed.product().get(&target);
+        let response = answer.map_err(|failure| Cell::failure(&failure).with(format!("at {status}")))?;
+        let asked = bed.counters().map_err(Cell::unknown)?.since(&before).requests;
         if response.status != status {
-            return Err(
-                Cell::no(format!("{status} as {}", response.status)).with(response.first_words().unwrap_or_default())
-            );
+            let says = format!("{status} as {}", response.status);
+            return Ok(Cell::no(says).with(first_words(&response).unwrap_or_default()));
         }
         if response.body != right.body {
             odd.push(status.to_string());
@@ -46,7 +37,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         }
     }
     let cell = match (odd.is_empty(), retries.is_empty()) {
-        (true, true) => return Err(Cell::yes()),
+        (true, true) => return Ok(Cell::yes()),
         (false, true) => Cell::odd("yes, own page"),
         (true, false) => Cell::odd("yes, retries"),
         (false, false) => Cell::odd("own page, retries"),
@@ -60,22 +51,18 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
         let hides =
             FakeTestbed::but(|asked| (asked.target == "/status/500").then(|| Reply::Keep(answer(502, "", b"bad"))));
-        assert_eq!(run(&mut { hides }).says, "500 as 502");
+        assert_eq!(CHECK.cell(&mut { hides }).says, "500 as 502");
         let decorates =
             FakeTestbed::but(|asked| (asked.target == "/status/404").then(|| Reply::Keep(answer(404, "", b"sorry"))));
-        let cell = run(&mut { decorates });
+        let cell = CHECK.cell(&mut { decorates });
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("yes, own page", Some("a body of its own at 404")));
         let mut retries = FakeTestbed::good();
         retries.asked = 3;
-        assert_eq!(run(&mut retries).says, "yes, retries");
+        assert_eq!(CHECK.cell(&mut retries).says, "yes, retries");
     }
 }

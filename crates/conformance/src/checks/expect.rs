@@ -6,23 +6,19 @@
 
 use std::time::Duration;
 
-use weir_model::suite::Protocol;
-
-use crate::cell::Cell;
-use crate::client::{Endpoint, Failure, FirstResponse, TIMEOUT};
-use crate::table::{Check, When};
+use crate::cell::{Cell, with_status};
+use crate::table::Check;
 use crate::testbed::Testbed;
+use weir_product::client::{Endpoint, FirstResponse, RequestError, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "100-continue",
-    title: "100-continue",
-    asks: "A POST that waits for 100 Continue before its body: does the \"product\" say it, or the \"origin\" through it, or nobody \
+pub const CHECK: Check = Check::new(
+    "100-continue",
+    "100-continue",
+    "A POST that waits for 100 Continue before its body: does the \"product\" say it, or the \"origin\" through it, or nobody \
            within 1 s?",
-    protocol: Protocol::Http11,
-    when: When::Any,
     run,
-};
+);
 
 /// How long a client waits for 100 before it sends the body without it.
 const WAITS: Duration = Duration::from_secs(1);
@@ -70,34 +66,27 @@ struct Answered {
 }
 
 fn ask(endpoint: &Endpoint, waits: Duration) -> Result<Answered, Cell> {
-    let failure = |failure: Failure| Cell::failure(&failure);
-    let mut conn = endpoint.open().map_err(failure)?;
+    let mut conn = endpoint.open()?;
     let head = endpoint.request("POST", "/headers", &[("Expect", "100-continue"), ("Content-Length", "5")]);
-    conn.send(&head, false, TIMEOUT).map_err(failure)?;
+    conn.send(&head, false, TIMEOUT)?;
     let hundred = match conn.first(waits) {
         Ok(FirstResponse::Interim(100)) => true,
         Ok(FirstResponse::Interim(status)) => return Err(Cell::odd(status.to_string())),
         Ok(FirstResponse::Final(response)) => return Err(Cell::status(&response).with("before the body was sent")),
-        Err(Failure::Silent(_)) => false,
-        Err(other) => return Err(failure(other)),
+        Err(RequestError::Silent(_)) => false,
+        Err(other) => return Err(other.into()),
     };
-    conn.more(b"hello", TIMEOUT).map_err(failure)?;
-    let response = conn.answer(TIMEOUT).map_err(|t| Cell::failure(&t).with("after the body"))?;
-    if response.status != 200 {
-        return Err(Cell::status(&response).with("after the body"));
-    }
+    conn.more(b"hello", TIMEOUT)?;
+    let response = with_status(200, conn.answer(TIMEOUT)).map_err(|cell| cell.with("after the body"))?;
     Ok(Answered { hundred, head: String::from_utf8_lossy(&response.body).into_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::either;
     use crate::fake::{Fake, FakeTestbed, Received, Reply, answer, origin};
     use crate::testbed::Testbed;
-
-    fn with(endpoint: &Endpoint, waits: Duration) -> Cell {
-        super::with(endpoint, waits).unwrap_or_else(|cell| cell)
-    }
 
     const HUNDRED: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -108,7 +97,7 @@ mod tests {
             Reply::Keep(origin(&Received { head, ..asked.clone() }))
         };
         let bed = FakeTestbed::new(Fake::expecting(expects, answers));
-        with(&bed.product(), Duration::from_millis(200)).says
+        either(with(&bed.product(), Duration::from_millis(200))).says
     }
 
     #[test]

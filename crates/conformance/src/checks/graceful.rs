@@ -2,23 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use weir_model::suite::Protocol;
-
-use crate::cell::{Cell, about};
-use crate::client::{Failure, TIMEOUT};
+use crate::cell::{Cell, about, word};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
+use weir_product::client::{RequestError, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "graceful-stop",
-    title: "Graceful stop",
-    asks: "A request of 1 s is in flight when the product gets its signal for a graceful stop: is it answered, are new connections refused \
+pub const CHECK: Check = Check::new(
+    "graceful-stop",
+    "Graceful stop",
+    "A request of 1 s is in flight when the product gets its signal for a graceful stop: is it answered, are new connections refused \
            meanwhile, and does the product end?",
-    protocol: Protocol::Http11,
-    when: When::Last,
     run,
-};
+)
+.when(When::Last);
 
 /// How long a product may take to end once nothing is in flight.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -39,7 +36,7 @@ fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
     let mut conn = in_flight?;
     pause(bed.stop(), SETTLES);
     if let Err(why) = bed.terminate() {
-        return Err(Cell::unknown(why));
+        return Ok(Cell::unknown(why));
     }
     let told = Instant::now();
     pause(bed.stop(), SETTLES);
@@ -53,10 +50,11 @@ fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
         (_, false) => format!("it has not ended {} after the signal", about(took)),
     };
     let refused = match &fresh {
-        Err(Failure::Refused | Failure::Reset | Failure::Closed) => None,
-        Err(failure) => {
-            Some(format!("a new connection {}", if matches!(failure, Failure::Silent(_)) { "hangs" } else { "fails" }))
-        }
+        Err(RequestError::Refused | RequestError::Reset | RequestError::Closed) => None,
+        Err(failure) => Some(format!(
+            "a new connection {}",
+            if matches!(failure, RequestError::Silent(_)) { "hangs" } else { "fails" }
+        )),
         Ok(response) if response.status == 200 => Some("a new connection is still served".to_owned()),
         Ok(response) => Some(format!("a new connection gets {}", response.status)),
     };
@@ -68,7 +66,7 @@ fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
         },
         Ok(response) => Cell::status(&response).with("to what was in flight"),
         Err(failure) => Cell { says: "cut off".to_owned(), ..Cell::failure(&failure) }
-            .with(format!("what was in flight: it {}", failure.word())),
+            .with(format!("what was in flight: it {}", word(&failure))),
     };
     Ok(cell.with(refused.unwrap_or_default()).with(end))
 }
@@ -79,25 +77,18 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::cell::either;
     use crate::fake::{Fake, FakeTestbed, Reply};
-
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
-    fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Cell {
-        super::within(bed, ends_within).unwrap_or_else(|cell| cell)
-    }
 
     #[test]
     fn one_that_answers_and_stays_open_is_told_from_one_that_does_not() {
         let mut accepts = FakeTestbed::good();
         let ended = accepts.ended.clone();
         accepts.on_end = Some(Box::new(move || ended.store(true, Ordering::SeqCst)));
-        let cell = run(&mut accepts);
+        let cell = CHECK.cell(&mut accepts);
         assert_eq!(cell.says, "yes, accepts");
         assert!(cell.note.expect("a note").starts_with("a new connection is still served; it ends within"));
-        let cell = within(&mut FakeTestbed::good(), Duration::from_millis(50));
+        let cell = either(within(&mut FakeTestbed::good(), Duration::from_millis(50)));
         assert_eq!(cell.says, "yes, stays");
     }
 
@@ -113,7 +104,7 @@ mod tests {
             asked_to.store(true, Ordering::SeqCst);
             ended.store(true, Ordering::SeqCst);
         }));
-        assert_eq!(run(&mut bed).says, "yes");
+        assert_eq!(CHECK.cell(&mut bed).says, "yes");
     }
 
     #[test]
@@ -121,14 +112,14 @@ mod tests {
         let product = Fake::faithful();
         let addr = product.addr;
         let mut bed = FakeTestbed::new(Fake::faithful());
-        bed.product_endpoint = Some(crate::client::Endpoint::plain(addr, bed.stop.clone()));
+        bed.product_endpoint = Some(weir_product::client::Endpoint::plain(addr, bed.stop.clone()));
         let gone = Mutex::new(Some(product));
         let ended = bed.ended.clone();
         bed.on_end = Some(Box::new(move || {
             drop(gone.lock().expect("not poisoned").take());
             ended.store(true, Ordering::SeqCst);
         }));
-        let cell = run(&mut bed);
+        let cell = CHECK.cell(&mut bed);
         assert_eq!((cell.says.as_str(), cell.verdict), ("cut off", crate::Verdict::No), "{cell:?}");
     }
 }

@@ -4,18 +4,17 @@
 use weir_model::suite::Protocol;
 
 use crate::cell::Cell;
-use crate::table::{Check, When};
+use crate::table::Check;
 use crate::testbed::Testbed;
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "h3",
-    title: "HTTP/3",
-    asks: "Whether the product's file says that it has HTTP/3. weir does not speak it: nothing is asked.",
-    protocol: Protocol::H3,
-    when: When::Any,
+pub const CHECK: Check = Check::new(
+    "h3",
+    "HTTP/3",
+    "Whether the product's file says that it has HTTP/3. weir does not speak it: nothing is asked.",
     run,
-};
+)
+.over(Protocol::H3);
 
 /// Never called, because no product is started with HTTP/3.
 fn run(_bed: &mut dyn Testbed) -> Result<Cell, Cell> {
@@ -32,12 +31,8 @@ mod tests {
     use super::*;
     use crate::fake::FakeTestbed;
 
-    fn run(_bed: &mut dyn Testbed) -> Cell {
-        super::run(_bed).unwrap_or_else(|cell| cell)
-    }
-
     #[test]
     fn it_is_described_and_never_measured() {
-        assert_eq!(run(&mut FakeTestbed::good()).says, "described");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::good()).says, "described");
     }
 }

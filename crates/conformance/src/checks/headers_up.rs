@@ -1,25 +1,21 @@
 //! Checks which request headers the product keeps, adds, drops or changes on their way to the origin. Listed in
 //! `table::CHECKS`; `headers_down` uses its comparison.
 
-use weir_model::suite::Protocol;
-
 use crate::cell::Cell;
-use crate::client::{Endpoint, Response, TIMEOUT};
-use crate::table::{Check, When};
+use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_model::text::list;
+use weir_product::client::{Endpoint, Response, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "headers-to-origin",
-    title: "Headers to the origin",
-    asks: "A request with 17 kinds of header, as it reached the origin: how many are added (+), dropped (-) and changed (~)? \
+pub const CHECK: Check = Check::new(
+    "headers-to-origin",
+    "Headers to the origin",
+    "A request with 17 kinds of header, as it reached the origin: how many are added (+), dropped (-) and changed (~)? \
            Headers of one connection alone (Connection and those it names, Keep-Alive, TE, Proxy-Connection) have to be dropped, and do \
            not count.",
-    protocol: Protocol::Http11,
-    when: When::Any,
     run,
-};
+);
 
 /// The headers sent beside `Host`: those that clients send, those that proxies often write themselves, and unusual
 /// ones.
@@ -92,7 +88,7 @@ fn compare_with_origin(bed: &dyn Testbed, response: &Response, sent: &[(&str, &s
     let authority = bed.product().authority();
     let ours: Vec<(&str, &str)> = [("Host", authority.as_str())].into_iter().chain(sent.iter().copied()).collect();
     let origin = bed.origin().authority();
-    judge(&compare(&ours, &arrived), &arrived, &origin)
+    judge(compare(&ours, &arrived), &arrived, &origin)
 }
 
 /// The differences between headers sent and headers that arrived.
@@ -102,8 +98,19 @@ pub struct HeaderChanges {
     pub added: Vec<String>,
     /// Names that did not arrive.
     pub dropped: Vec<String>,
-    /// Names, each with the value sent and the value that arrived.
-    pub changed: Vec<(String, String, String)>,
+    /// Values that arrived otherwise than they were sent.
+    pub changed: Vec<Change>,
+}
+
+/// A header whose value was changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Name of the header.
+    pub name: String,
+    /// The value sent.
+    pub was: String,
+    /// The value that arrived.
+    pub is: String,
 }
 
 impl HeaderChanges {
@@ -112,6 +119,14 @@ impl HeaderChanges {
         let counts = [('+', self.added.len()), ('-', self.dropped.len()), ('~', self.changed.len())];
         let words: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{n}")).collect();
         if words.is_empty() { "as sent".to_owned() } else { words.join(" ") }
+    }
+
+    /// The counts, with the names as notes; `shown` describes a change.
+    pub fn cell(&self, shown: impl Fn(&Change) -> String) -> Cell {
+        let changed: Vec<String> = self.changed.iter().map(shown).collect();
+        let notes = [("adds", &self.added), ("drops", &self.dropped), ("changes", &changed)];
+        let named = notes.into_iter().filter(|(_, names)| !names.is_empty());
+        named.fold(Cell::reading(self.counts()), |cell, (does, names)| cell.with(format!("{does} {}", list(names))))
     }
 }
 
@@ -129,7 +144,9 @@ pub fn compare(sent: &[(&str, &str)], arrived: &[(String, String)]) -> HeaderCha
         match is {
             None => changes.dropped.push((*name).to_owned()),
             Some(is) if Some(&is) == was.as_ref() => {}
-            Some(is) => changes.changed.push(((*name).to_owned(), was.unwrap_or_default(), is)),
+            Some(is) => {
+                changes.changed.push(Change { name: (*name).to_owned(), was: was.unwrap_or_default(), is });
+            }
         }
     }
     for (name, _) in arrived {
@@ -146,36 +163,22 @@ fn values<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> 
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-fn judge(changes: &HeaderChanges, arrived: &[(String, String)], origin: &str) -> Cell {
-    let (hop, added): (Vec<&String>, Vec<&String>) =
-        changes.added.iter().partition(|name| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name)));
+fn judge(mut changes: HeaderChanges, arrived: &[(String, String)], origin: &str) -> Cell {
+    let is_hop = |name: &str| HOP.iter().any(|(hop, _)| hop.eq_ignore_ascii_case(name));
+    let (hop, added): (Vec<String>, Vec<String>) = changes.added.into_iter().partition(|name| is_hop(name));
+    changes.added = added;
+    let cell = changes.cell(|change| changed(change, origin));
     // The product has its own connection to the origin, and may send its own headers for it.
     let passed_on: Vec<&str> = HOP
         .iter()
         .map(|(name, _)| *name)
         .filter(|name| hop.iter().any(|hop| hop.eq_ignore_ascii_case(name)) && !own_words(name, arrived))
         .collect();
-    let shown = HeaderChanges {
-        added: added.into_iter().cloned().collect(),
-        dropped: changes.dropped.clone(),
-        changed: changes.changed.clone(),
-    };
-    let mut cell = Cell::reading(shown.counts());
-    if !shown.added.is_empty() {
-        cell = cell.with(format!("adds {}", list(&shown.added)));
+    if passed_on.is_empty() {
+        return cell;
     }
-    if !shown.dropped.is_empty() {
-        cell = cell.with(format!("drops {}", list(&shown.dropped)));
-    }
-    if !shown.changed.is_empty() {
-        let words: Vec<String> = shown.changed.iter().map(|change| changed(change, origin)).collect();
-        cell = cell.with(format!("changes {}", list(&words)));
-    }
-    if !passed_on.is_empty() {
-        cell = Cell { verdict: crate::Verdict::Odd, ..cell }
-            .with(format!("sends on {}, of the client's connection alone", list(&passed_on)));
-    }
-    cell
+    let note = format!("sends on {}, of the client's connection alone", list(&passed_on));
+    Cell { verdict: crate::Verdict::Odd, ..cell }.with(note)
 }
 
 /// True when a connection header arrives with another value than was sent: it then belongs to the product's own
@@ -187,7 +190,7 @@ fn own_words(name: &str, arrived: &[(String, String)]) -> bool {
 }
 
 /// A change as text that is the same in every run; ports are not, so they are left out.
-fn changed((name, was, is): &(String, String, String), origin: &str) -> String {
+fn changed(Change { name, was, is }: &Change, origin: &str) -> String {
     let host = was.rsplit_once(':').map_or(was.as_str(), |(host, _)| host);
     match name.as_str() {
         "Host" if is == origin => "Host (the origin's address)".to_owned(),
@@ -205,13 +208,9 @@ mod tests {
     use crate::Verdict;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     /// A product that forwards the head after `change`.
     fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
-        run(&mut FakeTestbed::but(move |asked| {
+        CHECK.cell(&mut FakeTestbed::but(move |asked| {
             Some(Reply::Keep(origin(&Received { head: change(asked.head.clone()), ..asked.clone() })))
         }))
     }
@@ -252,11 +251,11 @@ mod tests {
     #[test]
     fn a_packed_answer_is_not_taken_for_a_head() {
         let packs = |_: &Received| Some(Reply::Keep(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
-        let cell = run(&mut FakeTestbed::but(packs));
+        let cell = CHECK.cell(&mut FakeTestbed::but(packs));
         assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
         assert_eq!(cell.note.expect("a note"), "the product packs answers (gzip)");
         let when_asked = move |asked: &Received| asked.head.contains("gzip").then(|| packs(asked)).flatten();
-        let cell = run(&mut FakeTestbed::but(when_asked));
+        let cell = CHECK.cell(&mut FakeTestbed::but(when_asked));
         assert_eq!(cell.says, "as sent");
         assert!(cell.note.expect("a note").ends_with("the product packs answers (gzip)"));
     }
@@ -269,7 +268,9 @@ mod tests {
 
     #[test]
     fn hosts_are_told_apart() {
-        let host = |is: &str| changed(&("Host".into(), "127.0.0.1:1".into(), is.into()), "127.0.0.1:2");
+        let host = |is: &str| {
+            changed(&Change { name: "Host".into(), was: "127.0.0.1:1".into(), is: is.into() }, "127.0.0.1:2")
+        };
         assert_eq!(
             [host("127.0.0.1:2"), host("127.0.0.1"), host("origin")],
             ["Host (the origin's address)", "Host (without the port)", "Host (origin)"]

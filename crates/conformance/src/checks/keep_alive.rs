@@ -2,25 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use weir_model::suite::Protocol;
 use weir_model::text::count;
 
-use crate::cell::Cell;
-use crate::client::{Endpoint, Failure, TIMEOUT};
+use crate::cell::{Cell, word};
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::text::list;
+use weir_product::client::{Endpoint, RequestError, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "keep-alive",
-    title: "Upstream keep-alive",
-    asks: "1,000 requests over 10 client connections at a time: how many connections are made to the origin? 10 or fewer is keep-alive as it \
+pub const CHECK: Check = Check::new(
+    "keep-alive",
+    "Upstream keep-alive",
+    "1,000 requests over 10 client connections at a time: how many connections are made to the origin? 10 or fewer is keep-alive as it \
            is meant; 1,000 is none.",
-    protocol: Protocol::Http11,
-    when: When::Early,
     run,
-};
+)
+.when(When::Early);
 
 const CONNECTIONS: u64 = 10;
 const EACH: u64 = 100;
@@ -33,14 +31,11 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(endpoint, nth))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let after = match bed.counters() {
-        Ok(counters) => counters.since(&before),
-        Err(why) => return Err(Cell::unknown(why)),
-    };
+    let after = bed.counters().map_err(Cell::unknown)?.since(&before);
     let right: u64 = clients.iter().map(|client| client.right).sum();
     let reconnects: u64 = clients.iter().map(|client| client.reconnects).sum();
     if let Some(failure) = clients.iter().find_map(|client| client.failure.clone()) {
-        return Err(Cell::no(failure).with(format!("after {right} right answers")));
+        return Ok(Cell::no(failure).with(format!("after {right} right answers")));
     }
     let made = after.connections_accepted;
     let says = match made {
@@ -91,7 +86,7 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
             Some(open) => Ok(open),
             None => endpoint.open(),
         }
-        .and_then(|mut open: crate::client::Http1| {
+        .and_then(|mut open: weir_product::client::Http1| {
             let response = open.ask(&request, false, TIMEOUT)?;
             Ok((open, response))
         });
@@ -109,9 +104,9 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
                 return client;
             }
             // The product may close a connection between two requests.
-            Err(Failure::Closed | Failure::Reset) if !fresh => client.reconnects += 1,
+            Err(RequestError::Closed | RequestError::Reset) if !fresh => client.reconnects += 1,
             Err(failure) => {
-                client.failure = Some(failure.word().to_owned());
+                client.failure = Some(word(&failure).to_owned());
                 return client;
             }
         }
@@ -124,18 +119,14 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer, closing};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     #[test]
     fn connections_are_counted() {
-        let cell = run(&mut FakeTestbed::good());
+        let cell = CHECK.cell(&mut FakeTestbed::good());
         assert_eq!((cell.says.as_str(), cell.verdict), ("10 connections", crate::Verdict::Yes));
-        let cell = run(&mut FakeTestbed::but(|asked| (asked.nth == 4).then(|| closing(asked))));
+        let cell = CHECK.cell(&mut FakeTestbed::but(|asked| (asked.nth == 4).then(|| closing(asked))));
         assert_eq!((cell.says.as_str(), cell.verdict), ("200 connections", crate::Verdict::No));
         assert_eq!(cell.note.as_deref(), Some("the client had to connect again 190 times"));
-        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 
     #[test]

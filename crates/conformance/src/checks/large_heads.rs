@@ -2,23 +2,19 @@
 //!
 //! The largest one tried has 63 KiB: weir's origin accepts 64 KiB, and products add headers of their own.
 
-use weir_model::suite::Protocol;
-
 use crate::cell::Cell;
-use crate::client::{Endpoint, TIMEOUT};
-use crate::table::{Check, When};
+use crate::table::Check;
 use crate::testbed::Testbed;
+use weir_product::client::{Endpoint, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "large-headers",
-    title: "Large request headers",
-    asks: "Request heads of 8, 16, 32 and 63 KiB, nearly all of it one header: the largest that comes through, and what becomes of the \
+pub const CHECK: Check = Check::new(
+    "large-headers",
+    "Large request headers",
+    "Request heads of 8, 16, 32 and 63 KiB, nearly all of it one header: the largest that comes through, and what becomes of the \
            next.",
-    protocol: Protocol::Http11,
-    when: When::Any,
     run,
-};
+);
 
 const SIZES: [usize; 4] = [8, 16, 32, 63];
 
@@ -105,12 +101,8 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     fn takes(head: usize, line: usize) -> Cell {
-        run(&mut FakeTestbed::but(move |asked| {
+        CHECK.cell(&mut FakeTestbed::but(move |asked| {
             let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
             let refuse = asked.head.len() > head || longest > line;
             refuse.then(|| Reply::Close(answer(431, "Connection: close\r\n", b"too large")))
@@ -142,7 +134,8 @@ mod tests {
         assert_eq!(by_line.says, "8 KiB, then 431");
         assert!(by_line.note.expect("a note").ends_with("in headers of 1 KiB each: 63 KiB"));
         assert_eq!(takes(1024, 1024).says, "8 KiB: 431");
-        let closes = run(&mut FakeTestbed::but(|asked| (asked.head.len() > 9_000).then(|| Reply::Close(Vec::new()))));
+        let closes =
+            CHECK.cell(&mut FakeTestbed::but(|asked| (asked.head.len() > 9_000).then(|| Reply::Close(Vec::new()))));
         assert_eq!(closes.says, "8 KiB, then closes");
     }
 }

@@ -6,7 +6,6 @@
 
 pub mod back;
 pub mod chunked;
-pub mod cores;
 pub mod errors;
 pub mod expect;
 pub mod get;
@@ -20,20 +19,18 @@ pub mod http10;
 pub mod http2;
 pub mod keep_alive;
 pub mod large_heads;
-pub mod memory_idle;
-pub mod memory_many;
 pub mod no_body;
 pub mod path;
 pub mod pipelined;
 pub mod post;
-pub mod processes;
 pub mod reload;
+pub mod resources;
 pub mod slow;
 pub mod tls;
 
 use super::cell::Cell;
-use super::client::Response;
 use super::testbed::Testbed;
+use weir_product::client::Response;
 
 /// The origin's own response; a cell that says why there is none.
 fn reference(bed: &dyn Testbed, target: &str) -> Result<Response, Cell> {

@@ -1,22 +1,18 @@
 //! Checks that 204 and 304 have no body, and that the connection still works after them. Listed in `table::CHECKS`.
 
-use weir_model::suite::Protocol;
-
-use crate::cell::Cell;
-use crate::client::{Endpoint, TIMEOUT};
-use crate::table::{Check, When};
+use crate::cell::{Cell, with_status};
+use crate::table::Check;
 use crate::testbed::Testbed;
+use weir_product::client::{Endpoint, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "no-body",
-    title: "204 and 304",
-    asks: "Answers of 204 and of 304, each with a GET behind it on the same connection: do they come through without a body, and \
+pub const CHECK: Check = Check::new(
+    "no-body",
+    "204 and 304",
+    "Answers of 204 and of 304, each with a GET behind it on the same connection: do they come through without a body, and \
            without a header that announces one?",
-    protocol: Protocol::Http11,
-    when: When::Any,
     run,
-};
+);
 
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
@@ -33,18 +29,15 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 
 /// Returns a note if the response works but breaks the standard.
 fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
-    let mut conn = endpoint.open().map_err(|failure| Cell::failure(&failure))?;
+    let mut conn = endpoint.open()?;
     // 304 is a response to a client that already has the content.
     let request = endpoint.request("GET", &format!("/status/{status}"), &[("If-None-Match", "\"weir\"")]);
-    let response = conn.ask(&request, false, TIMEOUT).map_err(|failure| Cell::failure(&failure))?;
-    if response.status != status {
-        return Err(Cell::status(&response));
-    }
+    let response = with_status(status, conn.ask(&request, false, TIMEOUT))?;
     if response.keep_alive {
-        match conn.ask(&endpoint.request("GET", "/bytes/3", &[]), false, TIMEOUT) {
-            Ok(next) if next.status == 200 && next.body.len() == 3 => {}
-            Ok(next) => return Err(Cell::status(&next).with("what follows is not the next answer")),
-            Err(failure) => return Err(Cell::failure(&failure).with("what follows is not the next answer")),
+        let next = with_status(200, conn.ask(&endpoint.request("GET", "/bytes/3", &[]), false, TIMEOUT));
+        match next.map_err(|cell| cell.with("what follows is not the next answer"))? {
+            next if next.body.len() == 3 => {}
+            next => return Err(Cell::status(&next).with("what follows is not the next answer")),
         }
     }
     // A 304 may have the `Content-Length` that 200 would have (RFC 9110, section 8.6). A 204 may not, and neither is
@@ -61,26 +54,22 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     fn to(status: &'static str, bytes: &'static [u8]) -> Cell {
-        run(&mut FakeTestbed::but(move |asked: &Received| {
+        CHECK.cell(&mut FakeTestbed::but(move |asked: &Received| {
             (asked.target == status).then(|| Reply::Keep(bytes.to_vec()))
         }))
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
         assert_eq!(to("/status/204", b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n").says, "204 with length");
         assert_eq!(to("/status/304", b"HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n"), Cell::yes());
         assert_eq!(to("/status/304", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").says, "200");
         let body = to("/status/204", b"HTTP/1.1 204 No\r\n\r\nbody\r\n\r\n");
         assert_eq!(body.says, "not HTTP", "{body:?}");
         assert_eq!(
-            run(&mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))).says,
+            CHECK.cell(&mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))).says,
             "500"
         );
     }

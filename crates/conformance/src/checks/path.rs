@@ -3,22 +3,18 @@
 //! The origin reports what reached it: an unknown path in the body of its 404, and a query through `/headers`, whose
 //! response is the request's head.
 
-use weir_model::suite::Protocol;
-
 use crate::cell::Cell;
-use crate::client::Endpoint;
-use crate::table::{Check, When};
+use crate::table::Check;
 use crate::testbed::Testbed;
+use weir_product::client::Endpoint;
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "path",
-    title: "Path and query kept",
-    asks: "18 targets with escapes, double slashes, dots and odd queries: do they reach the origin byte for byte?",
-    protocol: Protocol::Http11,
-    when: When::Any,
+pub const CHECK: Check = Check::new(
+    "path",
+    "Path and query kept",
+    "18 targets with escapes, double slashes, dots and odd queries: do they reach the origin byte for byte?",
     run,
-};
+);
 
 const TARGETS: [&str; 18] = [
     "/p/plain",
@@ -56,7 +52,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     }
     if refused.len() == TARGETS.len() {
         let says = refused.pop().map(|(_, says)| says).unwrap_or_default();
-        return Err(Cell::no(says).with("to every target"));
+        return Ok(Cell::no(says).with("to every target"));
     }
     let mut words = Vec::new();
     if !changed.is_empty() {
@@ -66,7 +62,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         words.push(format!("refuses {}", refused.len()));
     }
     if words.is_empty() {
-        return Err(Cell::yes());
+        return Ok(Cell::yes());
     }
     let refusals = refused.iter().map(|(target, says)| format!("{target} gets {says}"));
     Ok(Cell::odd(words.join(", ")).with(changed.into_iter().chain(refusals).collect::<Vec<_>>().join(", ")))
@@ -74,7 +70,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 
 /// The target that reached the origin.
 fn arrived(endpoint: &Endpoint, target: &str) -> Result<String, Cell> {
-    let response = endpoint.get(target).map_err(|failure| Cell::failure(&failure))?;
+    let response = endpoint.get(target)?;
     let body = String::from_utf8_lossy(&response.body);
     let found = match response.status {
         404 => {
@@ -91,12 +87,8 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     fn sends(change: impl Fn(&str) -> String + Send + Sync + 'static) -> Cell {
-        run(&mut FakeTestbed::but(move |asked| {
+        CHECK.cell(&mut FakeTestbed::but(move |asked| {
             let target = change(&asked.target);
             let head = asked.head.replacen(&asked.target, &target, 1);
             Some(Reply::Keep(origin(&Received { target, head, ..asked.clone() })))
@@ -105,14 +97,15 @@ mod tests {
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
         let cell = sends(|target| target.replace("//", "/").replace("%2F", "/"));
         assert_eq!(cell.says, "changes 4");
         assert!(cell.note.expect("a note").starts_with("/p/a%2Fb becomes /p/a/b, /p//double becomes /p/double"));
         assert_eq!(sends(|target| target.trim_end_matches('?').to_owned()).says, "changes 1");
-        let refuses =
-            run(&mut FakeTestbed::but(|asked| asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))));
+        let refuses = CHECK.cell(&mut FakeTestbed::but(|asked| {
+            asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))
+        }));
         assert_eq!(refuses.says, "refuses 2");
-        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 }

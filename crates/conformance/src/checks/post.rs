@@ -1,21 +1,13 @@
 //! Checks that POST carries 1 MiB to the origin and back. Listed in `table::CHECKS`.
 
-use weir_model::suite::Protocol;
-
-use crate::cell::Cell;
-use crate::client::TIMEOUT;
-use crate::table::{Check, When};
+use crate::cell::{Cell, with_body};
+use crate::table::Check;
 use crate::testbed::Testbed;
+use weir_product::client::TIMEOUT;
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "post",
-    title: "POST 1 MiB each way",
-    asks: "POST of 1 MiB to the origin's echo: does the same come back?",
-    protocol: Protocol::Http11,
-    when: When::Any,
-    run,
-};
+pub const CHECK: Check =
+    Check::new("post", "POST 1 MiB each way", "POST of 1 MiB to the origin's echo: does the same come back?", run);
 
 const SIZE: usize = 1 << 20;
 
@@ -25,14 +17,8 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let length = body.len().to_string();
     let headers = [("Content-Type", "application/octet-stream"), ("Content-Length", length.as_str())];
     let request = [endpoint.request("POST", "/echo", &headers), body.clone()].concat();
-    Ok(match endpoint.ask(&request, false, TIMEOUT) {
-        Err(failure) => Cell::failure(&failure),
-        Ok(response) if response.status != 200 => Cell::status(&response),
-        Ok(response) if response.body != body => {
-            Cell::no("wrong body").with(format!("{} bytes came back", response.body.len()))
-        }
-        Ok(_) => Cell::yes(),
-    })
+    with_body(&body, endpoint.ask(&request, false, TIMEOUT))?;
+    Ok(Cell::yes())
 }
 
 /// Bytes without a short period, so that swapped blocks are noticed.
@@ -45,21 +31,17 @@ mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
 
-    fn run(bed: &mut dyn Testbed) -> Cell {
-        super::run(bed).unwrap_or_else(|cell| cell)
-    }
-
     #[test]
     fn yes_and_no() {
-        assert_eq!(run(&mut FakeTestbed::good()), Cell::yes());
-        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says, "413");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says, "413");
         let swaps = |asked: &crate::fake::Received| {
             let mut body = asked.body.clone();
             let (a, b) = body.split_at_mut(SIZE / 2);
             a.swap_with_slice(b);
             Some(Reply::Keep(answer(200, "", &body)))
         };
-        assert_eq!(run(&mut FakeTestbed::but(swaps)).says, "wrong body");
-        assert_eq!(run(&mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::but(swaps)).says, "wrong body");
+        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");
     }
 }

@@ -3,24 +3,21 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_model::suite::Protocol;
-
-use crate::cell::Cell;
-use crate::client::{Endpoint, Failure, Http1, TIMEOUT};
+use crate::cell::{Cell, word};
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_model::text::count;
+use weir_product::client::{Endpoint, Http1, RequestError, TIMEOUT};
 
 /// The entry in the table.
-pub const CHECK: Check = Check {
-    name: "reload",
-    title: "Reload under load",
-    asks: "Two reloads of an unchanged configuration while 4 clients ask, 2 over kept connections and 2 over a new one a request: how many \
+pub const CHECK: Check = Check::new(
+    "reload",
+    "Reload under load",
+    "Two reloads of an unchanged configuration while 4 clients ask, 2 over kept connections and 2 over a new one a request: how many \
            requests get no right answer?",
-    protocol: Protocol::Http11,
-    when: When::Late,
     run,
-};
+)
+.when(When::Late);
 
 const BETWEEN: Duration = Duration::from_millis(1500);
 
@@ -30,7 +27,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 
 fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
     if !bed.can_reload() {
-        return Err(Cell::absent("its file names no way to reload"));
+        return Ok(Cell::absent("its file names no way to reload"));
     }
     let endpoint = bed.product();
     let before = bed.pids();
@@ -56,7 +53,7 @@ fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     if let Err(why) = reloads {
-        return Err(Cell::no("fails").with(why));
+        return Ok(Cell::no("fails").with(why));
     }
     let asked: u64 = counts.iter().map(|count| count.asked).sum();
     let lost: u64 = counts.iter().map(|count| count.lost).sum();
@@ -108,9 +105,9 @@ enum Lost {
     Because(String),
 }
 
-impl From<Failure> for Lost {
-    fn from(failure: Failure) -> Lost {
-        if failure == Failure::Stopped { Lost::Stopped } else { Lost::Because(failure.word().to_owned()) }
+impl From<RequestError> for Lost {
+    fn from(failure: RequestError) -> Lost {
+        if failure == RequestError::Stopped { Lost::Stopped } else { Lost::Because(word(&failure).to_owned()) }
     }
 }
 
@@ -132,19 +129,16 @@ mod tests {
 
     use super::*;
     use crate::Verdict;
+    use crate::cell::either;
     use crate::fake::{FakeTestbed, Reply};
-
-    fn with(bed: &mut dyn Testbed, between: Duration) -> Cell {
-        super::with(bed, between).unwrap_or_else(|cell| cell)
-    }
 
     #[test]
     fn losses_are_counted() {
-        assert_eq!(with(&mut FakeTestbed::good(), Duration::ZERO).verdict, Verdict::Absent);
+        assert_eq!(either(with(&mut FakeTestbed::good(), Duration::ZERO)).verdict, Verdict::Absent);
         let short = Duration::from_millis(100);
         let mut good = FakeTestbed::good();
         good.on_reload = Some(Box::new(|| {}));
-        let cell = with(&mut good, short);
+        let cell = either(with(&mut good, short));
         assert_eq!((cell.says.as_str(), cell.verdict), ("0 lost", Verdict::Yes));
         assert!(cell.note.expect("a note").ends_with("the processes stay the same"));
         let drops = Arc::new(AtomicBool::new(false));
@@ -152,7 +146,7 @@ mod tests {
         let mut bad =
             FakeTestbed::but(move |_| drop_one.swap(false, Ordering::SeqCst).then(|| Reply::Close(Vec::new())));
         bad.on_reload = Some(Box::new(move || drops.store(true, Ordering::SeqCst)));
-        let cell = with(&mut bad, short);
+        let cell = either(with(&mut bad, short));
         assert_eq!((cell.says.as_str(), cell.verdict), ("2 lost", Verdict::Odd));
         assert!(cell.note.expect("a note").contains("the first lost: closes on a "));
     }

@@ -1,55 +1,44 @@
 //! Checks TLS: whether HTTP/1.1 works over it, what is negotiated, and whether sessions are resumed. Listed in
 //! `table::CHECKS`.
 
+use std::time::Instant;
+
 use weir_wire::tls::{ClientConfig, ClientOptions, KeyKind, Negotiated, Version};
 
 use crate::cell::Cell;
-use crate::client::{Endpoint, Failure, Http2, TIMEOUT};
-use crate::table::{Check, When};
+use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_model::suite::Protocol;
+use weir_product::client::{Endpoint, Http2, RequestError, TIMEOUT};
 
 /// GET over TLS.
-pub const HTTPS: Check = Check {
-    name: "https",
-    title: "HTTPS (HTTP/1.1)",
-    asks: "The check GET over TLS.",
-    protocol: Protocol::Https11,
-    when: When::Any,
-    run: |bed| super::get::ask(bed),
-};
+pub const HTTPS: Check = Check::new("https", "HTTPS (HTTP/1.1)", "The check GET over TLS.", |bed| super::get::ask(bed))
+    .over(Protocol::Https11);
 
 /// What is negotiated with a client that speaks TLS 1.2 and 1.3 and every cipher suite.
-pub const NEGOTIATED: Check = Check {
-    name: "https-tls",
-    title: "HTTPS: TLS agreed on",
-    asks: "Version and cipher suite that come out with a client that takes TLS 1.2 and 1.3 and every suite, and whether one that knows TLS 1.2 \
+pub const NEGOTIATED: Check = Check::new(
+    "https-tls",
+    "HTTPS: TLS agreed on",
+    "Version and cipher suite that come out with a client that takes TLS 1.2 and 1.3 and every suite, and whether one that knows TLS 1.2 \
            alone is served.",
-    protocol: Protocol::Https11,
-    when: When::Any,
-    run: |bed| agreed(bed, "http/1.1"),
-};
+    |bed| agreed(bed, "http/1.1"),
+)
+.over(Protocol::Https11);
 
 /// Whether a second connection resumes the session of the first.
-pub const RESUMPTION: Check = Check {
-    name: "https-resumption",
-    title: "HTTPS: resumption",
-    asks: "Two connections one after the other of a client that keeps tickets, in TLS 1.3 and in TLS 1.2: does the second resume the session of \
+pub const RESUMPTION: Check = Check::new(
+    "https-resumption",
+    "HTTPS: resumption",
+    "Two connections one after the other of a client that keeps tickets, in TLS 1.3 and in TLS 1.2: does the second resume the session of \
            the first?",
-    protocol: Protocol::Https11,
-    when: When::Any,
-    run: |bed| resumption(bed),
-};
+    |bed| resumption(bed),
+)
+.over(Protocol::Https11);
 
 /// What is negotiated where HTTP/2 is spoken over TLS.
-pub const HTTP2_NEGOTIATED: Check = Check {
-    name: "h2-tls",
-    title: "HTTP/2: TLS agreed on",
-    asks: "As for HTTPS above, with h2 by ALPN.",
-    protocol: Protocol::H2,
-    when: When::Any,
-    run: |bed| agreed(bed, "h2"),
-};
+pub const HTTP2_NEGOTIATED: Check =
+    Check::new("h2-tls", "HTTP/2: TLS agreed on", "As for HTTPS above, with h2 by ALPN.", |bed| agreed(bed, "h2"))
+        .over(Protocol::H2);
 
 /// The same endpoint for a client with other TLS options.
 fn otherwise(
@@ -57,8 +46,8 @@ fn otherwise(
     versions: (Version, Version),
     alpn: &str,
     resumption: bool,
-) -> Result<Endpoint, Failure> {
-    let (_, name) = endpoint.tls.clone().ok_or_else(|| Failure::Tls("no TLS is spoken here".to_owned()))?;
+) -> Result<Endpoint, RequestError> {
+    let (_, name) = endpoint.tls.clone().ok_or_else(|| RequestError::Tls("no TLS is spoken here".to_owned()))?;
     let options = ClientOptions {
         versions,
         alpn: Some(alpn.to_owned()),
@@ -66,7 +55,7 @@ fn otherwise(
         suites: weir_product::tls::offered(),
         ..ClientOptions::default()
     };
-    let config = ClientConfig::new(&options).map_err(|e| Failure::Tls(e.to_string()))?;
+    let config = ClientConfig::new(&options).map_err(|e| RequestError::Tls(e.to_string()))?;
     Ok(Endpoint { tls: Some((config, name)), ..endpoint.clone() })
 }
 
@@ -87,10 +76,10 @@ pub fn agreed(bed: &dyn Testbed, alpn: &str) -> Result<Cell, Cell> {
 }
 
 /// What was negotiated on a connection that carried a request.
-fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, Failure> {
-    let none = || Failure::Tls("the handshake came to nothing".to_owned());
+fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, RequestError> {
+    let none = || RequestError::Tls("the handshake came to nothing".to_owned());
     if alpn == "h2" {
-        let mut conn = Http2::open(endpoint)?;
+        let mut conn = Http2::open(endpoint, Instant::now() + TIMEOUT)?;
         conn.get_all(&["/bytes/1"], TIMEOUT)?;
         return conn.negotiated().cloned().ok_or_else(none);
     }
@@ -102,7 +91,7 @@ fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, Failure> {
 /// Checks whether sessions are resumed, in both versions.
 pub fn resumption(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
-    let resumes = |versions| -> Result<bool, Failure> {
+    let resumes = |versions| -> Result<bool, RequestError> {
         let endpoint = otherwise(&endpoint, versions, "http/1.1", true)?;
         connected(&endpoint, "http/1.1")?;
         // The ticket may arrive after the first response. The third connection has it at the latest.

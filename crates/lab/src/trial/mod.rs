@@ -272,7 +272,7 @@ fn verified(
     if let Some(running) = running {
         running.verify_listener()?;
         let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
-        let to_product = Http::with_protocol(target, request_timeout(trial.load), wire_protocol);
+        let to_product = Http::with_protocol(target, request_timeout(trial.load), &wire_protocol);
         verify::product(trial.workload, &to_product, &reference).map_err(|e| {
             Failure::at(
                 "verify",

@@ -55,7 +55,7 @@ pub fn start(
     let own = own(context, trial, listen, protocol)?;
     let Some(name) = &context.origin else {
         let http =
-            Http::with_protocol(own.addr, request_timeout(trial.load), context.launcher.wire_protocol(protocol)?);
+            Http::with_protocol(own.addr, request_timeout(trial.load), &context.launcher.wire_protocol(protocol)?);
         return Ok(RunningOrigin { addr: own.addr, kind: OriginKind::Own(own), http });
     };
     let product = context

@@ -18,7 +18,7 @@ pub fn load_spec(
     expect: &Expect,
 ) -> Result<LoadSpec, Failure> {
     let protocol = trial.workload.protocol;
-    let authority = context.launcher.wire_protocol(protocol)?.authority(target);
+    let authority = context.launcher.wire_protocol(protocol)?.at(target).authority();
     let shape = match (&trial.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
         (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },
