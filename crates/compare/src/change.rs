@@ -2,12 +2,13 @@
 //! both runs, and evaluates them once the number of claims is known. `sentences`, `outcome` and `output` show the
 //! result.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 
 use super::compared_run::Blocks;
-use super::{ComparedRun, Metric, Options};
+use super::{ComparedRun, Options};
 
 /// A number in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -41,6 +42,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// Which number.
+    #[serde(serialize_with = "compared_name")]
     pub metric: Metric,
     /// A `--fail-if` condition refers to it.
     pub asked: bool,
@@ -149,7 +151,7 @@ impl Samples {
 
     /// Both numbers may be wrong by half a step each.
     fn widening(&self) -> f64 {
-        1.0 + 2.0 * self.metric.resolution()
+        1.0 + 2.0 * self.metric.entry().compared.map_or(0.0, |compared| compared.resolution)
     }
 
     /// True when the interval excludes "no change". A divided time must also have changed as measured: where weir
@@ -159,6 +161,10 @@ impl Samples {
         let twice = self.divided && self.metric.is_time();
         side != 0 && (!twice || self.ratio(&self.raw, level).is_some_and(|raw| direction(&raw) == side))
     }
+}
+
+fn compared_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(metric.compared_name())
 }
 
 /// The side of "no change" on which the whole interval lies; 0 when it includes "no change".

@@ -1,11 +1,11 @@
 //! Decides whether a case asked the same question in both runs. `lib` calls it for each common case. It knows
 //! definitions and the rates offered, and no other results.
 
+use weir_model::metric::Goal;
 use weir_model::record::CaseId;
 use weir_model::suite::{Load, Suite, Workload};
 
 use super::ComparedRun;
-use super::metric::LoadGoal;
 use weir_model::text::{percent, short};
 
 /// Offered rates that differ by more than this share are different questions. At half of a product's capacity, its mean
@@ -22,7 +22,7 @@ pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) ->
         definitions(old, new, case)?;
     }
     let offered = (before.median_offered(case), after.median_offered(case));
-    if let ((Some(old), Some(new)), LoadGoal::FixedRate) = (offered, after.goal(case)) {
+    if let ((Some(old), Some(new)), Goal::FixedRate) = (offered, after.goal(case)) {
         let differs = (new / old - 1.0).abs().max((old / new - 1.0).abs());
         let offered = format!("{} requests/s were offered before and {} after", short(old), short(new));
         if differs > RATE_MAY_DIFFER {

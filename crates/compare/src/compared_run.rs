@@ -10,12 +10,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_model::cpu_time::{CROWDED, CpuTime};
+use weir_model::metric::{Goal, Metric, Window};
 use weir_model::record::{CaseId, Measurement};
 use weir_model::suite::{LoadKind, Series, Suite};
 use weir_model::text::counted;
 
-use super::Metric;
-use super::metric::LoadGoal;
 use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
 use weir_report::series::resource_seconds;
@@ -86,19 +85,19 @@ impl ComparedRun {
     }
 
     /// What the load of a case measures.
-    pub(super) fn goal(&self, case: &CaseId) -> LoadGoal {
+    pub(super) fn goal(&self, case: &CaseId) -> Goal {
         let Some(load) = self.suite.as_ref().and_then(|suite| suite.load(&case.load)) else {
-            return if self.median_offered(case).is_none() { LoadGoal::Capacity } else { LoadGoal::FixedRate };
+            return if self.median_offered(case).is_none() { Goal::Capacity } else { Goal::FixedRate };
         };
         match (&load.kind, &load.series) {
-            (LoadKind::Closed | LoadKind::Count { .. }, _) => LoadGoal::Capacity,
-            (LoadKind::Search { .. }, _) => LoadGoal::Search,
-            (LoadKind::Open { .. }, _) if load.saturating => LoadGoal::Overload,
+            (LoadKind::Closed | LoadKind::Count { .. }, _) => Goal::Capacity,
+            (LoadKind::Search { .. }, _) => Goal::Search,
+            (LoadKind::Open { .. }, _) if load.saturating => Goal::Overload,
             // Only the last point is compared.
             (LoadKind::Open { .. }, Series::Shares(shares)) if shares.last().is_some_and(|last| *last >= 1.0) => {
-                LoadGoal::Overload
+                Goal::Overload
             }
-            (LoadKind::Open { .. }, _) => LoadGoal::FixedRate,
+            (LoadKind::Open { .. }, _) => Goal::FixedRate,
         }
     }
 
@@ -117,15 +116,16 @@ impl ComparedRun {
     /// A case's numbers by block, from its usable trials. `busy` includes those during which other processes used the
     /// machine.
     pub(super) fn values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
-        let all = self.by_block(case, |measurement| metric.value(measurement));
+        let all = self.by_block(case, metric);
         // Other processes take CPU from a product, but no memory.
-        if busy || metric == Metric::Memory { all } else { self.without_busy(case, all) }
+        if busy || metric == Metric::Rss { all } else { self.without_busy(case, all) }
     }
 
     /// The direct path's numbers by block under the same workload and load; empty if there are none.
     pub(super) fn direct_values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
-        let Some(direct) = self.direct_beside(case) else { return Blocks::new() };
-        let all = self.by_block(&direct, |measurement| metric.direct_value(measurement));
+        let metric = metric.entry().compared.and_then(|compared| compared.direct);
+        let Some((direct, metric)) = self.direct_beside(case).zip(metric) else { return Blocks::new() };
+        let all = self.by_block(&direct, metric);
         if busy { all } else { self.without_busy(&direct, all) }
     }
 
@@ -157,10 +157,10 @@ impl ComparedRun {
         self.trials(case).filter(|trial| trial.counts())
     }
 
-    fn by_block(&self, case: &CaseId, value: impl Fn(&Measurement) -> Option<f64>) -> Blocks {
+    fn by_block(&self, case: &CaseId, metric: Metric) -> Blocks {
         let number = |trial: &Trial| {
-            let value = value(&trial.measurement).filter(|value| value.is_finite() && *value > 0.0)?;
-            Some((trial.measurement.block, value))
+            let value = metric.value(&Window::of_trial(&trial.measurement)?);
+            Some((trial.measurement.block, value.filter(|value| value.is_finite() && *value > 0.0)?))
         };
         self.counting(case).filter_map(number).collect()
     }

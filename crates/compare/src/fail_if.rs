@@ -6,9 +6,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 use weir_model::InputError;
+use weir_model::metric::Metric;
 use weir_model::text::{one_of, suggestion};
-
-use super::Metric;
 
 /// The hint for an argument that is no condition.
 const WANTED: &str = "a metric and the change from which on it is an alarm, in per cent with its sign, such as \
@@ -56,6 +55,7 @@ impl FromStr for FailIf {
         };
         let (name, change) = (text[..at].trim(), &text[at..]);
         let metric = metric(name).ok_or_else(|| unknown(text, name))?;
+        let name = metric.compared_name();
         let percent = percent(change).ok_or_else(|| {
             let found = format!("in {text:?}: {change:?} is no change in per cent");
             error(found, if metric.higher_is_better() { "-5%" } else { "+5%" })
@@ -65,8 +65,8 @@ impl FromStr for FailIf {
         if !for_the_worse {
             let (right, more) = if metric.higher_is_better() { ('-', "more") } else { ('+', "less") };
             let digits = change.trim_start_matches(['-', '+', '\u{2212}']).trim();
-            let found = format!("{text:?} would be an alarm when {metric} gets better: {more} of it is");
-            return Err(error(found, format!("{metric} {right}{digits}")));
+            let found = format!("{text:?} would be an alarm when {name} gets better: {more} of it is");
+            return Err(error(found, format!("{name} {right}{digits}")));
         }
         if metric.higher_is_better() && percent >= 100.0 {
             return Err(error(format!("in {text:?}: nothing can fall by {percent}%"), "less than 100%"));
@@ -78,11 +78,11 @@ impl FromStr for FailIf {
 
 fn metric(name: &str) -> Option<Metric> {
     let name = if name == "p99.9" { "p999" } else { name };
-    Metric::ALL.iter().find(|(_, known)| *known == name).map(|(metric, _)| *metric)
+    Metric::compared().find(|(_, compared)| compared.name == name).map(|(metric, _)| metric)
 }
 
 fn unknown(text: &str, name: &str) -> InputError {
-    let names = || Metric::ALL.iter().map(|(_, name)| *name);
+    let names = || Metric::compared().map(|(_, compared)| compared.name);
     match name {
         "" => error(format!("{text:?} does not say what is compared"), WANTED),
         _ => error(format!("in {text:?}: {name:?} is no metric{}", suggestion(name, names())), one_of(names())),
@@ -108,7 +108,7 @@ impl fmt::Display for FailIf {
         let sign = if self.metric.higher_is_better() { '-' } else { '+' };
         // As a floating-point share, 7 per cent is not exactly 0.07.
         let percent = (self.change.abs() * 1e8).round() / 1e6;
-        write!(f, "{} {sign}{percent}%", self.metric)
+        write!(f, "{} {sign}{percent}%", self.metric.compared_name())
     }
 }
 
@@ -125,12 +125,12 @@ mod tests {
     #[test]
     fn what_is_read_is_written_the_same() {
         for (text, metric, change) in [
-            ("capacity -5%", Metric::Capacity, -0.05),
-            ("rate -0.5%", Metric::Rate, -0.005),
+            ("capacity -5%", Metric::Rate, -0.05),
+            ("rate -0.5%", Metric::RightShare, -0.005),
             ("p99 +10%", Metric::P99, 0.1),
             ("p999 +7%", Metric::P999, 0.07),
             ("cpu +0%", Metric::Cpu, 0.0),
-            ("memory +250%", Metric::Memory, 2.5),
+            ("memory +250%", Metric::Rss, 2.5),
         ] {
             let condition: FailIf = text.parse().expect(text);
             assert_eq!(condition.metric, metric);

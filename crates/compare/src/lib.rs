@@ -10,7 +10,6 @@ mod comparable;
 mod compared_run;
 mod differences;
 mod fail_if;
-mod metric;
 mod outcome;
 mod output;
 mod selection;
@@ -20,13 +19,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_model::InputError;
+use weir_model::metric::{Goal, Metric};
 use weir_model::record::CaseId;
 
 pub use change::{Change, Median, Verdict};
 pub use compared_run::ComparedRun;
 pub use differences::Difference;
 pub use fail_if::FailIf;
-pub use metric::Metric;
 pub use outcome::{Alarm, ConditionOutcome, NotJudged};
 pub use output::{markdown, text};
 pub use selection::Selection;
@@ -289,8 +288,9 @@ impl CaseSamples {
         }
         let goal = runs.1.goal(case);
         let asked: Vec<Metric> =
-            options.fail_if.iter().filter_map(|condition| condition.metric.of_load(goal)).collect();
-        let mut metrics: Vec<Metric> = Metric::usual(goal).iter().chain(&asked).copied().collect();
+            options.fail_if.iter().filter_map(|condition| of_load(condition.metric, goal)).collect();
+        let usual = Metric::compared().filter(|(_, compared)| compared.always.contains(&goal));
+        let mut metrics: Vec<Metric> = usual.map(|(metric, _)| metric).chain(asked.iter().copied()).collect();
         metrics.sort_unstable();
         metrics.dedup();
         let samples = metrics.into_iter().filter_map(|metric| {
@@ -309,6 +309,13 @@ impl CaseSamples {
         let CaseSamples { case, label, machine, remarks, busy_trials, .. } = self;
         CaseChange { case, label, machine, remarks, busy_trials, changes }
     }
+}
+
+/// What a metric means under this kind of load; `None` where no comparison makes sense.
+pub(crate) fn of_load(metric: Metric, goal: Goal) -> Option<Metric> {
+    let compared = metric.entry().compared?;
+    let fits = compared.always.contains(&goal) || compared.if_asked.contains(&goal);
+    if fits { Some(metric) } else { compared.instead }
 }
 
 fn facts(compared: &ComparedRun) -> RunFacts {

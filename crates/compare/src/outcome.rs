@@ -6,9 +6,10 @@
 //! find one that lost 10 % only with twice the blocks. A change that may be none is no alarm, however large it looks.
 
 use serde::Serialize;
+use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 
-use super::{CaseChange, Change, Comparison, FailIf, Metric, Verdict, sentences};
+use super::{CaseChange, Change, Comparison, FailIf, Verdict, sentences};
 use weir_model::text::percent;
 
 /// The outcome of one condition.
@@ -69,9 +70,10 @@ pub(super) fn evaluate(condition: FailIf, comparison: &Comparison) -> ConditionO
         }
     }
     if outcome.claims == 0 && outcome.unjudged.is_empty() {
-        outcome
-            .unjudged
-            .push(NotJudged { case: None, why: format!("no case that both runs have has a {}", condition.metric) });
+        outcome.unjudged.push(NotJudged {
+            case: None,
+            why: format!("no case that both runs have has a {}", condition.metric.compared_name()),
+        });
     }
     outcome.blind = missed_changes(&missed, outcome.claims);
     outcome
@@ -80,7 +82,7 @@ pub(super) fn evaluate(condition: FailIf, comparison: &Comparison) -> ConditionO
 /// The change that a condition refers to. A rate that a load looks for is a capacity.
 fn asked(case: &CaseChange, metric: Metric) -> Option<&Change> {
     let of = |metric: Metric| case.changes.iter().find(|change| change.asked && change.metric == metric);
-    of(metric).or_else(|| if metric == Metric::Rate { of(Metric::Capacity) } else { None })
+    of(metric).or_else(|| of(metric.entry().compared?.instead?))
 }
 
 fn missed_changes(missed: &[f64], claims: usize) -> Option<String> {

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Metric, Verdict, sentences};
+use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Verdict, sentences};
+use weir_model::metric::Metric;
 use weir_model::text::{counted, percent, significant, wrapped};
 use weir_report::tables::markdown::escape;
 use weir_report::tables::text::draw as draw_text;
@@ -134,7 +135,7 @@ fn changes(comparison: &Comparison) -> Table {
         for (at, change) in case.changes.iter().enumerate() {
             // The first one represents the case: capacity, or median latency.
             let unchanged = matches!(change.verdict, Verdict::None | Verdict::Unclaimable | Verdict::Machine);
-            let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Capacity);
+            let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Rate);
             if unchanged && !main && !change.asked {
                 hidden += usize::from(!case.machine);
                 continue;
@@ -171,7 +172,7 @@ fn row(case: &CaseChange, change: &Change) -> TableRow {
             Cell::text(&case.label),
             Cell::text(&case.case.workload),
             Cell::text(&case.case.load),
-            Cell::text(change.metric.as_str()),
+            Cell::text(change.metric.compared_name()),
             measured(change.before.median),
             measured(change.after.median),
             Cell::number(signed(change.ratio.value), change.share()),

@@ -1,6 +1,7 @@
 //! Builds the sentences of a comparison: its answer, its remarks, and the changes that alarms and the answer name.
 //! `lib`, `outcome` and `output` call it.
 
+use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 
 use super::{CaseChange, Change, Comparison, Verdict};
@@ -19,7 +20,7 @@ pub(super) fn label(run: &Run, case: &CaseId) -> String {
 /// `alder tuned, tiny, capacity: 4.8 % slower [3.1 %, 6.6 %]: sure`.
 pub(super) fn sentence(case: &CaseChange, change: &Change) -> String {
     let CaseId { workload, load, .. } = &case.case;
-    let metric = change.metric.as_str();
+    let metric = change.metric.compared_name();
     let metric = if load == metric { String::new() } else { format!(", {metric}") };
     format!("{}, {workload}, {load}{metric}: {}", case.label, finding(change))
 }
@@ -39,7 +40,8 @@ fn by_how_much(change: &Change, interval: &weir_stats::Estimate) -> String {
     let more = change.ratio.value > 1.0;
     let size = |ratio: f64| percent((ratio - 1.0) * if more { 1.0 } else { -1.0 });
     let (near, far) = if more { (interval.low, interval.high) } else { (interval.high, interval.low) };
-    format!("{} {} [{}, {}]", size(change.ratio.value), change.metric.comparative(more), size(near), size(far))
+    let than = change.metric.entry().compared.map_or("", |compared| compared.comparatives[usize::from(more)]);
+    format!("{} {than} [{}, {}]", size(change.ratio.value), size(near), size(far))
 }
 
 /// The reason why no claim is possible for a number.
@@ -110,7 +112,7 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let raw = all.iter().filter(|change| !change.divided && change.metric != super::Metric::Memory).count();
+    let raw = all.iter().filter(|change| !change.divided && change.metric != Metric::Rss).count();
     if raw > 0 && !comparison.absolute {
         let some = if divided > 0 { "Some numbers" } else { "Numbers" };
         remarks.push(format!(

@@ -41,7 +41,7 @@ pub(super) const CAUSES: [Cause; 13] = [
         id: "published-offered",
         meaning: "the published rate is the one that was offered, not what the product can carry",
         find: |pair| {
-            let offered = was_offered(&pair.behind.published).filter(|_| pair.metric.higher_is_better)?;
+            let offered = was_offered(&pair.behind.published).filter(|_| pair.metric.higher_is_better())?;
             Some(format!("{} {}/s", pair.behind.title, short(offered)))
         },
     },
@@ -78,7 +78,7 @@ pub(super) const CAUSES: [Cause; 13] = [
         meaning: "the product carried all that it was offered here, so its rate is not its capacity",
         find: |pair| {
             let facts = &pair.ahead.measured;
-            let offered = facts.offered.filter(|_| pair.metric.higher_is_better)?;
+            let offered = facts.offered.filter(|_| pair.metric.higher_is_better())?;
             (facts.rate >= offered * (1.0 - SAME_RATE)).then(|| format!("{} {}/s", pair.ahead.title, short(offered)))
         },
     },
@@ -97,7 +97,7 @@ pub(super) const CAUSES: [Cause; 13] = [
         meaning: "a product left CPU time unused here, so the client, the origin or the connections limited the rate",
         find: |pair| {
             // If only the product that leads here had CPU time left, this does not explain why the other fell back.
-            if !pair.metric.higher_is_better || !has_idle_cpu(&pair.ahead.measured) {
+            if !pair.metric.higher_is_better() || !has_idle_cpu(&pair.ahead.measured) {
                 return None;
             }
             of_both(pair, |member| has_idle_cpu(&member.measured).then(|| busy(&member.measured)))
@@ -197,7 +197,7 @@ fn busy(facts: &MeasuredFacts) -> String {
 /// Latencies at different rates belong to different loads: both rates, where they differ.
 fn different_rates(pair: &Pair, offered: impl Fn(&Member) -> Option<f64>) -> Option<String> {
     let (a, b) = (offered(&pair.ahead)?, offered(&pair.behind)?);
-    let differ = !pair.metric.higher_is_better && (a / b - 1.0).abs() > SAME_RATE;
+    let differ = !pair.metric.higher_is_better() && (a / b - 1.0).abs() > SAME_RATE;
     differ.then(|| format!("{} {}/s, {} {}/s", pair.ahead.title, short(a), pair.behind.title, short(b)))
 }
 

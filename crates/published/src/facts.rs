@@ -1,17 +1,16 @@
 //! Collects the facts about two products that are compared: from the document about the published figures, and from the
 //! records about the run. `causes` looks for causes in these facts only; `tables` shows some of them.
 
+use weir_model::metric::{Metric, Window};
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median};
 
 use super::context::Context;
 use super::figures::{Figure, FigureKind, Source};
-use super::metrics::{Metric, error_shares};
 use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
 use super::run_cases::RunCase;
-use super::variant::{Variant, Window};
-use weir_model::metric;
+use super::variant::Variant;
 
 /// Two products. The first one was published as the better.
 #[derive(Debug, Clone)]
@@ -168,7 +167,7 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
     }
     Some(MeasuredFacts {
         profile: entry.profile.clone(),
-        rate: middle(&|window| Some(window.load.rate))?,
+        rate: middle(&|window| window.rate)?,
         offered: middle(&|window| window.load.offered_rate),
         connections_per_request: middle(&|window| {
             let counters = window.origin?;
@@ -178,16 +177,11 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
             let most = window.load.most_open;
             (most > 0).then_some(window.origin?.connections_used as f64 / f64::from(most.max(1)))
         }),
-        error_share: middle(&|window| Some(error_shares(window.load).0)).unwrap_or(0.0),
-        cores_busy: middle(&|window| of_table(window).role(Role::Proxy).map(|usage| usage.cores_busy)),
-        cpu_us: middle(&|window| of_table(window).all_cpu_us(Role::Proxy)),
+        error_share: middle(&|window| Metric::ErrorShare.value(window)).unwrap_or(0.0),
+        cores_busy: middle(&|window| window.role(Role::Proxy).map(|usage| usage.cores_busy)),
+        cpu_us: middle(&|window| Metric::Cpu.value(window)),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
         answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),
     })
-}
-
-/// The window in the form that the table of metrics reads.
-fn of_table<'a>(window: &Window<'a>) -> metric::Window<'a> {
-    metric::Window { rate: Some(window.load.rate), load: window.load, usage: window.usage }
 }

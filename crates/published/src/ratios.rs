@@ -6,11 +6,12 @@
 //! responses that were errors) then spoils every ratio and not only its own. The document's first product may be such a
 //! figure; the best seldom is.
 
+use weir_model::metric::Metric;
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, kendall_tau, opposite_pairs, paired_ratio};
 
 use super::figures::{Figure, Source};
-use super::metrics::{METRICS, Metric, unit_size};
+use super::metrics::{METRICS, name, unit_size};
 use super::run_cases::{RunCase, RunCases};
 use super::variant::Variant;
 use weir_report::run::BASELINE;
@@ -95,7 +96,7 @@ impl Comparison {
         let differ = |values: &[f64], a: usize, b: usize| values[a] != values[b];
         let places = (0..both.len()).flat_map(|a| (a + 1..both.len()).map(move |b| (a, b)));
         let ahead_first = |(a, b): (usize, usize)| {
-            let a_first = (published[a] > published[b]) == self.metric.higher_is_better;
+            let a_first = (published[a] > published[b]) == self.metric.higher_is_better();
             if a_first { (both[a], both[b]) } else { (both[b], both[a]) }
         };
         Agreement {
@@ -116,9 +117,10 @@ pub(super) fn ratio(a: &ComparisonRow, b: &ComparisonRow) -> Option<Estimate> {
 pub(super) fn comparisons(run_cases: &RunCases<'_>, source: &Source) -> Vec<Comparison> {
     let mut all = Vec::new();
     for metric in METRICS {
-        for name in source.cases() {
-            let Some(case) = run_cases.case(name) else { continue };
-            let own: Vec<&Figure> = source.results(metric.name).filter(|f| f.case == name).collect();
+        let name = name(metric);
+        for case in source.cases() {
+            let Some(case) = run_cases.case(case) else { continue };
+            let own: Vec<&Figure> = source.results(&name).filter(|f| f.case == case.name).collect();
             for variant in variants(&own, case) {
                 let figures: Vec<&Figure> = own.iter().copied().filter(|f| f.variant == variant).collect();
                 let of_profile =
@@ -176,7 +178,7 @@ fn comparison(
             published: figure.value * size,
             published_ratio: None,
             measured: entry.and_then(|entry| {
-                let by_block = run_cases.by_block(case, Variant::parse(variant), entry, metric.name);
+                let by_block = run_cases.by_block(case, Variant::parse(variant), entry, &name(metric));
                 let estimate = weir_stats::median_interval(&by_block, LEVEL, SEED)?;
                 Some(MeasuredFigure {
                     entry: entry.clone(),
@@ -191,7 +193,7 @@ fn comparison(
     let mut measured = rows.iter().flat_map(|row| &row.measured);
     let first = run_cases.profiles.first().is_some_and(|first| first == profile);
     measured.find(|own| first || own.entry.profile == profile)?;
-    divide(&mut rows, metric.higher_is_better);
+    divide(&mut rows, metric.higher_is_better());
     let (case, variant, profile) = (case.name.to_string(), variant.to_string(), profile.to_string());
     Some(Comparison { metric, case, variant, profile, rows })
 }

@@ -4,12 +4,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use weir_model::metric::Window;
 use weir_model::record::Measurement;
 use weir_model::suite::Entry;
 use weir_stats::{Estimate, median_interval};
 
 use super::metrics;
-use super::variant::{Variant, Window};
+use super::variant::Variant;
 use weir_report::hlog;
 use weir_report::run::{BASELINE, Run, Trial};
 use weir_report::summary::{LEVEL, SEED, Section, Summary};
@@ -107,7 +108,7 @@ impl<'a> RunCases<'a> {
 
     fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
         let window = variant.window(&trial.measurement)?;
-        let known = metrics::value(metric, window.load);
+        let known = metrics::value(metric, &window);
         match metrics::percentile(metric) {
             Some(share) if known.is_none() && matches!(variant, Variant::Whole | Variant::Cores(_)) => {
                 self.percentile(trial, metric, share)

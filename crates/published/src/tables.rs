@@ -2,6 +2,7 @@
 //! products in another order with possible causes, and the connections that products opened to the origin.
 //! [`sections`](crate::sections) calls it.
 
+use weir_model::metric::Metric;
 use weir_model::text::short;
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
@@ -11,7 +12,7 @@ use super::causes::{CAUSES, Cause, opens, published_errors, was_offered};
 use super::context::Context;
 use super::facts::{self, MeasuredFacts, Pair};
 use super::format::{estimate_cell, range};
-use super::metrics::{METRICS, Metric, unit_size};
+use super::metrics::{METRICS, heading, name, unit_size};
 use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
 use super::variant::Variant;
 
@@ -24,7 +25,7 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
     let of_metric = || all.iter().filter(|comparison| comparison.metric == metric);
     let unit = of_metric().next()?.rows.first()?.figure.unit.clone();
     let size = unit_size(&unit)?;
-    let best = if metric.higher_is_better { "highest" } else { "lowest" };
+    let best = if metric.higher_is_better() { "highest" } else { "lowest" };
     let rows = of_metric().flat_map(|comparison| {
         comparison.rows.iter().map(move |row| {
             let ratio = |ratio: Option<Estimate>| ratio.map_or_else(Cell::none, |ratio| estimate_cell(&ratio, 1.0));
@@ -49,8 +50,8 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
         })
     });
     Some(Table {
-        id: format!("published-{}", metric.name),
-        title: format!("{}: published and measured", metric.heading),
+        id: format!("published-{}", name(metric)),
+        title: format!("{}: published and measured", heading(metric)),
         columns: vec![
             Column::text("Case"),
             Column::text("Profile"),
@@ -77,7 +78,7 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
 /// A remark of the document that the figure does not measure the product, or that a reader must know.
 fn published_remark(context: &Context<'_>, comparison: &Comparison, row: &ComparisonRow) -> String {
     let facts = facts::published(context.source, &comparison.case, &row.product, &comparison.variant);
-    let offered = was_offered(&facts).filter(|_| comparison.metric == METRICS[0]);
+    let offered = was_offered(&facts).filter(|_| comparison.metric == Metric::Rate);
     let parts = [
         offered.map(|rate| format!("only {}/s were offered", short(rate))),
         published_errors(&facts),
@@ -92,7 +93,7 @@ pub(super) fn agreement(context: &Context<'_>, all: &[Comparison]) -> Option<Tab
     let row = |metric: Metric, case: String, profile: &str, products: Cell, tau: Option<f64>, sum: [usize; 3]| {
         let [pairs, opposite, sure] = sum;
         let cells = vec![
-            Cell::text(metric.heading),
+            Cell::text(heading(metric)),
             Cell::text(case),
             Cell::text(profile),
             products,
@@ -213,7 +214,7 @@ fn pair_row(pair: &Pair, comparison: &Comparison, used: &mut [bool; CAUSES.len()
     let cells = vec![
         Cell::text(&pair.ahead.title),
         Cell::text(&pair.behind.title),
-        Cell::text(pair.metric.heading),
+        Cell::text(heading(pair.metric)),
         Cell::text(comparison.label()),
         Cell::text(&comparison.profile),
         Cell::number(short(pair.published_ratio), pair.published_ratio),

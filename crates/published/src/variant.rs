@@ -1,9 +1,8 @@
 //! Parses the `variant` of a published figure, and finds the part of a measurement that it belongs to. `ratios`,
 //! `facts`, `run_cases`, the document's tables and the charts use it.
 
-use weir_model::counters::OriginCounters;
-use weir_model::load::LoadResult;
-use weir_model::record::{Measurement, Point, RoleUsage};
+use weir_model::metric::Window;
+use weir_model::record::{Measurement, Point};
 
 /// Rates that differ by more than this share are different points of a curve.
 const SAME_RATE: f64 = 0.01;
@@ -23,14 +22,6 @@ pub(crate) enum Variant {
     Rate(f64),
     /// A variant without a counterpart in a measurement, such as a listing of processes.
     Other,
-}
-
-/// A measured window: its load, and the counters and usage that belong to it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Window<'a> {
-    pub load: &'a LoadResult,
-    pub origin: Option<&'a OriginCounters>,
-    pub usage: &'a [RoleUsage],
 }
 
 impl Variant {
@@ -54,11 +45,7 @@ impl Variant {
     /// The part of a measurement that the variant belongs to; `None` when there is none.
     pub fn window(self, measurement: &Measurement) -> Option<Window<'_>> {
         match self {
-            Variant::Whole | Variant::Cores(_) => Some(Window {
-                load: measurement.load.as_ref()?,
-                origin: measurement.origin.as_ref(),
-                usage: &measurement.usage,
-            }),
+            Variant::Whole | Variant::Cores(_) => Window::of_trial(measurement),
             Variant::Round(round) => point(measurement, |point| point.point == round),
             Variant::Connections(connections) => point(measurement, |point| point.connections == connections),
             Variant::Rate(rate) => point(measurement, |point| {
@@ -70,8 +57,7 @@ impl Variant {
 }
 
 fn point(measurement: &Measurement, wanted: impl Fn(&Point) -> bool) -> Option<Window<'_>> {
-    let point = measurement.points.iter().find(|point| wanted(point))?;
-    Some(Window { load: &point.load, origin: point.origin.as_ref(), usage: &point.usage })
+    measurement.points.iter().find(|point| wanted(point)).map(Window::of_point)
 }
 
 #[cfg(test)]

@@ -169,12 +169,12 @@ fn a_product_that_opened_a_connection_for_each_request_is_shown_with_its_cost() 
     assert_eq!(of_nginx[2], "100");
     assert!(row(&connections, &["NGINX", "tuned"])[2].starts_with("0.0"), "{connections:?}");
     let agreement = rows(&published, "published-agreement");
-    let total = |profile: &str| row(&agreement, &["Requests a second", "all of them", profile])[4..].to_vec();
+    let total = |profile: &str| row(&agreement, &["Rate", "all of them", profile])[4..].to_vec();
     assert_eq!(total("as-published-easegress"), ["1.00", "9 of 9", "0 of 0"]);
     assert_eq!(total("tuned"), ["-0.333", "3 of 9", "6 of 6"]);
     // The order under `tuned` differs from the published one, and the cause is named.
     let pairs = rows(&published, "published-other-order");
-    let pair = row(&pairs, &["Easegress", "NGINX", "Requests a second", "scenario-2", "tuned", "2.81"]);
+    let pair = row(&pairs, &["Easegress", "NGINX", "Rate", "scenario-2", "tuned", "2.81"]);
     assert_eq!(pair[7], "yes");
     assert!(pair[8].starts_with("origin-connections (NGINX 100 per 100 requests and 2,980/s with"), "{pair:?}");
 }
@@ -231,7 +231,7 @@ fn what_is_invalid_is_shown_and_not_ordered() {
     assert!(agreement[0][5].ends_with(" of 6"), "{agreement:?}");
     let pairs = rows(&published, "published-other-order");
     assert!(!pairs.iter().flatten().any(|cell| cell == "HAProxy"));
-    let envoy = row(&pairs, &["Envoy", "Caddy", "Requests a second"]);
+    let envoy = row(&pairs, &["Envoy", "Caddy", "Rate"]);
     assert!(envoy[8].contains("suspect (Envoy quiet-steal)"), "{envoy:?}");
     let ratios = rows(&published, "published-rate");
     let caddy = row(&ratios, &["root", "as-published-loggly", "Caddy"]);

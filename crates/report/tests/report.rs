@@ -64,7 +64,7 @@ fn every_metric_of_the_table_is_shown_where_its_entry_says() {
     let has = |table: &tables::Table, title: &str| table.columns.iter().any(|column| column.name.ends_with(title));
     for metric in Metric::ALL {
         let (key, entry) = (metric.key(), metric.entry());
-        assert!(json.get(key).is_some(), "{key}");
+        assert_eq!(json.get(key).is_some(), entry.columns.json, "{key}");
         assert_eq!(overall.get(key).is_some(), entry.columns.overall.is_some(), "{key}");
         assert!(entry.columns.overall.is_none() || has(&tables::overall(&summary).unwrap(), entry.title), "{key}");
         assert!(entry.columns.ranking.is_none() || has(&tables::ranking(section), entry.title), "{key}");

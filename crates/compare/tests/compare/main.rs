@@ -8,9 +8,8 @@ mod random;
 
 use golden::golden;
 use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
-use weir_compare::{
-    Change, ComparedRun, Comparison, FailIf, Metric, Options, Selection, Verdict, compare, markdown, text,
-};
+use weir_compare::{Change, ComparedRun, Comparison, FailIf, Options, Selection, Verdict, compare, markdown, text};
+use weir_model::metric::Metric;
 use weir_model::record::{TrialError, Verdict as TrialVerdict};
 
 fn asking(conditions: &[&str]) -> Options {
@@ -87,7 +86,7 @@ fn slower_found(pairs: u64, blocks: u32, noise: Noise) -> usize {
     count(pairs, &before, &after, &asking(&["capacity -5%"]), |comparison| alarms(comparison) == 1)
 }
 
-/// What docs/compare.md tells: `cargo test -p weir-report --test compare -- --ignored --nocapture`.
+/// What docs/compare.md tells: `cargo test -p weir-compare --test compare -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints figures for a page"]
 fn figures() {
@@ -106,7 +105,7 @@ fn a_change_that_is_sure_and_small_is_no_alarm() {
     let before = Made { noise: quiet, ..Made::default() }.side(1);
     let after = Made { noise: quiet, speed: 0.97, ..Made::default() }.side(2);
     let comparison = compare(&before, &after, &asking(&["capacity -5%"])).expect("compared");
-    let capacity = change(&comparison, "alder", Metric::Capacity);
+    let capacity = change(&comparison, "alder", Metric::Rate);
     assert_eq!((capacity.verdict, alarms(&comparison)), (Verdict::Sure, 0));
     assert!((capacity.share() + 0.03).abs() < 0.005, "{capacity:?}");
     assert_eq!(alarms(&compare(&before, &after, &asking(&["capacity -2%"])).expect("compared")), 1);
@@ -122,14 +121,14 @@ fn nothing_is_claimed_from_one_block() {
     let one = Made { blocks: 1, ..Made::default() };
     let after = Made { blocks: 1, speed: 0.1, ..Made::default() };
     let comparison = compare(&one.side(1), &after.side(2), &asking(&["capacity -5%"])).expect("compared");
-    let capacity = change(&comparison, "alder", Metric::Capacity);
+    let capacity = change(&comparison, "alder", Metric::Rate);
     assert_eq!((capacity.verdict, capacity.detectable_ratio, alarms(&comparison)), (Verdict::Unclaimable, None, 0));
     assert_eq!(comparison.answer, "Nothing can be claimed: no case has two blocks in each run.");
     let why = &comparison.conditions[0].unjudged[0].why;
     assert!(why.contains("nothing can be claimed from 1 block before and 1 block after"), "{why}");
     // Nor from one against many.
     let many = compare(&Made::default().side(1), &after.side(2), &asking(&["capacity -5%"])).expect("compared");
-    assert_eq!(change(&many, "alder", Metric::Capacity).verdict, Verdict::Unclaimable);
+    assert_eq!(change(&many, "alder", Metric::Rate).verdict, Verdict::Unclaimable);
     assert_eq!(many.conditions[0].claims, 0);
 }
 
@@ -139,7 +138,7 @@ fn a_run_is_no_different_from_itself() {
     let comparison = compare(&run, &run, &asking(&["capacity -0%", "p50 +0%", "memory +0%"])).expect("compared");
     assert_eq!((alarms(&comparison), comparison.differences.len()), (0, 0));
     assert!(comparison.remarks.contains(&"Both are the same run.".to_owned()));
-    let capacity = change(&comparison, "alder", Metric::Capacity);
+    let capacity = change(&comparison, "alder", Metric::Rate);
     assert!((capacity.ratio.value - 1.0).abs() < 1e-9 && capacity.verdict == Verdict::None);
 }
 
@@ -147,12 +146,12 @@ fn a_run_is_no_different_from_itself() {
 fn without_the_direct_path_numbers_are_as_measured_and_that_is_said() {
     let bare = Made { no_direct: true, ..Made::default() };
     let comparison = compare(&Made::default().side(1), &bare.side(2), &Options::default()).expect("compared");
-    assert!(!change(&comparison, "alder", Metric::Capacity).divided);
+    assert!(!change(&comparison, "alder", Metric::Rate).divided);
     assert!(comparison.remarks.iter().any(|remark| remark.contains("the direct path is not in two blocks")));
     let both = compare(&Made::default().side(1), &Made::default().side(2), &Options::default()).expect("compared");
-    assert!(change(&both, "alder", Metric::Capacity).divided && change(&both, "alder", Metric::Cpu).divided);
-    assert!(!change(&both, "alder", Metric::Memory).divided);
-    assert_eq!(change(&both, "direct", Metric::Capacity).verdict, Verdict::Machine);
+    assert!(change(&both, "alder", Metric::Rate).divided && change(&both, "alder", Metric::Cpu).divided);
+    assert!(!change(&both, "alder", Metric::Rss).divided);
+    assert_eq!(change(&both, "direct", Metric::Rate).verdict, Verdict::Machine);
 }
 
 /// Where weir itself became faster by some microseconds, the direct path's time fell by a larger share than the products'.
@@ -194,10 +193,10 @@ fn trials_beside_something_else_are_skipped() {
         compare(&before, after, &options).expect("compared")
     };
     let comparison = compared(&after, false);
-    let capacity = change(&comparison, "alder", Metric::Capacity);
+    let capacity = change(&comparison, "alder", Metric::Rate);
     assert_eq!((alarms(&comparison), capacity.after.blocks, capacity.divided), (0, 3, true));
     assert!(capacity.share().abs() < 0.05, "{capacity:?}");
-    assert_eq!(change(&comparison, "alder", Metric::Memory).after.blocks, 6);
+    assert_eq!(change(&comparison, "alder", Metric::Rss).after.blocks, 6);
     assert!(
         comparison
             .remarks

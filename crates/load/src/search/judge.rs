@@ -1,8 +1,8 @@
 //! Decides whether the result of a trial meets the conditions of a search, and how sure that is. Called by `search`.
 
 use weir_model::Condition;
-use weir_model::condition::{ConditionMetric, Statistic};
 use weir_model::load::{ErrorKind, LoadResult};
+use weir_model::metric::Metric;
 
 /// A value within this share of its bound may be on its side of it by noise. Percentiles of trials of some seconds vary
 /// by about a tenth between trials.
@@ -90,15 +90,12 @@ fn late_by_itself(result: &LoadResult, streams: u64) -> bool {
 /// The number of requests that a trial needs for meaningful values: five beyond each percentile, and four errors when
 /// their share is at its bound.
 pub(super) fn samples(conditions: &[Condition]) -> f64 {
-    let of = |condition: &Condition| match condition.metric {
-        ConditionMetric::Time(_, statistic) => match statistic {
-            Statistic::P9999 => 50_000.0,
-            Statistic::P999 => 5_000.0,
-            Statistic::P99 | Statistic::Max => 500.0,
-            _ => 200.0,
-        },
-        ConditionMetric::Share(_) if condition.bound > 0.0 => (400.0 / condition.bound).min(50_000.0),
-        ConditionMetric::Rate | ConditionMetric::Count(_) | ConditionMetric::Share(_) => 200.0,
+    let of = |condition: &Condition| match condition.metric.metric {
+        Metric::P9999 => 50_000.0,
+        Metric::P999 => 5_000.0,
+        Metric::P99 | Metric::Max => 500.0,
+        _ if condition.metric.share && condition.bound > 0.0 => (400.0 / condition.bound).min(50_000.0),
+        _ => 200.0,
     };
     conditions.iter().map(of).fold(200.0, f64::max)
 }

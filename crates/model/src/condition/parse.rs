@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Comparison, Condition, ConditionMetric, Outcome, Statistic, Timing};
+use super::{Comparison, Condition, ConditionMetric, Timing};
+use crate::metric::{Metric, Quantity};
 use crate::text::{one_of, suggestion};
 use crate::units::{HumanDuration, Rate, UnitError};
 
@@ -69,91 +70,86 @@ fn comparison(text: &str) -> Option<(Comparison, &str)> {
     .find_map(|(sign, is)| Some((is, text.strip_prefix(sign)?.trim())))
 }
 
-/// What a metric's name says, before its bound tells a count from a share.
-enum Named {
-    Time(Timing, Statistic),
-    Rate,
-    Requests(Outcome),
-}
-
-fn named(text: &str) -> Result<Named, UnitError> {
-    if text == "rate" {
-        return Ok(Named::Rate);
-    }
-    if let Some(became) = find(&Outcome::ALL, text) {
-        return Ok(Named::Requests(became));
-    }
-    if let Some(statistic) = find(&Statistic::ALL, text) {
-        return Ok(Named::Time(Timing::Latency, statistic));
+/// The metric of that name, and which times it is of.
+fn named(text: &str) -> Result<(Timing, Metric), UnitError> {
+    if let Some(metric) = metric(text) {
+        return Ok((Timing::Latency, metric));
     }
     // Names of percentiles have a point too, so only the first one divides.
-    if let Some((of, statistic)) = text.split_once('.')
-        && let (Some(of), Some(statistic)) = (find(&Timing::ALL, of), find(&Statistic::ALL, statistic))
+    if let Some((of, number)) = text.split_once('.')
+        && let (Some(of), Some(metric)) = (timing(of), metric(number).filter(|metric| metric.is_time()))
     {
-        return Ok(Named::Time(of, statistic));
+        return Ok((of, metric));
     }
     Err(unknown(text))
 }
 
-fn find<T: Copy>(table: &[(T, &str)], wanted: &str) -> Option<T> {
-    table.iter().find(|(_, name)| *name == wanted).map(|(value, _)| *value)
+fn metric(name: &str) -> Option<Metric> {
+    Metric::ALL.iter().copied().find(|metric| metric.entry().condition == Some(name))
+}
+
+fn timing(name: &str) -> Option<Timing> {
+    Timing::ALL.iter().find(|(_, known)| *known == name).map(|(timing, _)| *timing)
+}
+
+/// The names of all metrics in conditions: numbers of times, or the others.
+fn names(times: bool) -> impl Iterator<Item = &'static str> {
+    let metrics = Metric::ALL.iter().filter(move |metric| metric.is_time() == times);
+    metrics.filter_map(|metric| metric.entry().condition)
 }
 
 /// The error for an unknown metric: a percentile that is not recorded, half a name, or a near miss.
 fn unknown(text: &str) -> UnitError {
-    let statistics = || Statistic::ALL.iter().map(|(_, name)| *name);
     let ofs = || Timing::ALL.iter().map(|(_, name)| *name);
-    if find(&Timing::ALL, text).is_some() {
+    let time = |name: &str| metric(name).is_some_and(Metric::is_time);
+    if timing(text).is_some() {
         return error(
             format!("{text:?} is many times; one number of them is needed"),
-            &format!("{text}.p99, or another {}", one_of(statistics())),
+            &format!("{text}.p99, or another {}", one_of(names(true))),
         );
     }
     let (of, last) = match text.split_once(['.', ' ']) {
-        Some((of, last)) if find(&Timing::ALL, of).is_some() => (Some(of), last.trim()),
+        Some((of, last)) if timing(of).is_some() => (Some(of), last.trim()),
         _ => (None, text),
     };
     let percentile =
         last.strip_prefix(['p', 'P']).is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
-    if percentile && find(&Statistic::ALL, last).is_none() {
-        let percentiles = statistics().filter(|name| name.starts_with('p'));
+    if percentile && !time(last) {
+        let percentiles = names(true).filter(|name| name.starts_with('p'));
         return error(format!("{last:?} is no percentile that is recorded"), &one_of(percentiles));
     }
     let near = match (of, last) {
-        (Some(of), last) if find(&Statistic::ALL, last).is_some() => format!("; did you mean \"{of}.{last}\"?"),
+        (Some(of), last) if time(last) => format!("; did you mean \"{of}.{last}\"?"),
         (_, "median") => "; did you mean \"p50\"?".to_owned(),
         (_, "avg" | "average") => "; did you mean \"mean\"?".to_owned(),
-        (Some(_), last) => suggestion(last, statistics()),
+        (Some(_), last) => suggestion(last, names(true)),
         (None, text) => {
-            let whole = ofs().flat_map(|of| statistics().map(move |name| format!("{of}.{name}")));
-            let single =
-                statistics().chain(["rate"]).chain(Outcome::ALL.iter().map(|(_, name)| *name)).map(str::to_owned);
-            let names: Vec<String> = single.chain(whole).collect();
-            suggestion(text, names.iter().map(String::as_str))
+            let whole = ofs().flat_map(|of| names(true).map(move |name| format!("{of}.{name}")));
+            let all: Vec<String> = names(true).chain(names(false)).map(str::to_owned).chain(whole).collect();
+            suggestion(text, all.iter().map(String::as_str))
         }
     };
     let wanted = format!(
-        "rate, errors, unsent, or a time: {}; of the latency, or of another time written before it with a point ({})",
-        statistics().collect::<Vec<_>>().join(", "),
+        "{}, or a time: {}; of the latency, or of another time written before it with a point ({})",
+        names(false).collect::<Vec<_>>().join(", "),
+        names(true).collect::<Vec<_>>().join(", "),
         ofs().skip(1).map(|of| format!("{of}.p99")).collect::<Vec<_>>().join(", "),
     );
     error(format!("{text:?} is no metric{near}"), &wanted)
 }
 
 /// The bound in the metric's unit.
-fn measure(named: Named, bound: &str) -> Result<(ConditionMetric, f64), UnitError> {
-    match named {
-        Named::Time(of, statistic) => {
-            let time: HumanDuration = bound.parse()?;
-            Ok((ConditionMetric::Time(of, statistic), time.0.as_nanos() as f64 / 1e3))
-        }
-        Named::Rate => Ok((ConditionMetric::Rate, bound.parse::<Rate>()?.per_second())),
-        Named::Requests(became) => match bound.strip_suffix('%') {
-            Some(percent) => Ok((ConditionMetric::Share(became), percentage(bound, percent.trim_end())?)),
+fn measure((of, metric): (Timing, Metric), bound: &str) -> Result<(ConditionMetric, f64), UnitError> {
+    let whole = ConditionMetric { metric, of, share: false };
+    match metric.entry().quantity {
+        Quantity::Latency => Ok((whole, bound.parse::<HumanDuration>()?.0.as_nanos() as f64 / 1e3)),
+        Quantity::Rate => Ok((whole, bound.parse::<Rate>()?.per_second())),
+        _ => match bound.strip_suffix('%') {
+            Some(percent) => Ok((ConditionMetric { share: true, ..whole }, percentage(bound, percent.trim_end())?)),
             None => {
-                let whole = bound.bytes().all(|b| b.is_ascii_digit()).then(|| bound.parse::<u32>().ok()).flatten();
-                let count = whole.ok_or_else(|| error(format!("{bound:?} is no number of requests"), COUNT_WANTED))?;
-                Ok((ConditionMetric::Count(became), f64::from(count)))
+                let number = bound.bytes().all(|b| b.is_ascii_digit()).then(|| bound.parse::<u32>().ok()).flatten();
+                let count = number.ok_or_else(|| error(format!("{bound:?} is no number of requests"), COUNT_WANTED))?;
+                Ok((whole, f64::from(count)))
             }
         },
     }
@@ -181,16 +177,14 @@ impl fmt::Display for Condition {
 impl Condition {
     /// The bound as it is read.
     pub(super) fn bound_text(&self) -> String {
-        match self.metric {
-            ConditionMetric::Time(..) => {
+        match self.metric.quantity() {
+            Quantity::Latency => {
                 let nanos = (self.bound * 1e3).round() as u64;
                 HumanDuration(std::time::Duration::from_nanos(nanos)).to_string()
             }
-            ConditionMetric::Rate => {
-                Rate::new(self.bound).map_or_else(|_| self.bound.to_string(), |rate| rate.to_string())
-            }
-            ConditionMetric::Count(_) => self.bound.to_string(),
-            ConditionMetric::Share(_) => format!("{}%", self.bound),
+            Quantity::Rate => Rate::new(self.bound).map_or_else(|_| self.bound.to_string(), |rate| rate.to_string()),
+            _ if self.metric.share => format!("{}%", self.bound),
+            _ => self.bound.to_string(),
         }
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::load::ErrorKind;
+use crate::load::{Counts, ErrorKind};
 
 fn result() -> LoadResult {
     let times = |p99_us: f64| Quantiles {
@@ -176,12 +176,13 @@ proptest! {
     #[test]
     fn what_is_written_reads_back(micros in 1u64..100_000_000_000, percent in 0.0f64..=100.0, rate in 1e-3f64..1e9) {
         let metrics = [
-            (ConditionMetric::Time(Timing::Lag, Statistic::P999), micros as f64),
-            (ConditionMetric::Share(Outcome::Errors), percent),
-            (ConditionMetric::Rate, rate),
-            (ConditionMetric::Count(Outcome::Unsent), (micros % 4_000_000_000) as f64),
+            (Metric::P999, Timing::Lag, false, micros as f64),
+            (Metric::Errors, Timing::Latency, true, percent),
+            (Metric::Rate, Timing::Latency, false, rate),
+            (Metric::Unsent, Timing::Latency, false, (micros % 4_000_000_000) as f64),
         ];
-        for (metric, bound) in metrics {
+        for (metric, of, share, bound) in metrics {
+            let metric = ConditionMetric { metric, of, share };
             let condition = Condition { metric, is: Comparison::AtLeast, bound };
             prop_assert_eq!(condition.to_string().parse(), Ok(condition));
         }

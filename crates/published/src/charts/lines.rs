@@ -5,7 +5,7 @@ use weir_model::suite::Entry;
 use super::Counterpart;
 use crate::context::Context;
 use crate::layout::tail;
-use crate::metrics::{METRICS, unit_size};
+use crate::metrics::{axis_label, unit_size};
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
 use weir_model::text::Unit;
@@ -104,12 +104,6 @@ fn line(
     }
 }
 
-/// A metric as the label of an axis.
-fn axis_label(metric: &str) -> String {
-    let known = METRICS.iter().find(|known| known.name == metric);
-    known.map_or_else(|| metric.to_string(), |known| known.heading.to_string())
-}
-
 /// A metric by round, a line for each entry: medians over blocks.
 pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Option<Chart> {
     let (cases, layout) = (context.cases, counterpart.layout);
@@ -149,7 +143,7 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
         notes,
         kind: ChartKind::Curves(Curves {
             x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
-            y: Axis { label: axis_label(metric), unit, scale: Scale::Linear },
+            y: Axis { label: axis_label(metric).to_string(), unit, scale: Scale::Linear },
             series: separated.drawn,
             csv_only: separated.csv_only,
             ideal: None,

@@ -89,7 +89,7 @@ impl<'a> Cases<'a> {
             verdicts: self.verdicts(),
             answers_itself: self.answers_itself(),
             estimates: Estimates::of(
-                |_| true,
+                |metric| metric.entry().columns.json,
                 |metric| median_interval(&self.by_block(blocks, |window| metric.value(window)), LEVEL, SEED),
             ),
             memory: cost::memory(self, blocks),
