@@ -1,15 +1,19 @@
-//! A suite as valid types: workloads, loads, products and questions. [`crate::file`] makes a suite from text
-//! ([`Suite::parse`]) and writes it back ([`Suite::to_toml`]). The lab runs it, and report and compare read it. A suite
-//! is always valid: names are unique, every reference resolves, numbers are in range.
+//! A suite: workloads, loads, products and questions. The same types are read from `suite.toml`, written into a run's
+//! `run.toml`, run by the lab, and read by report and compare. [`crate::file`] checks them ([`Suite::parse`]) and writes
+//! them ([`Suite::to_toml`]). A suite is always valid: names are unique, every reference resolves, numbers are in range.
+//! Editors show the comments of the fields beside the keys, because the JSON schema is made from these types.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
+use crate::file::{NAME_WANTED, forms};
 use crate::load::TlsVersion;
 pub use crate::protocol::Protocol;
+use crate::units::{self, ByteCount, HumanDuration, Rate};
 
 /// A suite: the questions, and everything needed to ask them.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +52,7 @@ pub struct Entry {
 }
 
 /// How much of a suite to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Seconds: shows that everything works, says nothing about performance.
@@ -71,42 +75,61 @@ impl Scale {
 }
 
 /// What a scale changes in a suite. `None` leaves the suite's own value.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScaleOverride {
-    /// Blocks.
+    /// How many times each case is repeated.
+    #[schemars(range(min = 1))]
     pub blocks: Option<u32>,
-    /// Only these products (of the suite's).
+    /// Only these products of the suite.
+    #[schemars(length(min = 1))]
     pub products: Option<Vec<String>>,
     /// Only these workloads.
+    #[schemars(length(min = 1))]
     pub workloads: Option<Vec<String>>,
     /// Only these loads.
+    #[schemars(length(min = 1))]
     pub loads: Option<Vec<String>>,
-    /// Requests of every load of a fixed number of them.
+    /// Requests of every load of kind `count`.
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
     /// Warm-up of every load.
+    #[serde(default, with = "units::human::option")]
+    #[schemars(with = "Option<HumanDuration>")]
     pub warmup: Option<Duration>,
     /// Measured window of every load.
+    #[serde(default, with = "units::human::option")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
     pub duration: Option<Duration>,
 }
 
 /// What one request is, and what a right answer to it is. Never names a product.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// Unique within the suite; `[a-z0-9-]+`.
+    /// Unique within the suite.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
     pub name: String,
-    /// One line for people.
+    /// One line for people. Left out, it is the name.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub title: String,
-    /// Protocol downstream (client to proxy).
+    /// Protocol between client and product.
+    #[serde(default)]
     pub protocol: Protocol,
     /// What is sent.
+    #[serde(flatten)]
     pub request: Request,
-    /// What must come back.
+    /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expect,
-    /// Names of the loads it runs under; `None`: all of the suite.
+    /// The loads it runs under. Left out, all of the suite.
+    #[schemars(length(min = 1))]
     pub loads: Option<Vec<String>>,
-    /// The entries that it is asked of; `None`: all of the suite.
+    /// The suite's products that it is asked of: `name`, or `name:profile`. Left out, all of them.
+    #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryPattern>>,
-    /// Products answer it themselves: nothing of it reaches the origin, which only says what is right.
+    /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
+    /// the right answer is.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub by_product: bool,
 }
 
@@ -122,13 +145,33 @@ impl Workload {
     }
 }
 
-/// A product under one profile or under any.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A product under one profile or under any: `name`, or `name:profile`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(
+    with = "String",
+    extend(
+        "pattern" = "^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$",
+        "x-weir-wanted" = "the name of a product, or name:profile, such as \"nginx\" or \"nginx:stock\""
+    )
+)]
 pub struct EntryPattern {
     /// Name of the product.
     pub product: String,
     /// Name of the profile; `None`: any.
     pub profile: Option<String>,
+}
+
+impl From<String> for EntryPattern {
+    fn from(text: String) -> EntryPattern {
+        EntryPattern::of(&text)
+    }
+}
+
+impl From<EntryPattern> for String {
+    fn from(pattern: EntryPattern) -> String {
+        pattern.to_string()
+    }
 }
 
 impl EntryPattern {
@@ -155,14 +198,17 @@ impl std::fmt::Display for EntryPattern {
     }
 }
 
-/// How TLS is spoken between clients and products, by all of a suite alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How TLS is spoken between clients and products, where a workload's protocol has it: by all of a suite alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Tls {
     /// Kind of the certificate's key.
     pub key: KeyType,
-    /// Oldest and newest version.
+    /// The versions allowed, oldest and newest: `["1.2", "1.3"]`, or one of them.
+    #[serde(with = "forms::versions")]
+    #[schemars(with = "Vec<TlsVersion>", length(min = 1), extend("uniqueItems" = true))]
     pub versions: (TlsVersion, TlsVersion),
-    /// Whether sessions may be resumed.
+    /// Whether a connection may resume the session of an earlier one.
     pub resumption: bool,
 }
 
@@ -198,7 +244,7 @@ impl Tls {
 }
 
 /// Kind of a certificate's key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum KeyType {
     /// ECDSA over secp256r1.
     #[default]
@@ -220,15 +266,26 @@ impl KeyType {
 }
 
 /// One request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// HTTP method, upper case.
+    /// Method of the request.
+    #[serde(default = "get")]
+    #[schemars(extend("enum" = METHODS))]
     pub method: String,
-    /// Path with query, beginning with `/`.
+    /// Path with query, as the origin understands it: `/bytes/128`, `/delay/10ms`, `/echo`.
+    #[schemars(
+        regex(pattern = "^/[!-~]*$"),
+        extend("x-weir-wanted" = "a path that begins with / and has no blanks and only ASCII, such as \"/bytes/128\"")
+    )]
     pub path: String,
-    /// Headers in the order sent; `Host`, `Content-Length` are added by the client unless given here.
+    /// Headers in the order sent. `Host` and `Content-Length` are added unless given here. A list of values repeats
+    /// the header.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
+    #[schemars(with = "BTreeMap<String, forms::Values>")]
     pub headers: Vec<(String, String)>,
-    /// Body; empty for none.
+    /// Its bytes; empty for none.
+    #[serde(flatten, with = "forms::body")]
+    #[schemars(with = "forms::Body")]
     pub body: Vec<u8>,
 }
 
@@ -250,49 +307,100 @@ impl Request {
     }
 }
 
+/// Methods that a client may send. CONNECT is missing: it makes a tunnel and has no answer to measure.
+const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
 /// What a right answer is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expect {
-    /// Exact status; `None` accepts 200 to 399.
+    /// Exact status. Left out, 200 to 399 are right.
+    #[schemars(
+        range(min = 200, max = 599),
+        extend("x-weir-wanted" = "the status of a final answer, a whole number from 200 to 599")
+    )]
     pub status: Option<u16>,
-    /// Exact body size in bytes.
+    /// Exact size of the body.
+    #[serde(default, with = "forms::size")]
+    #[schemars(with = "Option<ByteCount>")]
     pub size: Option<u64>,
-    /// XXH3-64 of the whole body (see `docs/records.md`).
+    /// XXH3-64 of the whole body (see `docs/records.md`), 16 hexadecimal digits.
+    #[serde(default, with = "forms::hash")]
+    #[schemars(
+        with = "Option<String>",
+        regex(pattern = "^[0-9a-fA-F]{16}$"),
+        extend("x-weir-wanted" = "the XXH3-64 of the body, 16 hexadecimal digits in quotes")
+    )]
     pub hash: Option<u64>,
-    /// Headers that must be there; a value of `None` accepts any. Names in lower case.
-    #[serde(default)]
+    /// Headers that must be there; a value of `None` accepts any. Names in lower case. Suites have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub headers: Vec<(String, Option<String>)>,
 }
 
 /// How requests arrive, and for how long.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// Unique within the suite; `[a-z0-9-]+`.
+    /// Unique within the suite.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
     pub name: String,
-    /// One line for people.
+    /// One line for people. Left out, it is the name.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub title: String,
-    /// Closed or open.
+    /// When requests are sent.
+    #[serde(flatten)]
     pub kind: LoadKind,
     /// What is measured one after another without a restart of the product.
+    #[serde(flatten, skip_serializing_if = "is_default", deserialize_with = "Series::or_once")]
+    #[schemars(with = "SeriesKeys")]
     pub series: Series,
-    /// Connections, all up before the clock starts (at least 1). Of a series over connections: the most.
+    /// Connections, all up before the clock starts. Of a series over connections: the most.
+    #[schemars(range(min = 1))]
     pub connections: u32,
-    /// Streams that each connection may have open, where a workload's protocol is HTTP/2 (at least 1).
+    /// Streams that each connection may have open, where a workload's protocol has streams.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub streams: u32,
-    /// The product is warmed up until what it carries each second keeps its level, for so long at most; then comes
-    /// `warmup`. `None`: only `warmup`.
+    /// Warm the product up until what it carries each second keeps its level, for so long at most; then comes `warmup`.
+    #[serde(default, with = "units::human::option")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
     pub steady: Option<Duration>,
-    /// An open load that is more than products can carry, on purpose: late requests are no finding, and requests that wait for a
-    /// connection when the warm-up or the window ends are dropped, except in a series.
+    /// Open loads only: the load is more than products can carry on purpose. Late requests are then no finding, and requests
+    /// that wait for a connection when the warm-up or the window ends are dropped, except in a series.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub saturating: bool,
-    /// It is run only where products have so many CPUs; `None`: everywhere.
+    /// Run it only where products have so many CPUs.
+    #[serde(rename = "cores")]
+    #[schemars(range(min = 1))]
     pub least_cores: Option<u32>,
-    /// Not measured.
+    /// Time before the measured window, not measured.
+    #[serde(with = "units::human")]
+    #[schemars(with = "HumanDuration")]
     pub warmup: Duration,
-    /// Measured window.
+    /// Length of the measured window.
+    #[serde(with = "units::human")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub duration: Duration,
     /// How long an answer may take.
+    #[serde(with = "units::human", default = "ten_seconds")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub timeout: Duration,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn one() -> u32 {
+    1
+}
+
+pub(crate) fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
 }
 
 impl Load {
@@ -337,20 +445,44 @@ pub const RECKONED_RATE: u64 = 5000;
 const SEARCH_TRIALS: u32 = 10;
 
 /// What one trial measures, one after another, without a restart of the product.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum Series {
     /// The load, once.
     #[default]
+    #[serde(skip)]
     Once,
     /// The same load, so many times.
+    #[serde(rename = "rounds")]
     Rounds(u32),
     /// The same open load at these multiples of its rate.
+    #[serde(rename = "shares")]
     Shares(Vec<f64>),
     /// The same load over so many connections.
+    #[serde(rename = "connection_counts")]
     Connections(Vec<u32>),
 }
 
+/// [`Series`] in a file: at most one of these keys.
+#[derive(JsonSchema)]
+#[schemars(extend("x-weir-one-of" = ["rounds", "shares", "connection_counts"]))]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SeriesKeys {
+    /// Measure the load so many times, one after another, without a restart of the product.
+    #[schemars(range(min = 2))]
+    rounds: Option<u32>,
+    /// Open loads only: measure at these multiples of the rate, one after another, without a restart of the product.
+    #[schemars(length(min = 2))]
+    shares: Option<Vec<f64>>,
+    /// Measure over so many connections, one after another, without a restart of the product. The most are `connections`.
+    #[schemars(length(min = 2))]
+    connection_counts: Option<Vec<u32>>,
+}
+
 impl Series {
+    fn or_once<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Series, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    }
+
     /// Whether requests that wait for a connection when the warm-up or the window ends are dropped. True of a `saturating` load
     /// outside a series, whose queue would take longer than the window. The points of a curve measure latency, and send all
     /// that was due.
@@ -370,29 +502,42 @@ impl Series {
     }
 }
 
-/// Closed or open.
-#[derive(Debug, Clone, PartialEq)]
+/// When requests are sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LoadKind {
     /// Each connection sends when its last answer came.
     Closed,
-    /// Closed, until so many requests were sent in all; the load's `duration` is the time they may take. No warm-up.
-    Count {
-        /// Requests in all, at least 1.
-        requests: u64,
-    },
-    /// The highest open rate at which all of these hold, found by trials, the last of which is as long as `duration`.
-    Search {
-        /// At least one.
-        objective: Vec<Condition>,
-    },
-    /// Requests are due at times fixed beforehand.
+    /// Requests are due at times fixed beforehand, whatever the answers do.
     Open {
-        /// Requests a second, or where that comes from.
+        /// Requests a second, or a share of what an earlier closed load found, or a list of rates by workload and product.
+        #[schemars(extend("x-weir-wanted" = RATE_WANTED))]
         rate: RateSpec,
-        /// How due times are spaced.
+        /// How due times are spaced. Left out, `constant`.
+        #[serde(default)]
         arrivals: Arrivals,
     },
+    /// Closed, until so many requests were sent in all. No warm-up.
+    Count {
+        /// Requests in all. The load's `duration` is the time they may take.
+        #[schemars(range(min = 1))]
+        requests: u64,
+    },
+    /// The highest open rate that meets an objective, found by trials, the last of which is as long as `duration`.
+    Search {
+        /// What has to hold, such as `p99<5ms, errors<0.1%`.
+        #[serde(with = "forms::conditions")]
+        #[schemars(
+            with = "String",
+            extend("x-weir-unit" = "conditions", "x-weir-wanted" = "conditions such as \"p99<5ms, errors<0.1%\"")
+        )]
+        objective: Vec<Condition>,
+    },
 }
+
+/// What an open load's rate may be.
+const RATE_WANTED: &str =
+    "rate = 5000, or rate = { share = 0.5, of = \"slowest\", load = \"<an earlier closed load>\" }";
 
 impl LoadKind {
     /// Whether each entry is offered its own rate, so that their latencies cannot be compared directly.
@@ -406,31 +551,43 @@ impl LoadKind {
 }
 
 /// An open load's rate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum RateSpec {
     /// Requests a second.
-    Fixed(f64),
-    /// Requests a second by workload and product. What it does not name is not run.
-    Table(Vec<TableRate>),
-    /// A share of a capacity found by an earlier load of the suite, per workload.
+    Fixed(
+        #[serde(with = "forms::rate")]
+        #[schemars(with = "Rate")]
+        f64,
+    ),
+    /// A share of a capacity that an earlier load of the suite found, per workload.
     Share {
         /// 0.5 is half.
+        #[schemars(
+            range(max = 1.5),
+            extend("exclusiveMinimum" = 0, "x-weir-wanted" = "a share of more than 0 and at most 1.5, such as 0.5")
+        )]
         share: f64,
-        /// Whose capacity.
+        /// `slowest`: one rate, offered alike to all. `own`: each product's own capacity. `direct`: what client and origin
+        /// carry without a product, offered alike to all.
         of: RateBase,
-        /// Name of the earlier (closed) load.
+        /// Name of an earlier closed load.
         load: String,
     },
+    /// Rates by workload and product. What is not named is not run.
+    Table(#[schemars(length(min = 1))] Vec<TableRate>),
 }
 
-/// A rate for one workload, and for one product or all.
-#[derive(Debug, Clone, PartialEq)]
+/// The rate of one workload, of one product or of all that have none of their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableRate {
-    /// Name of the workload.
+    /// Name of a workload of the suite.
     pub workload: String,
-    /// Name of the product; `None`: every product that has no rate of its own.
+    /// Name of a product. Left out, every product that has no rate of its own.
     pub product: Option<String>,
     /// Requests a second.
+    #[serde(with = "forms::rate")]
+    #[schemars(with = "Rate")]
     pub rate: f64,
 }
 
@@ -442,7 +599,7 @@ pub fn table_rate(table: &[TableRate], workload: &str, product: &str) -> Option<
 }
 
 /// Whose capacity an offered rate is a share of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RateBase {
     /// The slowest entry of the run that carried the workload rightly: one rate, offered alike to all.
@@ -454,10 +611,11 @@ pub enum RateBase {
 }
 
 /// How due times are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// Equal gaps.
+    #[default]
     Constant,
     /// Exponential gaps: independent users.
     Poisson,

@@ -79,3 +79,32 @@ macro_rules! deserialize_from_text {
     };
 }
 use deserialize_from_text;
+
+/// For `#[serde(with)]`: a [`Duration`](std::time::Duration) as a [`HumanDuration`].
+pub(crate) mod human {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::HumanDuration;
+
+    pub(crate) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        HumanDuration(*time).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        HumanDuration::deserialize(deserializer).map(Duration::from)
+    }
+
+    pub(crate) mod option {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+            time.map(HumanDuration).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+            Ok(Option::<HumanDuration>::deserialize(deserializer)?.map(Duration::from))
+        }
+    }
+}

@@ -85,7 +85,7 @@ impl<S: Strategy<Value = std::collections::BTreeSet<String>> + 'static> Shuffled
 
 prop_compose! {
     fn workload(name: String)(
-        title in any::<String>(),
+        title in line(),
         method in proptest::sample::select(vec!["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]),
         path in "/[!-~]{0,20}",
         headers in headers(),
@@ -112,7 +112,7 @@ prop_compose! {
 prop_compose! {
     /// `closed` names the closed loads before this one.
     fn load(name: String, closed: Vec<String>)(
-        title in any::<String>(),
+        title in line(),
         open in any::<bool>(),
         rate in 1e-3f64..1e9,
         share in 0.001f64..=1.5,

@@ -5,7 +5,7 @@
 //! one. The only function here that opens a file is `Suite::read_run`.
 
 mod errors;
-mod http;
+pub(crate) mod forms;
 mod install;
 mod install_wire;
 mod locate;
@@ -14,15 +14,39 @@ mod product_wire;
 mod schema;
 mod shape;
 mod suite;
-mod suite_load;
-mod suite_wire;
-mod suite_write;
 
 use std::collections::BTreeMap;
 
+use errors::Errors;
+use locate::Lines;
+use serde::de::DeserializeOwned;
+
 pub use schema::{product_schema, suite_schema};
 
+use crate::InputError;
 use crate::product::{ORIGIN_PROFILE, Product};
+
+/// Reads a file: TOML that fits `schema`, and that `check` finds right. Errors are as [`crate::suite::Suite::parse`] says.
+fn read<T: DeserializeOwned, U>(
+    source_name: &str,
+    text: &str,
+    schema: &serde_json::Value,
+    check: impl FnOnce(T, &mut Errors<'_>) -> Option<U>,
+) -> Result<U, Vec<InputError>> {
+    let root = locate::parse(source_name, text)?;
+    let lines = Lines::of(&root);
+    let mut errors = Errors::new(source_name, &lines);
+    let valid = match shape::check(&root, schema, "", &mut errors).map(serde_json::from_value) {
+        Some(Ok(file)) => check(file, &mut errors),
+        Some(Err(error)) => {
+            // The schema is generated from the same types, so what passed it fits them.
+            errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
+            None
+        }
+        None => None,
+    };
+    errors.into_result(valid)
+}
 
 /// Which products exist, and which profiles each has: what a suite's names are checked against.
 pub trait Catalogue {

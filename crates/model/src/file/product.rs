@@ -6,9 +6,9 @@ use std::path::{Component, Path};
 
 use super::errors::Errors;
 use super::install::{self, Files};
-use super::locate::{self, Lines, child, item};
+use super::locate::{child, item};
 use super::product_wire::{Kind, PartTable, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
-use super::{NAME_WANTED, is_name, schema, shape};
+use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;
 use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
 use crate::suite::Protocol;
@@ -28,22 +28,7 @@ impl Product {
         templates: BTreeMap<String, String>,
         files: Files,
     ) -> Result<Product, Vec<InputError>> {
-        let root = locate::parse(source_name, text)?;
-        let lines = Lines::of(&root);
-        let mut errors = Errors::new(source_name, &lines);
-        if !is_name(name) {
-            errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
-        }
-        let value = shape::check(&root, &schema::PRODUCT, "", &mut errors);
-        let product = value.and_then(|value| match serde_json::from_value::<ProductFile>(value) {
-            Ok(file) => read(name, file, templates, files, &mut errors),
-            Err(error) => {
-                // The schema is generated from the same structs, so what passed it fits them.
-                errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
-                None
-            }
-        });
-        errors.into_result(product)
+        super::read(source_name, text, &schema::PRODUCT, |file, errors| read(name, file, templates, files, errors))
     }
 }
 
@@ -54,6 +39,9 @@ fn read(
     files: Files,
     errors: &mut Errors<'_>,
 ) -> Option<Product> {
+    if !is_name(name) {
+        errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
+    }
     let profiles = profiles(std::mem::take(&mut file.profile), &templates, errors);
     let head = &file.product;
     speaks("product.speaks", &head.speaks, errors);

@@ -1,4 +1,4 @@
-//! Generates the JSON schemas of `suite.toml` and `product.toml` from the wire structs.
+//! Generates the JSON schemas of `suite.toml` and `product.toml` from the types that are read.
 //! Editors read them, and [`super::shape`] checks files against the same value, so both accept the same files.
 //! `cargo run -p weir-model --example schema` writes them to `docs/schema`. A file names its schema in its first line
 //! (`#:schema ../docs/schema/suite.schema.json`), a convention of taplo and Even Better TOML.
@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value as Json;
 
 use super::product_wire::ProductFile;
-use super::suite_wire::SuiteFile;
+use super::suite::SuiteFile;
 use crate::units::{ByteCount, HumanDuration, Rate};
 
 /// JSON schema (draft 7) of `suites/<name>.toml`.
@@ -34,6 +34,8 @@ fn generate<T: JsonSchema>() -> Json {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
         settings.transforms.push(Box::new(RecursiveTransform(without_null)));
+        settings.transforms.push(Box::new(RecursiveTransform(whole_branches)));
+        settings.transforms.push(Box::new(RecursiveTransform(closed)));
     });
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
@@ -66,6 +68,31 @@ fn without_null(schema: &mut Schema) {
         }
         // What came out of the branch has not been visited.
         RecursiveTransform(without_null).transform(schema);
+    }
+}
+
+/// A tagged enum that is flattened into a table stands as branches beside the table's own keys. Each branch gets these keys
+/// too: it is then the whole table for one value of the tag, and no key of another branch is right in it.
+fn whole_branches(schema: &mut Schema) {
+    let Some(Json::Object(own)) = schema.get("properties").cloned() else { return };
+    let required = schema.get("required").and_then(Json::as_array).cloned().unwrap_or_default();
+    let Some(Json::Array(branches)) = schema.get_mut("oneOf") else { return };
+    let mut shared: Option<Vec<Json>> = None;
+    for branch in branches {
+        let keys = branch["properties"].as_object().cloned().unwrap_or_default();
+        let musts = branch["required"].as_array().cloned().unwrap_or_default();
+        branch["properties"] = own.clone().into_iter().chain(keys).collect();
+        shared.get_or_insert_with(|| musts.clone()).retain(|key| musts.contains(key));
+        branch["required"] = required.iter().cloned().chain(musts).collect();
+    }
+    schema.remove("properties");
+    schema.insert("required".to_owned(), required.into_iter().chain(shared.unwrap_or_default()).collect());
+}
+
+/// A key that is not named is an error.
+fn closed(schema: &mut Schema) {
+    if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+        schema.insert("additionalProperties".to_owned(), false.into());
     }
 }
 

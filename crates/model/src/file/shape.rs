@@ -1,13 +1,15 @@
 //! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns and ranges.
-//! `suite` and `product` call it. It supports the part of JSON Schema that our structs generate, and two extensions:
+//! `suite` and `product` call it. It supports the part of JSON Schema that our structs generate, and extensions:
 //! with `x-weir-unit` the parser of the unit reads the text, because its message is better than that of a pattern;
-//! `x-weir-wanted` says in words what would be right. The module does not know suites or products.
+//! `x-weir-wanted` says in words what would be right; of the keys in `x-weir-one-of` a table has one at most. The module
+//! does not know suites or products.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::errors::Errors;
 use super::locate::{Node, Value, child, item};
-use crate::text::{one_of, suggestion};
+use crate::condition::Condition;
+use crate::text::{list, one_of, suggestion};
 use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
 
 /// Checks `node`, which stands at `path`, and adds to `errors` what is wrong.
@@ -20,6 +22,17 @@ pub(super) fn check(node: &Node, schema: &Json, path: &str, errors: &mut Errors<
     }
     if let Some(names) = choices(schema) {
         return check_choice(node, &names, path, errors);
+    }
+    if let (Value::Table(entries), Some(keys)) = (&node.value, schema["x-weir-one-of"].as_array()) {
+        let keys: Vec<&str> = keys.iter().filter_map(Json::as_str).collect();
+        let given: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).filter(|key| keys.contains(key)).collect();
+        if let [first, others @ .., second] = given.as_slice() {
+            errors.add(
+                &child(path, second),
+                format!("stands beside {}", list(&[&[*first], others].concat())),
+                format!("only one of {}", keys.join(", ")),
+            );
+        }
     }
     if let Some(branches) = branches(schema) {
         return check_branches(node, schema, branches, path, errors);
@@ -70,7 +83,7 @@ fn branches(schema: &Json) -> Option<&Vec<Json>> {
 }
 
 fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let wanted = || one_of(names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().iter().map(String::as_str));
+    let wanted = || one_of(names.iter().map(|name| format!("{name:?}")));
     match &node.value {
         Value::Text(text) if names.contains(&text.as_str()) => Some(Json::String(text.clone())),
         Value::Text(text) => {
@@ -87,17 +100,7 @@ fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>
 
 fn check_branches(node: &Node, schema: &Json, branches: &[Json], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
     if let (Value::Table(entries), Some(tag)) = (&node.value, tag_of(branches)) {
-        let tag_schema = Json::from_iter([(
-            "enum".to_owned(),
-            Json::from_iter(branches.iter().map(|branch| branch["properties"][tag]["const"].clone())),
-        )]);
-        let Some((_, value)) = entries.iter().find(|(key, _)| key == tag) else {
-            errors.add(&child(path, tag), "missing", describe(&tag_schema));
-            return None;
-        };
-        let chosen = check(value, &tag_schema, &child(path, tag), errors)?;
-        let branch = branches.iter().find(|branch| branch["properties"][tag]["const"] == chosen)?;
-        return check(node, branch, path, errors);
+        return check_tagged(entries, schema, branches, tag, path, errors);
     }
     match branches.iter().find(|branch| node.value.may_be(branch)) {
         Some(branch) => check(node, branch, path, errors),
@@ -108,6 +111,52 @@ fn check_branches(node: &Node, schema: &Json, branches: &[Json], path: &str, err
     }
 }
 
+/// A table of which the value of one key, the tag, decides which other keys it has.
+fn check_tagged(
+    entries: &[(String, Node)],
+    schema: &Json,
+    branches: &[Json],
+    tag: &str,
+    path: &str,
+    errors: &mut Errors<'_>,
+) -> Option<Json> {
+    let value = entries.iter().find(|(key, _)| key == tag).map(|(_, node)| &node.value);
+    let chosen = branches.iter().find(|branch| match (value, &branch["properties"][tag]["const"]) {
+        (Some(Value::Text(value)), Json::String(constant)) => value == constant,
+        _ => false,
+    });
+    let Some(branch) = chosen else {
+        // The tag is reported, and the keys that are alike in all branches are checked.
+        let first = branches[0]["properties"].as_object()?;
+        let alike = |key: &str| branches.iter().all(|branch| branch["properties"][key] == first[key]);
+        let mut properties: Map<String, Json> =
+            first.iter().filter(|(key, _)| alike(key)).map(|(key, schema)| (key.clone(), schema.clone())).collect();
+        let names: Vec<&Json> = branches.iter().map(|branch| &branch["properties"][tag]["const"]).collect();
+        properties.insert(tag.to_owned(), json!({ "enum": names }));
+        let of_one = |key: &String| !properties.contains_key(key) && branches.iter().any(|branch| has(branch, key));
+        let checked = entries.iter().filter(|(key, _)| !of_one(key));
+        let required = schema["required"].as_array().cloned().unwrap_or_else(|| vec![tag.into()]);
+        check_table(checked, &json!({ "properties": properties, "required": required }), path, errors);
+        return None;
+    };
+    let (misplaced, own): (Vec<_>, Vec<_>) =
+        entries.iter().partition(|(key, _)| !has(branch, key) && branches.iter().any(|other| has(other, key)));
+    for (key, _) in misplaced {
+        let with = branches
+            .iter()
+            .filter(|other| has(other, key))
+            .map(|other| format!("{tag} = {}", other["properties"][tag]["const"]));
+        let with: Vec<String> = with.collect();
+        let found = format!("does not go with {tag} = {}", branch["properties"][tag]["const"]);
+        errors.add(&child(path, key), found, format!("{}, or no {key}", with.join(" or ")));
+    }
+    check_table(own, branch, path, errors)
+}
+
+fn has(branch: &Json, key: &str) -> bool {
+    branch["properties"].get(key).is_some()
+}
+
 /// The key whose constant tells `branches` apart.
 fn tag_of(branches: &[Json]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
@@ -116,14 +165,20 @@ fn tag_of(branches: &[Json]) -> Option<&str> {
     properties.keys().find(tells_apart).map(String::as_str)
 }
 
-fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
+fn check_table<'n>(
+    entries: impl IntoIterator<Item = &'n (String, Node)>,
+    schema: &Json,
+    path: &str,
+    errors: &mut Errors<'_>,
+) -> Option<Json> {
+    let entries: Vec<&(String, Node)> = entries.into_iter().collect();
     let none = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let others = schema.get("additionalProperties").filter(|others| others.is_object());
     let mut values = Map::new();
     let mut whole = true;
     let mut misspelt = String::new();
-    for (key, node) in entries {
+    for (key, node) in &entries {
         let path = child(path, key);
         let Some(schema) = properties.get(key).or(others) else {
             let names = || properties.keys().map(String::as_str);
@@ -146,7 +201,7 @@ fn check_table(entries: &[(String, Node)], schema: &Json, path: &str, errors: &m
         // A key that is there under a wrong name has its message already.
         if !misspelt.contains(&format!("{key:?}")) {
             let (path, schema) = (child(path, key), &properties[key]);
-            errors.add(&path, format!("missing. {}", purpose(schema)), describe_at(&path, schema));
+            errors.add(&path, format!("missing{}", purpose(schema)), describe_at(&path, schema));
         }
     }
     whole.then_some(Json::Object(values))
@@ -160,7 +215,11 @@ fn check_list(items: &[Node], schema: &Json, path: &str, errors: &mut Errors<'_>
     }
     let mut values = Vec::with_capacity(items.len());
     for (index, node) in items.iter().enumerate() {
-        values.push(check(node, &schema["items"], &item(path, index), errors));
+        let value = check(node, &schema["items"], &item(path, index), errors);
+        if let (Some(Json::String(text)), true) = (&value, schema["uniqueItems"] == true && values.contains(&value)) {
+            errors.add(&item(path, index), format!("{text:?} stands here twice"), "each once");
+        }
+        values.push(value);
     }
     values.into_iter().collect()
 }
@@ -212,8 +271,21 @@ fn check_unit(node: &Node, schema: &Json, unit: &str, path: &str, errors: &mut E
     };
     let read: Result<String, UnitError> = match unit {
         "duration" => text.parse().map(|duration: HumanDuration| duration.to_string()),
-        "bytes" => text.parse().map(|size: ByteCount| size.to_string()),
-        _ => text.parse().map(|rate: Rate| rate.to_string()),
+        "bytes" => match text.parse::<ByteCount>() {
+            Ok(size) if schema["maximum"].as_u64().is_some_and(|most| size.0 > most) => {
+                errors.add(path, format!("found {}", quoted(&text)), describe(schema));
+                return None;
+            }
+            size => size.map(|size| size.to_string()),
+        },
+        "rate" => text.parse().map(|rate: Rate| rate.to_string()),
+        _ => match Condition::list(&text) {
+            Ok(_) => Ok(text),
+            Err(error) => {
+                errors.add(path, error.found, error.wanted);
+                return None;
+            }
+        },
     };
     match read {
         Ok(text) if schema["x-weir-positive"] == Json::Bool(true) && text.starts_with('0') => {
@@ -243,10 +315,9 @@ fn describe(schema: &Json) -> String {
         return if more_than_zero { format!("more than 0: {words}") } else { words.to_owned() };
     }
     if let Some(names) = choices(schema) {
-        let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-        return one_of(quoted.iter().map(String::as_str));
+        return one_of(names.iter().map(|name| format!("{name:?}")));
     }
-    if let Some(branches) = branches(schema) {
+    if let Some(branches) = branches(schema).filter(|_| schema.get("required").is_none()) {
         let words: Vec<String> = branches.iter().map(describe).collect();
         return words.join("; or ");
     }
@@ -281,12 +352,13 @@ fn describe_at(path: &str, schema: &Json) -> String {
     }
 }
 
-/// What a key is for: the first sentence of its description. The rest is for editors.
+/// What a key is for: the first sentence of its description, after a full stop. The rest is for editors.
 fn purpose(schema: &Json) -> String {
     let about = schema["description"].as_str().unwrap_or_default().replace('\n', " ");
     match about.split_once(". ") {
-        Some((first, _)) => format!("{first}."),
-        None => about,
+        Some((first, _)) => format!(". {first}."),
+        None if about.is_empty() => about,
+        None => format!(". {about}"),
     }
 }
 

@@ -1,21 +1,111 @@
-//! Turns the wire structs of `suite.toml` into a valid [`Suite`], and checks names and references.
-//! The catalogue in `weir-product` calls [`Suite::parse`]; reports and comparisons call `Suite::read_run`.
+//! `suite.toml` as a whole: its sections, what a schema cannot say of them (names, references, order), and writing it.
+//! The catalogue in `weir-product` calls [`Suite::parse`]; reports and comparisons call `Suite::read_run`, the lab and
+//! `weir suites show` [`Suite::to_toml`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::errors::Errors;
-use super::http::{is_field_value, is_token};
-use super::locate::{self, Lines, child, item};
-use super::suite_wire::{EntryName, ExpectTable, ScaleTable, ScaleTables, Seed, SuiteFile, TlsTable, WorkloadTable};
-use super::{Catalogue, NAME_WANTED, is_name, schema, shape, suite_load};
+use super::forms::{is_field_value, is_token};
+use super::locate::{child, item};
+use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
 use crate::product::ORIGIN_PROFILE;
-use crate::suite::{Entry, EntryPattern, Expect, Protocol, Request, Scale, ScaleOverride, Suite, Tls, Workload};
+use crate::suite::{
+    Entry, EntryPattern, Load, LoadKind, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite, TableRate, Tls,
+    Workload,
+};
 use crate::text::{one_of, suggestion};
 
-/// Largest generated body: it is held in memory, once a connection.
-const LARGEST_BODY: u64 = 64 << 20;
+/// Points of a series at most: each is a window of its own.
+const MOST_POINTS: usize = 64;
+
+/// Largest multiple of a rate in a series.
+const LARGEST_SHARE: f64 = 100.0;
+
+/// A suite of weir: the questions, and everything needed to ask them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "weir suite")]
+pub(super) struct SuiteFile {
+    /// What is asked, and of which products.
+    suite: Head,
+    /// How TLS is spoken, where a workload's protocol has it: by all products alike.
+    #[serde(default)]
+    tls: Tls,
+    /// What one request is, and what a right answer to it is; one `[[workload]]` each. Never names a product.
+    #[schemars(length(min = 1))]
+    workload: Vec<Workload>,
+    /// How requests arrive; one `[[load]]` each, in the order in which later ones may refer to earlier ones.
+    #[schemars(length(min = 1))]
+    load: Vec<Load>,
+    /// What `--scale` changes: `[scale.smoke]`, `[scale.fit]`, `[scale.full]`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "Scales")]
+    scale: BTreeMap<Scale, ScaleOverride>,
+}
+
+/// What `--scale` changes.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Scales {
+    /// Seconds: shows that everything works, says nothing about performance.
+    smoke: Option<ScaleOverride>,
+    /// Fitted to this machine. The default.
+    fit: Option<ScaleOverride>,
+    /// As written (for the published suites: as published).
+    full: Option<ScaleOverride>,
+}
+
+/// What is asked, and of which products.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Head {
+    /// Name of the suite. Left out, it is the file's name without its extension.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    name: Option<String>,
+    /// One line for lists and report titles.
+    #[schemars(length(min = 1))]
+    title: String,
+    /// The question that the first screen of the report answers.
+    #[schemars(length(min = 1))]
+    question: String,
+    /// How many times each case is repeated.
+    #[serde(default = "three")]
+    #[schemars(range(min = 1))]
+    blocks: u32,
+    /// Seed of the random order within blocks. Left out, one is drawn and recorded.
+    seed: Option<Seed>,
+    /// A product that is the origin, instead of weir's own. It has no counters, so that the audit can check less.
+    origin: Option<String>,
+    /// What runs, in this order: `name`, or `name:profile`.
+    #[schemars(length(min = 1))]
+    products: Vec<EntryPattern>,
+    /// Profile of the products that are named without one.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    profile: Option<String>,
+}
+
+fn three() -> u32 {
+    3
+}
+
+/// A seed: a TOML integer where that is wide enough, else a text of digits.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Seed {
+    /// A number.
+    Number(#[schemars(range(min = 0))] i64),
+    /// A number beyond TOML's integers, in quotes.
+    Text(
+        #[schemars(
+            regex(pattern = "^[0-9]{1,20}$"),
+            extend("x-weir-wanted" = "a whole number of at most 18446744073709551615, in quotes")
+        )]
+        String,
+    ),
+}
 
 impl Suite {
     /// Reads a suite. `source_name` is the file as the user named it; it stands in messages, and its stem is the
@@ -25,19 +115,9 @@ impl Suite {
     /// Everything that is wrong with the file, by line: syntax errors alone if there are any; else all wrong keys,
     /// types, units and ranges, and, where the rest can be read at all, wrong names and references too.
     pub fn parse(source_name: &str, text: &str, catalogue: &dyn Catalogue) -> Result<Suite, Vec<InputError>> {
-        let root = locate::parse(source_name, text)?;
-        let lines = Lines::of(&root);
-        let mut errors = Errors::new(source_name, &lines);
-        let value = shape::check(&root, &schema::SUITE, "", &mut errors);
-        let suite = value.and_then(|value| match serde_json::from_value::<SuiteFile>(value) {
-            Ok(file) => Some(Reader { catalogue, errors: &mut errors }.suite(source_name, file)),
-            Err(error) => {
-                // The schema is generated from the same structs, so what passed it fits them.
-                errors.add_about_file(format!("cannot be read: {error}"), "what the schema describes");
-                None
-            }
-        });
-        errors.into_result(suite)
+        read(source_name, text, &schema::SUITE, |file, errors| {
+            Some(Checks { catalogue, errors }.suite(source_name, file))
+        })
     }
 
     /// Reads the suite that a run wrote down ([`Suite::to_toml`]), whatever products there are today.
@@ -48,6 +128,32 @@ impl Suite {
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
         Suite::parse("run.toml", &text, &own_catalogue(&text)?)
             .map_err(|errors| errors.first().map_or("is not a suite".to_owned(), ToString::to_string))
+    }
+
+    /// The suite as a file that [`Suite::parse`] reads back as an equal suite.
+    ///
+    /// Everything is written out, defaults too: the file is to mean the same to a later weir with other defaults.
+    pub fn to_toml(&self) -> String {
+        let pattern =
+            |entry: &Entry| EntryPattern { product: entry.product.clone(), profile: Some(entry.profile.clone()) };
+        let file = SuiteFile {
+            suite: Head {
+                name: Some(self.name.clone()),
+                title: self.title.clone(),
+                question: self.question.clone(),
+                blocks: self.blocks,
+                seed: self.seed.map(|seed| i64::try_from(seed).map_or(Seed::Text(seed.to_string()), Seed::Number)),
+                origin: self.origin.clone(),
+                products: self.entries.iter().map(pattern).collect(),
+                profile: None,
+            },
+            tls: self.tls,
+            workload: self.workloads.clone(),
+            load: self.loads.clone(),
+            scale: self.scales.clone(),
+        };
+        // Every key is a text and every number fits: what could fail is a map whose keys are no texts.
+        toml::to_string(&file).unwrap_or_else(|error| format!("# this suite cannot be written: {error}\n"))
     }
 }
 
@@ -67,26 +173,42 @@ fn own_catalogue(text: &str) -> Result<BTreeMap<String, Vec<String>>, String> {
     Ok(catalogue)
 }
 
-/// Turns wire structs into valid types. Errors go to `errors`, and a harmless value replaces what is wrong.
-struct Reader<'a, 'e> {
+/// Checks what a schema cannot say. Errors go to `errors`; what is returned is valid only if there are none.
+struct Checks<'a, 'e> {
     catalogue: &'a dyn Catalogue,
     errors: &'a mut Errors<'e>,
 }
 
-impl Reader<'_, '_> {
+impl Checks<'_, '_> {
     fn suite(&mut self, source_name: &str, file: SuiteFile) -> Suite {
-        let head = file.suite;
-        self.unique("workload", file.workload.iter().map(|table| table.name.as_str()));
-        self.unique("load", file.load.iter().map(|table| table.name.as_str()));
+        let SuiteFile { suite: head, tls, workload: mut workloads, load: mut loads, scale: scales } = file;
+        self.unique("workload", workloads.iter().map(|workload| workload.name.as_str()));
+        self.unique("load", loads.iter().map(|load| load.name.as_str()));
         let before = self.errors.count();
         let entries = self.entries(&head.products, head.profile.as_deref());
-        let entries_are_whole = self.errors.count() == before;
-        let load_names: Vec<String> = file.load.iter().map(|table| table.name.clone()).collect();
-        let workloads: Vec<Workload> = (file.workload.into_iter().enumerate())
-            .map(|(index, table)| self.workload(index, table, &load_names, entries_are_whole.then_some(&entries)))
-            .collect();
-        let loads = suite_load::loads(file.load, &workloads, self.errors);
-        let scales = self.scales(file.scale, &entries, entries_are_whole, &workloads, &load_names);
+        // Entries that were refused are reported where they stand; in other places they would only be noise.
+        let known_entries = (self.errors.count() == before).then_some(entries.as_slice());
+        let load_names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
+        let workload_names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
+        for (index, workload) in workloads.iter().enumerate() {
+            self.workload(&item("workload", index), workload, &load_names, known_entries);
+        }
+        for index in 0..loads.len() {
+            self.load(&item("load", index), &loads, index, &workload_names);
+        }
+        for (scale, change) in &scales {
+            let path = child("scale", scale.as_str());
+            if let Some(entries) = known_entries {
+                let mut products: Vec<&str> = entries.iter().map(|entry| entry.product.as_str()).collect();
+                products.dedup();
+                self.known(&child(&path, "products"), "product", change.products.as_deref(), &products);
+            }
+            self.known(&child(&path, "workloads"), "workload", change.workloads.as_deref(), &workload_names);
+            self.known(&child(&path, "loads"), "load", change.loads.as_deref(), &load_names);
+        }
+        let titles = workloads.iter_mut().map(|workload| (&workload.name, &mut workload.title));
+        let titles = titles.chain(loads.iter_mut().map(|load| (&load.name, &mut load.title)));
+        titles.filter(|(_, title)| title.is_empty()).for_each(|(name, title)| title.clone_from(name));
         Suite {
             name: head.name.unwrap_or_else(|| self.name_of_file(source_name)),
             title: head.title,
@@ -95,23 +217,11 @@ impl Reader<'_, '_> {
             seed: head.seed.and_then(|seed| self.seed(&seed)),
             origin: head.origin.filter(|name| self.can_be_origin(name)),
             entries,
-            tls: self.tls(&file.tls),
+            tls,
             workloads,
             loads,
             scales,
         }
-    }
-
-    fn tls(&mut self, table: &TlsTable) -> Tls {
-        for (index, version) in table.versions.iter().enumerate() {
-            if table.versions[..index].contains(version) {
-                let found = format!("{:?} stands here twice", version.as_str());
-                self.errors.add(&item("tls.versions", index), found, "each version once");
-            }
-        }
-        let (oldest, newest) = (table.versions.iter().min(), table.versions.iter().max());
-        let versions = oldest.zip(newest).map_or(Tls::default().versions, |(oldest, newest)| (*oldest, *newest));
-        Tls { key: table.key, versions, resumption: table.resumption }
     }
 
     fn name_of_file(&mut self, source_name: &str) -> String {
@@ -138,9 +248,8 @@ impl Reader<'_, '_> {
         let known = self.catalogue.origins();
         let can = known.iter().any(|origin| origin == name);
         if !can {
-            let names = || known.iter().map(String::as_str);
-            let found = format!("{name:?} is no product that can be the origin{}", suggestion(name, names()));
-            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", one_of(names())));
+            let found = format!("{name:?} is no product that can be the origin{}", suggestion(name, &known));
+            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", one_of(&known)));
         }
         can
     }
@@ -158,202 +267,161 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn entries(&mut self, products: &[EntryName], default: Option<&str>) -> Vec<Entry> {
+    fn entries(&mut self, products: &[EntryPattern], default: Option<&str>) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
-        for (index, EntryName(text)) in products.iter().enumerate() {
-            let path = item("suite.products", index);
-            let (product, own) = match text.split_once(':') {
-                Some((product, profile)) => (product, Some(profile)),
-                None => (text.as_str(), None),
-            };
-            let known = self.catalogue.products();
-            let Some(profiles) = self.catalogue.profiles(product) else {
-                let names = || known.iter().map(String::as_str);
-                let near = suggestion(product, names());
-                self.errors.add(&path, format!("there is no product {product:?}{near}"), one_of(names()));
-                continue;
-            };
-            let Some(profile) = own.or(default) else {
-                let wanted = format!("\"{product}:<profile>\", or profile = \"…\" in [suite], for all without one");
-                self.errors.add(&path, format!("{product:?} is named without a profile"), wanted);
-                continue;
-            };
-            if !profiles.iter().any(|known| known == profile) {
-                let names = || profiles.iter().map(String::as_str);
-                let near = suggestion(profile, names());
-                let found = format!("product {product:?} has no profile {profile:?}{near}");
-                self.errors.add(&path, found, one_of(names()));
-                continue;
-            }
-            let entry = Entry { product: product.to_owned(), profile: profile.to_owned() };
-            if entries.contains(&entry) {
-                self.errors.add(
-                    &path,
-                    format!("{product}:{profile} stands here twice"),
-                    "each product and profile once",
-                );
-            } else {
-                entries.push(entry);
+        for (index, EntryPattern { product, profile }) in products.iter().enumerate() {
+            match self.entry(product, profile.as_deref().or(default)) {
+                Ok(entry) if entries.contains(&entry) => {
+                    let found = format!("{product}:{} stands here twice", entry.profile);
+                    self.errors.add(&item("suite.products", index), found, "each product and profile once");
+                }
+                Ok(entry) => entries.push(entry),
+                Err((found, wanted)) => self.errors.add(&item("suite.products", index), found, wanted),
             }
         }
         entries
     }
 
-    fn workload(
-        &mut self,
-        index: usize,
-        table: WorkloadTable,
-        loads: &[String],
-        entries: Option<&Vec<Entry>>,
-    ) -> Workload {
-        let path = item("workload", index);
-        let known: Vec<&str> = loads.iter().map(String::as_str).collect();
-        self.known(&child(&path, "loads"), "load", table.loads.as_deref(), &known);
-        let products: Option<Vec<EntryPattern>> =
-            table.products.as_ref().map(|some| some.iter().map(|EntryName(text)| EntryPattern::of(text)).collect());
-        if let Some(entries) = entries {
-            self.known_entries(&child(&path, "products"), products.as_deref(), entries);
+    /// A product with one of its profiles, or what was found and what was expected.
+    fn entry(&self, product: &str, profile: Option<&str>) -> Result<Entry, (String, String)> {
+        let Some(profiles) = self.catalogue.profiles(product) else {
+            let known = self.catalogue.products();
+            return Err((format!("there is no product {product:?}{}", suggestion(product, &known)), one_of(&known)));
+        };
+        let Some(profile) = profile else {
+            let wanted = format!("\"{product}:<profile>\", or profile = \"…\" in [suite], for all without one");
+            return Err((format!("{product:?} is named without a profile"), wanted));
+        };
+        if !profiles.iter().any(|known| known == profile) {
+            let near = suggestion(profile, &profiles);
+            return Err((format!("product {product:?} has no profile {profile:?}{near}"), one_of(&profiles)));
         }
-        for (name, values) in &table.headers.0 {
-            let path = child(&child(&path, "headers"), name);
+        Ok(Entry { product: product.to_owned(), profile: profile.to_owned() })
+    }
+
+    fn workload(&mut self, path: &str, workload: &Workload, loads: &[&str], entries: Option<&[Entry]>) {
+        self.known(&child(path, "loads"), "load", workload.loads.as_deref(), loads);
+        for (index, pattern) in workload.products.iter().flatten().enumerate() {
+            let Some(entries) = entries else { break };
+            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
+                let names = entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile));
+                let found = format!("the suite has no product {:?}", pattern.to_string());
+                self.errors.add(&item(&child(path, "products"), index), found, one_of(names));
+            }
+        }
+        for (name, value) in &workload.request.headers {
+            let path = child(&child(path, "headers"), name);
             if !is_token(name) {
                 let wanted = "a header's name: letters, digits and !#$%&'*+-.^_`|~";
                 self.errors.add(&path, format!("{name:?} cannot be a header's name"), wanted);
             }
-            if let Some(value) = values.as_slice().iter().find(|value| !is_field_value(value)) {
+            if !is_field_value(value) {
                 let wanted = "one line without control characters, and no blanks at its ends";
                 self.errors.add(&path, format!("{value:?} cannot be a header's value"), wanted);
             }
         }
-        if !table.protocol.is_measured() {
-            let found = format!("{:?} is a protocol that weir knows of and does not measure", table.protocol.as_str());
-            self.errors.add(&child(&path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
+        if !workload.protocol.is_measured() {
+            let found =
+                format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
+            self.errors.add(&child(path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
         }
-        let headers = table.headers.to_flat();
-        let request = Request {
-            method: table.method.as_str().to_owned(),
-            path: table.path.clone(),
-            headers,
-            body: self.body(&path, &table),
+    }
+
+    fn load(&mut self, path: &str, loads: &[Load], index: usize, workloads: &[&str]) {
+        let load = &loads[index];
+        let mut error = |key: &str, found: &str, wanted: &str| self.errors.add(&child(path, key), found, wanted);
+        if !matches!(load.kind, LoadKind::Open { .. }) {
+            let of_open = [("shares", matches!(load.series, Series::Shares(_))), ("saturating", load.saturating)];
+            for (key, _) in of_open.into_iter().filter(|(_, given)| *given) {
+                error(key, &format!("only an open load has {key}"), &format!("kind = \"open\", or no {key}"));
+            }
+        }
+        let key = match &load.series {
+            Series::Once => "",
+            Series::Rounds(_) => "rounds",
+            Series::Shares(shares) => {
+                if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && **share <= LARGEST_SHARE)) {
+                    let wanted = "multiples of the rate, of more than 0 and at most 100, such as [0.2, 0.5, 1.0]";
+                    error("shares", &format!("found the number {share:?}"), wanted);
+                }
+                if !shares.is_sorted_by(|a, b| a < b) {
+                    error("shares", "the multiples do not ascend", "each larger than the one before");
+                }
+                "shares"
+            }
+            Series::Connections(counts) => {
+                if counts.contains(&0) {
+                    error("connection_counts", "found the number 0", "at least one connection");
+                }
+                if !counts.is_sorted_by(|a, b| a < b) {
+                    error("connection_counts", "the numbers do not ascend", "each larger than the one before");
+                }
+                if let Some(most) = counts.last().filter(|most| **most != load.connections) {
+                    let has = load.connections;
+                    let found = format!("the load has {has} connections, and the last of the series {most}");
+                    error("connections", &found, &format!("connections = {most}: the most of the series"));
+                }
+                "connection_counts"
+            }
         };
-        Workload {
-            title: table.title.unwrap_or_else(|| table.name.clone()),
-            name: table.name,
-            protocol: table.protocol,
-            request,
-            expect: expect(&table.expect),
-            loads: table.loads,
-            products,
-            by_product: table.by_product,
+        if let (LoadKind::Search { .. }, Series::Rounds(_) | Series::Shares(_) | Series::Connections(_)) =
+            (&load.kind, &load.series)
+        {
+            error(key, "a search is no series: it finds one rate", &format!("no {key}"));
+        }
+        if load.series.points() as usize > MOST_POINTS {
+            error(key, &format!("a series of {} points", load.series.points()), &format!("at most {MOST_POINTS}"));
+        }
+        match &load.kind {
+            LoadKind::Open { rate: RateSpec::Share { load: base, .. }, .. } => self.base(path, base, loads, index),
+            LoadKind::Open { rate: RateSpec::Table(rows), .. } => self.rates(path, rows, workloads),
+            _ => {}
         }
     }
 
-    fn known_entries(&mut self, path: &str, found: Option<&[EntryPattern]>, entries: &[Entry]) {
-        for (index, pattern) in found.into_iter().flatten().enumerate() {
-            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
-                let names: Vec<String> =
-                    entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile)).collect();
-                let found = format!("the suite has no product {:?}", pattern.to_string());
-                self.errors.add(&item(path, index), found, one_of(names.iter().map(String::as_str)));
+    /// A share refers to a closed load that has been run by then.
+    fn base(&mut self, path: &str, base: &str, loads: &[Load], index: usize) {
+        let at = loads.iter().position(|load| load.name == base);
+        let found = match at.map(|at| (at, &loads[at].kind)) {
+            Some((at, LoadKind::Closed)) if at < index => return,
+            None => {
+                let near = suggestion(base, loads.iter().map(|load| load.name.as_str()));
+                format!("there is no load {base:?}{near}")
             }
-        }
+            Some((at, _)) if at == index => "a load cannot be a share of itself".to_owned(),
+            Some((at, _)) if at > index => format!("the load {base:?} comes later"),
+            Some((_, LoadKind::Open { .. })) => format!("the load {base:?} is open, and finds no capacity"),
+            Some(_) => format!("the load {base:?} is not closed"),
+        };
+        let earlier = loads[..index].iter().filter(|load| load.kind == LoadKind::Closed);
+        let earlier: Vec<&str> = earlier.map(|load| load.name.as_str()).collect();
+        let wanted = match earlier.as_slice() {
+            [] => "the name of a closed load that stands before this one".to_owned(),
+            names => format!("a closed load that stands before this one: {}", one_of(names)),
+        };
+        self.errors.add(&child(&child(path, "rate"), "load"), found, wanted);
     }
 
-    fn body(&mut self, path: &str, table: &WorkloadTable) -> Vec<u8> {
-        let given: Vec<&str> = [
-            ("body", table.body.is_some()),
-            ("body_bytes", table.body_bytes.is_some()),
-            ("body_hex", table.body_hex.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(key, given)| given.then_some(key))
-        .collect();
-        if let [_, second, ..] = given.as_slice() {
-            let found = format!("the request has {} bodies: {}", given.len(), given.join(", "));
-            self.errors.add(&child(path, second), found, "only one of body, body_bytes, body_hex");
-        }
-        if let Some(size) = table.body_bytes {
-            if size.0 > LARGEST_BODY {
-                let path = child(path, "body_bytes");
-                self.errors.add(&path, format!("found a body of {size}"), "at most 64MiB: it is held in memory");
-                return Vec::new();
+    fn rates(&mut self, path: &str, rows: &[TableRate], workloads: &[&str]) {
+        for (index, row) in rows.iter().enumerate() {
+            let path = child(&item(&child(path, "rate"), index), "workload");
+            if !workloads.contains(&row.workload.as_str()) {
+                let near = suggestion(&row.workload, workloads);
+                let found = format!("the suite has no workload {:?}{near}", row.workload);
+                self.errors.add(&path, found, one_of(workloads));
             }
-            return generated_body(size.0);
-        }
-        match (&table.body, &table.body_hex) {
-            (Some(text), _) => text.clone().into_bytes(),
-            (None, Some(hex)) => from_hex(hex),
-            (None, None) => Vec::new(),
-        }
-    }
-
-    fn scales(
-        &mut self,
-        tables: ScaleTables,
-        entries: &[Entry],
-        entries_are_whole: bool,
-        workloads: &[Workload],
-        loads: &[String],
-    ) -> BTreeMap<Scale, ScaleOverride> {
-        let mut scales = BTreeMap::new();
-        for (scale, table) in [(Scale::Smoke, tables.smoke), (Scale::Fit, tables.fit), (Scale::Full, tables.full)] {
-            let Some(table) = table else { continue };
-            let path = child("scale", scale.as_str());
-            // Entries that were refused are reported where they stand; here they would only be noise.
-            if entries_are_whole {
-                let mut products: Vec<&str> = entries.iter().map(|entry| entry.product.as_str()).collect();
-                products.dedup();
-                self.known(&child(&path, "products"), "product", table.products.as_deref(), &products);
+            if rows[..index].iter().any(|other| other.workload == row.workload && other.product == row.product) {
+                self.errors.add(&path, "a second rate for the same workload and product", "each once");
             }
-            let names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
-            self.known(&child(&path, "workloads"), "workload", table.workloads.as_deref(), &names);
-            let names: Vec<&str> = loads.iter().map(String::as_str).collect();
-            self.known(&child(&path, "loads"), "load", table.loads.as_deref(), &names);
-            scales.insert(scale, scale_override(table));
         }
-        scales
     }
 
     fn known(&mut self, path: &str, what: &str, found: Option<&[String]>, known: &[&str]) {
         for (index, name) in found.into_iter().flatten().enumerate() {
             if !known.contains(&name.as_str()) {
-                let near = suggestion(name, known.iter().copied());
-                let found = format!("the suite has no {what} {name:?}{near}");
-                self.errors.add(&item(path, index), found, one_of(known.iter().copied()));
+                let found = format!("the suite has no {what} {name:?}{}", suggestion(name, known));
+                self.errors.add(&item(path, index), found, one_of(known));
             }
         }
     }
-}
-
-fn scale_override(table: ScaleTable) -> ScaleOverride {
-    ScaleOverride {
-        blocks: table.blocks,
-        products: table.products,
-        workloads: table.workloads,
-        loads: table.loads,
-        requests: table.requests,
-        warmup: table.warmup.map(Into::into),
-        duration: table.duration.map(Into::into),
-    }
-}
-
-fn expect(table: &ExpectTable) -> Expect {
-    Expect {
-        status: table.status,
-        size: table.size.map(|size| size.0),
-        // The schema's pattern lets only 16 hexadecimal digits through.
-        hash: table.hash.as_deref().and_then(|hex| u64::from_str_radix(hex, 16).ok()),
-        headers: Vec::new(),
-    }
-}
-
-/// The body that `body_bytes` asks for: the letters a to z, over and over.
-pub(super) fn generated_body(size: u64) -> Vec<u8> {
-    (b'a'..=b'z').cycle().take(usize::try_from(size).unwrap_or(usize::MAX)).collect()
-}
-
-/// The schema's pattern lets only pairs of hexadecimal digits through.
-fn from_hex(hex: &str) -> Vec<u8> {
-    let digit = |b: u8| char::from(b).to_digit(16).unwrap_or(0) as u8;
-    hex.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
