@@ -1,12 +1,18 @@
-//! The table of verbs, and the flags that several verbs share. `main` parses the command line with it; `verbs::help`,
-//! `verbs::man` and `verbs::completions` print from it.
+//! The table of verbs, and the flags that several verbs share. `main` parses the command line with it; `verbs::help` prints
+//! from it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use weir_model::Filter;
+use weir_model::filter::FilterKey;
 use weir_model::load::DriverChoice;
+use weir_model::units::CpuList;
+use weir_product::catalogue::Catalogue;
 
+use crate::exit::{Failure, value_error, wrong_value};
 use crate::verbs;
 
 /// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
@@ -16,19 +22,7 @@ use crate::verbs;
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "\
-Examples:
-  weir run quick                  measure six products and write a report
-  weir run quick --scale smoke    check in seconds that everything works
-  weir load http://127.0.0.1:8080/ -c 64 -d 10s
-  weir doctor                     find what would spoil a measurement here
-
-Exit status:
-  0    success
-  1    done, but something in it failed
-  2    bad input; nothing was started
-  3    something is missing: a product, a permission, disk space
-  130  interrupted; finished measurements are kept"
+    after_help = include_str!("../help/weir.txt")
 )]
 pub struct Cli {
     /// What to do.
@@ -75,9 +69,9 @@ pub enum Verb {
     /// Print the help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),
     /// Print a completion script for a shell
-    Completions(verbs::completions::Args),
+    Completions(verbs::help::CompletionArgs),
     /// Print or write man pages
-    Man(verbs::man::Args),
+    Man(verbs::help::ManArgs),
     /// The client process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),
@@ -109,20 +103,75 @@ impl From<DriverArg> for DriverChoice {
     }
 }
 
-/// CPUs as one value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuList(pub Vec<u32>);
+/// Flags of `weir products` and `weir suites`, before or behind their verbs.
+#[derive(Debug, clap::Args)]
+pub struct LibraryArgs {
+    /// A folder whose products/ and suites/ extend or replace the built-in ones.
+    #[arg(long, value_name = "FOLDER", global = true)]
+    library: Vec<PathBuf>,
+    /// Print JSON on standard output.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+impl LibraryArgs {
+    /// The products and suites.
+    ///
+    /// # Errors
+    /// What is wrong in a folder.
+    pub fn catalogue(&self) -> Result<Catalogue, Failure> {
+        crate::library::catalogue(&self.library)
+    }
+}
+
+/// The flags that select a part of a suite.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Select {
+    /// Only these products, in this order: name, name:profile, or all (every product that is or can be installed).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub products: Option<Vec<String>>,
+    /// Profiles (configurations) to run every product under, such as stock,tuned.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub profile: Option<Vec<String>>,
+    /// Only cases that match: product=, profile=, workload= (or payload=) or load=, with values separated by commas; * matches
+    /// anything. May be repeated.
+    #[arg(long, value_name = "KEY=VALUES", value_parser = parse_filter)]
+    pub only: Vec<Filter>,
+}
+
+impl Select {
+    /// Whether a load is asked for by name.
+    pub fn names_loads(&self) -> bool {
+        self.only.iter().any(|filter| filter.key == FilterKey::Load)
+    }
+}
+
+/// The flags that select a part of a recorded run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct PartArgs {
+    /// Only these products (name or name:profile) and the direct path.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub products: Option<Vec<String>>,
+    /// Only these profiles (configurations), such as tuned.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub profile: Option<Vec<String>>,
+    /// Only cases that match: product=, profile=, workload= or load=, with values separated by commas. May be repeated.
+    #[arg(long, value_name = "KEY=VALUES", value_parser = parse_filter)]
+    pub only: Vec<Filter>,
+}
+
+/// Reads an `--only`.
+pub fn parse_filter(text: &str) -> Result<Filter, String> {
+    Filter::parse(text).map_err(value_error)
+}
 
 /// Reads `0-3,8` and checks that this process may use them.
-pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
-    let cpus: weir_model::units::CpuList = text.parse().map_err(|e| format!("{e}"))?;
+pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
+    let cpus = text.parse::<CpuList>().map_err(|e| wrong_value(e.found, &e.wanted))?.into_vec();
     let allowed = weir_host::placement::allowed_cpus();
-    let cpus = cpus.into_vec();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => {
-            Err(format!("weir may not use CPU {cpu}; it may use {}", weir_model::units::CpuList::text(&allowed)))
-        }
-        None => Ok(CpuList(cpus)),
+        Some(cpu) => Err(wrong_value(format!("weir may not use CPU {cpu}"), &CpuList::text(&allowed))),
+        None => Ok(cpus),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use weir_model::InputError;
+
 /// How weir ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -45,9 +47,20 @@ impl Failure {
         Failure { exit: Exit::Input, message: error.to_string() }
     }
 
+    /// Bad input: where (a flag, an argument, a verb), what was found, and what would be right.
+    pub fn wrong(source: impl Into<String>, found: impl Into<String>, wanted: impl Into<String>) -> Failure {
+        let (source, found, wanted) = (source.into(), found.into(), wanted.into());
+        Failure::input(InputError { source, line: None, key: None, found, wanted })
+    }
+
     /// Something is missing.
     pub fn missing(error: impl std::fmt::Display) -> Failure {
         Failure { exit: Exit::Missing, message: error.to_string() }
+    }
+
+    /// Something is missing, and this command or action brings it.
+    pub fn to_fix(error: impl std::fmt::Display, action: impl std::fmt::Display) -> Failure {
+        Failure::missing(format!("{error}\n  to fix it: {action}"))
     }
 
     /// Ctrl-C before there was anything to keep.
@@ -60,6 +73,16 @@ impl Failure {
         remark!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
         self.exit
     }
+}
+
+/// The error text of a flag's value: what was found, and what would be right.
+pub fn wrong_value(found: impl std::fmt::Display, wanted: &str) -> String {
+    format!("{found}\n  expected: {wanted}")
+}
+
+/// The same, where clap names the flag.
+pub fn value_error(error: InputError) -> String {
+    wrong_value(error.found, &error.wanted)
 }
 
 #[cfg(test)]

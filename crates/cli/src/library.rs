@@ -21,10 +21,9 @@ pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
     let mut catalogue = built_in().map_err(Failure::input)?;
     for dir in overlays {
         if !dir.is_dir() {
-            return Err(Failure::input(format!(
-                "--library: there is no folder {}\n  expected: a folder that contains products/<name>/product.toml or suites/<name>.toml",
-                dir.display()
-            )));
+            let found = format!("there is no folder {}", dir.display());
+            let wanted = "a folder that contains products/<name>/product.toml or suites/<name>.toml";
+            return Err(Failure::wrong("--library", found, wanted));
         }
         catalogue.overlay(dir).map_err(Failure::input)?;
     }
@@ -38,9 +37,8 @@ pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
 pub fn suite(catalogue: &Catalogue, name: &str) -> Result<Suite, Failure> {
     let is_path = name.contains('/') || name.ends_with(".toml");
     if is_path && !Path::new(name).is_file() {
-        return Err(Failure::input(format!(
-            "there is no file {name}\n  expected: the path of a suite's .toml file, or a name (see `weir suites list`)"
-        )));
+        let wanted = "the path of a suite's .toml file, or a name (see `weir suites list`)";
+        return Err(Failure::wrong("suite", format!("there is no file {name}"), wanted));
     }
     catalogue.suite(name).map_err(Failure::input)
 }

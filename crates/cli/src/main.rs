@@ -8,7 +8,6 @@ mod args;
 mod exit;
 mod library;
 mod progress;
-mod select;
 mod verbs;
 
 fn main() -> std::process::ExitCode {
@@ -23,10 +22,10 @@ fn main() -> std::process::ExitCode {
         args::Verb::Report(args) => verbs::report::main(&args),
         args::Verb::Compare(args) => verbs::compare::main(&args),
         args::Verb::Help(args) => verbs::help::main(&args),
-        args::Verb::Completions(args) => verbs::completions::main(&args),
-        args::Verb::Man(args) => verbs::man::main(&args),
+        args::Verb::Completions(args) => verbs::help::completions(&args),
+        args::Verb::Man(args) => verbs::help::man(&args),
         args::Verb::Client(args) => verbs::client::main(&args),
-        args::Verb::Supervise => verbs::supervise::main(),
+        args::Verb::Supervise => verbs::client::supervise(),
     }
     .unwrap_or_else(|failure| failure.report())
     .into()

@@ -1,190 +1,72 @@
-//! The progress of `weir run` on standard error: a line for each finished trial, and on a terminal a status line with
-//! the running trial and the time left. No line is wider than the terminal. Called by `verbs::run`; other verbs use its
-//! `minutes`.
+//! Progress on standard error: a status line where that is a terminal, and lines above it that stay. Used by the verbs
+//! that take long.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::borrow::Cow;
+use std::time::Duration;
 
-use console::style;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use weir_lab::run::{Observer, RunEvent};
-use weir_lab::trial::Part;
-use weir_model::record::{CaseId, Measurement, Severity, Verdict};
-use weir_model::suite::Suite;
-use weir_model::text::human_rate;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use weir_model::text::{counted, fixed_us};
-
-/// From this width on, a finished trial is shown with its median.
-const ROOM_FOR_MEDIAN: usize = 100;
-
-/// When the run is expected to end.
-type Until = Arc<Mutex<Option<Instant>>>;
-
-/// Shows a run on standard error.
+/// A status line that vanishes when it is dropped.
 #[derive(Debug)]
-pub struct RunProgress {
+pub struct Status {
     bar: ProgressBar,
-    live: bool,
+    /// There is a terminal, so there is a status line.
+    pub live: bool,
     quiet: bool,
-    trials: usize,
-    names: CaseNames,
-    now: String,
-    /// Which part of the trial, with a separator before it.
-    part: String,
-    until: Until,
 }
 
-impl RunProgress {
-    /// `quiet` shows nothing.
-    pub fn new(quiet: bool, suite: &Suite) -> RunProgress {
+impl Status {
+    /// `style` is a template of indicatif, `steps` the length of its bar. `quiet` shows nothing.
+    pub fn new(quiet: bool, style: ProgressStyle, steps: Option<u64>) -> Status {
         let live = !quiet && console::user_attended_stderr();
-        let bar = ProgressBar::with_draw_target(
-            Some(0),
-            if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() },
-        );
-        let until = Until::default();
-        if let Ok(style) = ProgressStyle::with_template("{bar:12.cyan} {pos}/{len}{left} {wide_msg}") {
-            let until = until.clone();
-            let left = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
-                // Writing to the line's text does not fail.
-                let _ = text.write_str(&left(&until));
-            };
-            bar.set_style(style.progress_chars("━╸─").with_key("left", left));
-        }
+        let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(steps, target).with_style(style.progress_chars("━╸─"));
         if live {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
-        RunProgress {
-            bar,
-            live,
-            quiet,
-            trials: 0,
-            names: CaseNames::of(suite),
-            now: String::new(),
-            part: String::new(),
-            until,
-        }
+        Status { bar, live, quiet }
     }
 
-    fn line(&self, text: &str) {
-        if self.quiet {
-        } else if self.live {
+    /// Replaces the message in the status line.
+    pub fn show(&self, message: impl Into<Cow<'static, str>>) {
+        self.bar.set_message(message);
+    }
+
+    /// Prints a line that stays, no wider than the terminal.
+    pub fn line(&self, text: &str) {
+        if self.live {
             self.bar.println(console::truncate_str(text, self.width(), "…"));
-        } else {
+        } else if !self.quiet {
             remark!("{text}");
         }
     }
 
+    /// One step is done.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// So many steps are done, and so many there are.
+    pub fn steps(&self, done: usize, of: usize) {
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+    }
+
     /// Columns there are; unbounded where it is no terminal.
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         if self.live { usize::from(console::Term::stderr().size().1) } else { usize::MAX }
     }
 }
 
-fn left(until: &Until) -> String {
-    let until = until.lock().ok().and_then(|guard| *guard);
-    until.map(|end| format!(" · {} left ·", minutes(end.saturating_duration_since(Instant::now())))).unwrap_or_default()
-}
-
-impl Observer for RunProgress {
-    fn notify(&mut self, event: RunEvent<'_>) {
-        match event {
-            RunEvent::Begin { trials, finished, folder } => {
-                self.trials = trials;
-                self.bar.set_length(trials as u64);
-                self.bar.set_position(finished as u64);
-                let resumed =
-                    if finished > 0 { format!(", {finished} of them already finished") } else { String::new() };
-                self.line(&format!("{}{resumed}; files go to {}", counted(trials as u64, "trial"), folder.display()));
-            }
-            RunEvent::Rate(chosen) => {
-                let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
-                self.line(&format!(
-                    "{} {}: offering {}{entry}, based on the {} of {}",
-                    chosen.load,
-                    chosen.workload,
-                    human_rate(chosen.rate),
-                    human_rate(chosen.capacity),
-                    chosen.basis.product
-                ));
-            }
-            RunEvent::Trial { planned, left } => {
-                if let Ok(mut until) = self.until.lock() {
-                    *until = Instant::now().checked_add(left);
-                }
-                self.now = self.names.describe(&planned.case);
-                self.part.clear();
-                self.bar.set_message(self.now.clone());
-            }
-            RunEvent::Part(part) => {
-                self.part = format!(" · {}", describe_part(part));
-                self.bar.set_message(format!("{}{}", self.now, self.part));
-            }
-            RunEvent::Stage(stage) => self.bar.set_message(format!("{}{} · {stage}", self.now, self.part)),
-            RunEvent::Second(row) => self.bar.set_message(format!(
-                "{}{} · {} p99 {}",
-                self.now,
-                self.part,
-                human_rate(row.right as f64 / row.length_s.max(0.001)),
-                fixed_us(row.p99_us)
-            )),
-            RunEvent::Finished(measurement) => {
-                self.bar.inc(1);
-                self.line(&finished(measurement, self.trials, &self.names, self.width()));
-            }
-        }
-    }
-}
-
-impl Drop for RunProgress {
+impl Drop for Status {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Names cases; without the profile where the suite has only one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct CaseNames {
-    profile: bool,
-    widest: usize,
-}
-
-impl CaseNames {
-    fn of(suite: &Suite) -> CaseNames {
-        let profiles: BTreeSet<&str> = suite.entries.iter().map(|e| e.profile.as_str()).collect();
-        let mut names = CaseNames { profile: profiles.len() > 1, widest: 0 };
-        let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
-        let entry = widest(&mut suite.entries.iter().map(|e| {
-            let profile = if names.profile { e.profile.chars().count() + 1 } else { 0 };
-            e.product.chars().count() + profile
-        }));
-        let workload = widest(&mut suite.workloads.iter().map(|w| w.name.chars().count()));
-        let load = widest(&mut suite.loads.iter().map(|l| l.name.chars().count()));
-        names.widest = entry + workload + load + 2 * " · ".chars().count();
-        names
-    }
-
-    fn describe(&self, case: &CaseId) -> String {
-        let profile = if self.profile { format!(" {}", case.profile) } else { String::new() };
-        format!("{}{profile} · {} · {}", case.product, case.workload, case.load)
-    }
-}
-
-/// `round 3 of 9`, `20 % of the rate, 1 of 7`, `64 connections, 3 of 5`, `coarse trial 4 at 1.2k/s`.
-fn describe_part(part: Part) -> String {
-    match part {
-        Part::Round { round, of } => format!("round {round} of {of}"),
-        Part::Share { share, point, of } => format!("{:.0} % of the rate, {point} of {of}", share * 100.0),
-        Part::Connections { connections, point, of } => {
-            format!("{}, {point} of {of}", counted(u64::from(connections), "connection"))
-        }
-        Part::Probe { number, kind, rate } => {
-            let at = rate.map_or(String::new(), |rate| format!(" at {}", human_rate(rate)));
-            format!("{} trial {}{at}", kind.as_str(), number + 1)
-        }
-    }
+/// The template of a status line, which is constant and right.
+pub fn template(text: &str) -> ProgressStyle {
+    ProgressStyle::with_template(text).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// `5h46m`, `3m20s`, `45s`.
@@ -196,31 +78,9 @@ pub fn minutes(time: Duration) -> String {
     }
 }
 
-fn finished(m: &Measurement, of: usize, names: &CaseNames, width: usize) -> String {
-    let number = format!("[{:>w$}/{of}]", m.trial, w = of.to_string().len());
-    let head = format!("{number} {:<w$}", names.describe(&m.case), w = names.widest);
-    let Some(load) = &m.load else {
-        let why = m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).unwrap_or_default();
-        return format!("{head}  {} {why}", style("error").red().for_stderr());
-    };
-    let verdict = match m.verdict {
-        Verdict::Valid => style("valid").green(),
-        Verdict::Suspect => style("suspect").yellow(),
-        other => style(other.as_str()).red(),
-    };
-    let median =
-        if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", fixed_us(load.latency.p50_us)) } else { String::new() };
-    // Notes do not change the verdict; they are in the report.
-    let grave = m.findings.iter().filter(|f| f.severity > Severity::Note);
-    let findings: Vec<&str> = grave.map(|f| f.check.as_str()).collect();
-    let line = format!(
-        "{head} {:>9}{median}  p99 {:>7}  {} {}",
-        human_rate(load.rate),
-        fixed_us(load.latency.p99_us),
-        verdict.for_stderr(),
-        findings.join(" ")
-    );
-    line.trim_end().to_owned()
+/// The same of a number of seconds; 0 for one that is no time.
+pub fn minutes_s(seconds: f64) -> String {
+    minutes(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -231,45 +91,6 @@ mod tests {
     fn times_read_well() {
         assert_eq!(minutes(Duration::from_secs(45)), "45s");
         assert_eq!(minutes(Duration::from_millis(200_400)), "3m20s");
-    }
-
-    #[test]
-    fn the_time_left_is_shown_once_it_is_known() {
-        let until = Until::default();
-        assert_eq!(left(&until), "");
-        *until.lock().expect("not poisoned") = Some(Instant::now());
-        assert_eq!(left(&until), " · 0s left ·");
-    }
-
-    #[test]
-    fn parts_of_a_trial_are_named() {
-        use weir_model::load::ProbeKind::{Coarse, Guess};
-        assert_eq!(describe_part(Part::Round { round: 3, of: 9 }), "round 3 of 9");
-        assert_eq!(describe_part(Part::Share { share: 0.2, point: 1, of: 7 }), "20 % of the rate, 1 of 7");
-        assert_eq!(describe_part(Part::Connections { connections: 1, point: 1, of: 5 }), "1 connection, 1 of 5");
-        assert_eq!(describe_part(Part::Probe { number: 0, kind: Guess, rate: None }), "guess trial 1");
-        assert_eq!(
-            describe_part(Part::Probe { number: 3, kind: Coarse, rate: Some(1_200.0) }),
-            "coarse trial 4 at 1.2k/s"
-        );
-    }
-
-    fn quick() -> Suite {
-        let catalogue = crate::library::catalogue(&[]).expect("built in");
-        catalogue.suite("quick").expect("built in")
-    }
-
-    fn case(product: &str) -> CaseId {
-        CaseId { product: product.into(), profile: "tuned".into(), workload: "medium".into(), load: "capacity".into() }
-    }
-
-    #[test]
-    fn a_profile_is_named_where_there_are_two() {
-        let mut suite = quick();
-        let names = CaseNames::of(&suite);
-        assert_eq!(names.describe(&case("haproxy")), "haproxy · medium · capacity");
-        assert_eq!(names.widest, "haproxy · medium · capacity".chars().count());
-        suite.entries[0].profile = "stock".into();
-        assert_eq!(CaseNames::of(&suite).describe(&case("haproxy")), "haproxy tuned · medium · capacity");
+        assert_eq!([minutes_s(21_000.0), minutes_s(-1.0)], ["5h50m", "0s"]);
     }
 }

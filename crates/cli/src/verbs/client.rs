@@ -1,5 +1,6 @@
-//! `weir client` (hidden): the client process of a trial, started by the lab. It runs the load or search that a file in
-//! the trial's folder describes, and reports progress as JSON lines.
+//! The hidden verbs: weir's own processes, which the lab starts. `weir client` is the client of a trial: it runs the load or
+//! search that a file in the trial's folder describes, and reports progress as JSON lines. `weir supervise` is the supervisor
+//! of a product.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -86,6 +87,14 @@ fn read_commands(stop: StopFlag) -> Receiver<()> {
         std::process::exit(1);
     });
     goes_on
+}
+
+/// Runs `weir supervise`; see `weir_host::supervisor`.
+pub fn supervise() -> VerbResult {
+    match weir_host::supervisor::supervise().map_err(Failure::missing)? {
+        0 => Ok(Exit::Ok),
+        _ => Ok(Exit::Failed),
+    }
 }
 
 fn event(progress: Progress) -> Option<ClientReport> {

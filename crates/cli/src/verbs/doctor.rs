@@ -7,16 +7,11 @@ use console::style;
 use weir_vitals::doctor::{Check, Status};
 
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::out;
 
 /// Flags of `weir doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir doctor
-  weir doctor --json | jq '.[] | select(.status != \"ok\")'
-
-Exit status 1 when something is bad, so that measurements here would be worth
-little; 0 otherwise, even with warnings.")]
+#[command(after_help = include_str!("../../help/doctor.txt"))]
 pub struct Args {
     /// The folder that runs will be written to.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
@@ -29,26 +24,17 @@ pub struct Args {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     if !args.runs.is_dir() {
-        return Err(Failure::input(format!(
-            "--runs: there is no folder {}\n  expected: the folder that runs will be written to",
-            args.runs.display()
-        )));
+        let found = format!("there is no folder {}", args.runs.display());
+        return Err(Failure::wrong("--runs", found, "the folder that runs will be written to"));
     }
     let checks = examine(&args.runs);
     if args.json {
-        super::print_json(&checks)?;
+        out::json(&checks)?;
     } else {
-        for check in &checks {
-            print(check)?;
-        }
         let count = |status| checks.iter().filter(|c| c.status == status).count();
-        output!(
-            "\n{} ok, {} warnings, {} bad, {} unknown",
-            count(Status::Ok),
-            count(Status::Warn),
-            count(Status::Bad),
-            count(Status::Unknown)
-        );
+        let [ok, warn, bad, unknown] = [Status::Ok, Status::Warn, Status::Bad, Status::Unknown].map(count);
+        output!("{}", out::columns("lll", usize::MAX, &checks.iter().map(row).collect::<Vec<_>>()));
+        output!("\n{ok} ok, {warn} warnings, {bad} bad, {unknown} unknown");
     }
     Ok(if checks.iter().any(|c| c.status == Status::Bad) { Exit::Failed } else { Exit::Ok })
 }
@@ -77,21 +63,20 @@ fn driver_check() -> Check {
     }
 }
 
-fn print(check: &Check) -> Result<(), Failure> {
-    let mark = match check.status {
-        Status::Ok => style("ok     ").green(),
-        Status::Warn => style("warn   ").yellow(),
-        Status::Bad => style("bad    ").red(),
+/// Its status, its name, and what was seen; of one that is not right also why that matters, and what would help.
+fn row(check: &Check) -> Vec<String> {
+    let status = match check.status {
+        Status::Ok => style("ok").green(),
+        Status::Warn => style("warn").yellow(),
+        Status::Bad => style("bad").red(),
         Status::Unknown => style("unknown").dim(),
     };
-    output!("{mark} {:<22} {}", check.name, check.seen);
+    let mut seen = check.seen.clone();
     if check.status != Status::Ok {
-        output!("{:31}{}", "", style(&check.why).dim());
-        if let Some(mend) = &check.mend {
-            output!("{:31}to fix it: {mend}", "");
-        }
+        seen += &format!("\n{}", style(&check.why).dim());
+        seen += &check.mend.as_ref().map(|mend| format!("\nto fix it: {mend}")).unwrap_or_default();
     }
-    Ok(())
+    vec![status.to_string(), check.name.clone(), seen]
 }
 
 /// The problems at the start of a run, for `environment.json`.

@@ -14,7 +14,6 @@ mod spec;
 mod summary;
 mod target;
 mod tls;
-pub mod topics;
 mod urls;
 
 use std::fs::File;
@@ -79,7 +78,7 @@ fn carry_out(
 /// Prints the result in the format asked for.
 fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
     if args.output.json {
-        return super::print_json(outcome.result);
+        return crate::out::json(outcome.result).map(drop);
     }
     if let Some(format) = args.output.format {
         output!("{}", format::text(format, outcome).trim_end_matches('\n'));

@@ -17,37 +17,7 @@ use weir_model::text::{count, counted};
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir origin --listen 127.0.0.1:9000
-  curl -s http://127.0.0.1:9000/bytes/11268 | wc -c
-  curl -s 'http://127.0.0.1:9000/bytes/128?delay=10ms'
-  curl -s --data hello http://127.0.0.1:9000/echo
-  curl -s http://127.0.0.1:9000/_weir/counters
-
-Paths: /bytes/<n>, /delay/<time>, /echo, /status/<code>, /headers
-Each takes ?bytes=, ?delay=, ?status=, ?fault=, ?chunked=1 and ?close=1.
-GET / explains them. Ctrl-C stops the origin.
-
-Delays: 10ms, 5ms..15ms (uniform), exp:10ms (exponential with this mean)
-  weir origin --delay exp:10ms
-  curl 'http://127.0.0.1:9000/bytes/128?delay=5ms..15ms'
-
-Faults: reset, close, stall, length, status=<code>, drip=<bytes>/s
-  weir origin --fault reset=1%,stall=0.1%,status=503:2%,drip=1kB/s:5%
-  curl 'http://127.0.0.1:9000/bytes/128?fault=close'
-A request takes precedence over the flags; ?fault=none disables faults.
-
-TLS, and HTTP/2 (by ALPN with TLS, otherwise by prior knowledge):
-  weir origin --tls
-  weir origin --tls --cert chain.pem --key key.pem --tls-version 1.3
-  weir origin --tls --key-type rsa --resume off
-  curl -sk --http2 https://127.0.0.1:9000/bytes/128
-  curl -s --http2-prior-knowledge http://127.0.0.1:9000/bytes/128
-
-Unix sockets, and many connections:
-  weir origin --unix /tmp/origin.sock
-  weir origin --connections 200000")]
+#[command(after_help = include_str!("../../help/origin.txt"))]
 pub struct Args {
     /// Address and port to listen on; port 0 means a free one. [default: 127.0.0.1:9000, with --unix a free port]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
@@ -63,7 +33,7 @@ pub struct Args {
     connections: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
-    cpus: Option<CpuList>,
+    cpus: Option<std::vec::Vec<u32>>,
     /// I/O driver.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
     driver: DriverArg,
@@ -144,9 +114,6 @@ enum Switch {
     Off,
 }
 
-/// A list of CPUs as one flag's value.
-pub type CpuList = crate::args::CpuList;
-
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let listen = match (args.listen, &args.unix) {
@@ -161,7 +128,7 @@ pub fn main(args: &Args) -> VerbResult {
         connections: args.connections,
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
-        cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
+        cpus: args.cpus.clone().unwrap_or_default(),
         driver: args.driver.into(),
         responses: ResponseOptions {
             delay: args.delay,
@@ -192,7 +159,7 @@ pub fn main(args: &Args) -> VerbResult {
     wait(&origin).map_err(Failure::missing)?;
     let counters = origin.stop();
     if args.json {
-        super::print_json(&counters)?;
+        crate::out::json(&counters)?;
     } else {
         output!(
             "\n{} over {}: {} answered, {} malformed",

@@ -3,12 +3,14 @@
 mod available;
 pub mod budget;
 mod dry_run;
+mod progress;
 pub mod resolve;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
 use weir_host::stop::Stop;
@@ -24,40 +26,15 @@ use weir_model::text::wrapped;
 use weir_model::units::CpuList;
 use weir_product::tls::RunTls;
 
+use crate::args::Select;
 use crate::args::{DriverArg, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::library::catalogue;
-use crate::progress::{RunProgress, minutes};
-use crate::select::Select;
+use crate::progress::minutes;
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  The whole suite, in about five minutes:
-    weir run quick
-  Check in seconds that everything works:
-    weir run quick --products direct,nginx --scale smoke
-  List the trials and the time they take, and start nothing:
-    weir run quick --dry-run
-  One workload, in two configurations, repeated five times:
-    weir run quick --profile stock,tuned --only workload=tiny --blocks 5
-  Every product that is or can be installed:
-    weir run quick --products all --yes
-  A published benchmark, shortened to half an hour:
-    weir run monolake --budget 30m
-  The highest rate at which each product keeps a promise:
-    weir run quick --objective 'p99<5ms, errors<0.1%' --only payload=tiny
-  With nginx as the origin, as in many published benchmarks:
-    weir run quick --origin nginx
-  Continue an interrupted run:
-    weir run --resume runs/20260102-101500-quick
-  The same run again:
-    weir run runs/20260102-101500-quick/run.toml
-
-At the end the answer is printed on one screen; --full prints every table.
-Ctrl-C keeps every finished trial and writes the report of those; a second
-Ctrl-C ends at once.")]
+#[command(after_help = include_str!("../../help/run.txt"))]
 pub struct Args {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
@@ -154,7 +131,7 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
         "origin" => Role::Origin,
         other => return Err(format!("there is no role \"{other}\"; client, proxy or origin would be right")),
     };
-    Ok((role, parse_cpus(list)?.0))
+    Ok((role, parse_cpus(list)?))
 }
 
 /// Runs it.
@@ -297,11 +274,7 @@ fn conclude(args: &Args, outcome: &Outcome) -> VerbResult {
         let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
         let summary = weir_report::summary(&run);
         let made = super::report::make(&run, &summary)?;
-        if args.json {
-            super::print_json(&summary)?;
-        } else {
-            super::report::show(&summary, &made, args.full)?;
-        }
+        super::report::show(&summary, &made, args.full, args.json)?;
     }
     if outcome.stopped {
         remark!(

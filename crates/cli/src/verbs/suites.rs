@@ -2,51 +2,33 @@
 
 mod describe_load;
 mod list;
-mod matrix;
 mod show;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
 
 use super::run::budget;
+use crate::args::{LibraryArgs, Select};
 use crate::exit::VerbResult;
-use crate::library::catalogue;
-use crate::select::Select;
 
 /// Flags of `weir suites`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir suites list
-  weir suites show monolake
-  weir suites show my-suite.toml --json")]
+#[command(after_help = include_str!("../../help/suites.txt"))]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
-    /// A folder whose suites/ and products/ extend or replace the built-in ones.
-    #[arg(long, value_name = "FOLDER", global = true)]
-    library: Vec<PathBuf>,
-    /// Print JSON on standard output.
-    #[arg(long, global = true)]
-    json: bool,
+    verb: Verb,
+    #[command(flatten)]
+    library: LibraryArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Verb {
     /// List all suites with the trials and time of --scale fit
-    #[command(after_help = "Examples:\n  weir suites list\n  weir suites list --json")]
+    #[command(after_help = include_str!("../../help/suites-list.txt"))]
     List,
     /// Show what a suite measures, how long that takes, and what cannot run here
-    #[command(after_help = "\
-Examples:
-  weir suites show quick
-  A part of it, and how long that takes:
-    weir suites show monolake --profile tuned --only 'workload=https-*'
-  How it is shortened to ten minutes:
-    weir suites show loggly --budget 10m
-  weir suites show my-suite.toml --json")]
+    #[command(after_help = include_str!("../../help/suites-show.txt"))]
     Show {
         /// A suite's name, or the path of a .toml file
         suite: String,
@@ -60,9 +42,9 @@ Examples:
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let catalogue = catalogue(&args.library)?;
-    match &args.what {
-        What::List => list::list(&catalogue, args.json),
-        What::Show { suite, select, budget } => show::show(&catalogue, suite, select, *budget, args.json),
+    let (catalogue, json) = (args.library.catalogue()?, args.library.json);
+    match &args.verb {
+        Verb::List => list::list(&catalogue, json),
+        Verb::Show { suite, select, budget } => show::show(&catalogue, suite, select, *budget, json),
     }
 }

@@ -29,7 +29,7 @@ pub fn main(args: &Args, conditions: &ConditionList, spec: &LoadSpec, title: &st
     live.clear();
     let found = found.map_err(|error| failure(&error))?;
     if args.output.json {
-        crate::verbs::print_json(&found)?;
+        crate::out::json(&found)?;
     } else {
         let blank = if args.output.quiet { "" } else { "\n" };
         output!("{blank}{}", report::report(&found, spec, title).trim_end());

@@ -9,42 +9,11 @@ use weir_model::load::RandomDuration;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, ConditionList, RateSpan, StepList, Versions};
-use crate::args::{CpuList, DriverArg, parse_cpus};
-
-const AFTER: &str = "\
-All flags: weir load --help. By topic, with examples: weir help load TOPIC:
-load, find-max, request, answers, connections, tls or output.";
-
-const AFTER_LONG: &str = "\
-Examples:
-  As fast as the target answers, like wrk:
-    weir load http://127.0.0.1:8080/ -c 64 -d 10s
-  5,000 requests a second, however fast the target answers, like wrk2:
-    weir load http://127.0.0.1:8080/ --rate 5000 --arrivals poisson
-  A number of requests, like hey and ab:
-    weir load http://127.0.0.1:8080/ -n 100000 -c 250
-  HTTP/2 over TLS, 32 streams on each connection, like h2load:
-    weir load https://127.0.0.1:8443/ --http 2 --streams 32 -c 8
-  The highest rate at which the target still answers in time:
-    weir load http://127.0.0.1:8080/ --find-max 'p99<5ms, errors<0.1%'
-  In CI, fail when the target became slow:
-    weir load http://127.0.0.1:8080/ -R 2000 -q --fail-if 'p99>10ms'
-  With a body that differs in each request:
-    weir load http://127.0.0.1:8080/echo -b 'id={{seq}}' --template \\
-      -H 'content-type: text/plain'
-  For a script (docs/records.md, \"The client's account\"):
-    weir load http://127.0.0.1:8080/ --json -q > result.json
-
-By topic, with more examples: weir help load TOPIC:
-load, find-max, request, answers, connections, tls or output.
-
-Latency counts from when a request was due. Answers with a status of 200 to
-399 are right, unless --expect-… says otherwise. Exit status 1 when a --fail-if
-holds, or without --fail-if when any request got no right answer.";
+use crate::args::{DriverArg, parse_cpus};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER, after_long_help = AFTER_LONG, override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
+#[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are requested in turn.
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
@@ -211,7 +180,7 @@ pub struct ConnectionFlags {
     pub threads: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus, hide_short_help = true)]
-    pub cpus: Option<CpuList>,
+    pub cpus: Option<std::vec::Vec<u32>>,
     /// I/O driver.
     #[arg(long, value_enum, default_value_t = DriverArg::Auto, hide_short_help = true)]
     pub driver: DriverArg,

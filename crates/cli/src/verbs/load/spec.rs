@@ -55,7 +55,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.
         threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
-        cpus: args.connections.cpus.clone().map(|cpus| cpus.0).unwrap_or_default(),
+        cpus: args.connections.cpus.clone().unwrap_or_default(),
         warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
         duration_s,
         timeout_s: args.answers.timeout.0.as_secs_f64(),

@@ -2,33 +2,24 @@
 //! latter.
 
 use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_install::{self as install, Found, InstallContext, InstallError, Installed, Step};
-use weir_model::product::{Product, ProductKind};
+use weir_install::{self as install, Found, InstallContext, InstallError, Installed, Progress, Step};
+use weir_model::product::Product;
 use weir_product::catalogue::Catalogue;
 
-use super::progress::InstallProgress;
+use super::proxies;
 use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
-
-pub const HELP: &str = "\
-Versions are pinned in the products' files, and downloads are verified against the
-hashes there. Packages are installed with apt (as root, or by `sudo -n`);
-everything else goes to weir's own folder ($WEIR_HOME, else ~/.local/share/weir),
-except for the caches of package managers. Proxies, registries and mirrors are
-those that pip, cargo, go, Maven and npm are configured for. Ctrl-C stops and
-cleans up.
-
-Examples:
-  weir products install nginx haproxy
-  weir products install --yes
-  weir products install caddy --latest     (undone by: use caddy --pinned)";
+use crate::progress::{Status, minutes, template};
 
 /// Flags of `weir products install`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = include_str!("../../../help/products-install.txt"))]
 pub struct Args {
     /// The products' names; without names, all that can be installed here
     #[arg(required_if_eq("latest", "true"))]
@@ -45,11 +36,8 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     if args.products.is_empty() {
         return all(catalogue, home, args.yes, json);
     }
-    let wanted = args
-        .products
-        .iter()
-        .map(|name| catalogue.product(name, "weir products install").map_err(Failure::input))
-        .collect::<Result<Vec<_>, _>>()?;
+    let product = |name: &String| catalogue.product(name, "weir products install").map_err(Failure::input);
+    let wanted = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
     match args.latest {
         true => newest(&wanted, home, args.yes)?,
         false => drop(ensure(&wanted, home, args.yes)?),
@@ -71,11 +59,7 @@ fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> 
     let steps = install::plan_latest(products, home).map_err(failure)?;
     remark!("weir will take the newest version instead of the pinned one:");
     carry_out(&steps, home, yes)?;
-    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
-    for (product, found) in proxies.iter().zip(install::quick_find_all(&proxies, home)) {
-        usable(product, found.map_err(failure)?)?;
-    }
-    Ok(())
+    find_all(products, home).map(drop)
 }
 
 /// Makes sure that products are installed: prints what is missing and what will be done, asks, installs. Returns what is
@@ -84,26 +68,45 @@ fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> 
 /// # Errors
 /// When something cannot be installed, is not found afterwards, or the user says no.
 pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<String, Installed>, Failure> {
-    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
-    let mut here = BTreeMap::new();
-    let mut missing = Vec::new();
-    for (product, found) in proxies.iter().zip(install::find_all(&proxies, home)) {
-        match found.map_err(failure)? {
-            Found::Yes(installed) => drop(here.insert(product.name.clone(), installed)),
-            Found::No { .. } => missing.push(*product),
-        }
-    }
+    let (mut here, missing) = find_some(products, home)?;
     if missing.is_empty() {
         return Ok(here);
     }
+    let missing: Vec<&Product> = missing.into_iter().map(|(product, _)| product).collect();
     let steps = install::plan(&missing, home).map_err(failure)?;
-    let names: Vec<&str> = missing.iter().map(|p| p.title.as_str()).collect();
+    let names: Vec<&str> = missing.iter().map(|product| product.title.as_str()).collect();
     remark!("Not installed yet: {}. weir will:", names.join(", "));
     carry_out(&steps, home, yes)?;
-    for (product, found) in missing.iter().zip(install::find_all(&missing, home)) {
-        here.insert(product.name.clone(), usable(product, found.map_err(failure)?)?);
-    }
+    here.extend(find_all(&missing, home)?);
     Ok(here)
+}
+
+/// What is installed, by product name, and products that are not, with the reason.
+type Looked<'p> = (BTreeMap<String, Installed>, Vec<(&'p Product, InstallError)>);
+
+fn find_some<'p>(products: &[&'p Product], home: &Home) -> Result<Looked<'p>, Failure> {
+    let proxies = proxies(products.iter().copied());
+    let (mut here, mut missing) = (BTreeMap::new(), Vec::new());
+    for (product, found) in proxies.iter().zip(install::find_all(&proxies, home)) {
+        match usable(product, found.map_err(failure)?) {
+            Ok(installed) => drop(here.insert(product.name.clone(), installed)),
+            Err(why) => missing.push((*product, why)),
+        }
+    }
+    Ok((here, missing))
+}
+
+/// All of them, or an error for the first that is not installed.
+fn find_all(products: &[&Product], home: &Home) -> Result<BTreeMap<String, Installed>, Failure> {
+    let (here, missing) = find_some(products, home)?;
+    missing.into_iter().next().map_or(Ok(here), |(_, why)| Err(failure(why)))
+}
+
+fn usable(product: &Product, found: Found) -> Result<Installed, InstallError> {
+    match found {
+        Found::Yes(installed) => Ok(installed),
+        Found::No { tried } => Err(InstallError::Unusable { product: product.name.clone(), tried }),
+    }
 }
 
 /// Result of installing products that a run can do without.
@@ -120,24 +123,24 @@ pub struct Attempt {
 /// # Errors
 /// When the user says no, or stops it.
 pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
-    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
+    let one_line = |error: &InstallError| error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut attempt = Attempt::default();
-    let mut steps = Vec::new();
-    for &product in &proxies {
+    let (mut possible, mut steps) = (Vec::new(), Vec::new());
+    for product in proxies(products.iter().copied()) {
         match install::plan(&[product], home) {
-            Ok(more) => steps.extend(more),
+            Ok(more) => {
+                steps.extend(more);
+                possible.push(product);
+            }
             Err(error) => drop(attempt.failed.insert(product.name.clone(), one_line(&error))),
         }
     }
     if !steps.is_empty() {
         remark!("Not all of them are installed yet. weir will:");
-        show(&steps, yes)?;
+        confirm(&steps, yes)?;
     }
     let context = Context::new()?;
-    for product in proxies {
-        if attempt.failed.contains_key(&product.name) {
-            continue;
-        }
+    for product in possible {
         match find_or_install(product, home, &context) {
             Ok(installed) => drop(attempt.here.insert(product.name.clone(), installed)),
             Err(error @ InstallError::Interrupted) => return Err(failure(error)),
@@ -153,45 +156,39 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
 
 /// One product, installed if it is not.
 fn find_or_install(product: &Product, home: &Home, context: &Context) -> Result<Installed, InstallError> {
-    let steps = install::plan(&[product], home)?;
-    if !steps.is_empty() {
-        work(&steps, home, context)?;
-    }
-    match install::find(product, home)? {
-        Found::Yes(installed) => Ok(installed),
-        Found::No { tried } => Err(InstallError::Unusable { product: product.name.clone(), tried }),
-    }
-}
-
-fn one_line(error: &InstallError) -> String {
-    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn usable<T>(product: &Product, found: Found<T>) -> Result<T, Failure> {
-    match found {
-        Found::Yes(found) => Ok(found),
-        Found::No { tried } => {
-            let product = product.name.clone();
-            Err(Failure::missing(InstallError::Unusable { product, tried }))
-        }
-    }
+    context.run(&install::plan(&[product], home)?, home)?;
+    usable(product, install::find(product, home)?)
 }
 
 /// Shows the steps, asks, and does them.
 fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
-    show(steps, yes)?;
-    work(steps, home, &Context::new()?).map_err(failure)
+    confirm(steps, yes)?;
+    Context::new()?.run(steps, home).map_err(failure)
 }
 
 /// Shows the steps and asks.
-fn show(steps: &[Step], yes: bool) -> Result<(), Failure> {
+fn confirm(steps: &[Step], yes: bool) -> Result<(), Failure> {
     for step in steps {
         remark!("  - {step}");
     }
-    if !yes && !confirmed()? {
-        return Err(Failure::missing("nothing was installed\n  to go on without asking: --yes"));
+    if yes {
+        return Ok(());
     }
-    Ok(())
+    if !console::user_attended() || !std::io::stdin().is_terminal() {
+        return Err(not_confirmed("something has to be installed, and there is no terminal to ask on"));
+    }
+    eprint!("Go on? [y/N] ");
+    std::io::stderr().flush().map_err(Failure::missing)?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(not_confirmed("nothing was installed")),
+    }
+}
+
+fn not_confirmed(why: &str) -> Failure {
+    Failure::missing(format!("{why}\n  to go on without asking: --yes"))
 }
 
 /// What installing needs besides a folder: weir's own program, and the flag that Ctrl-C sets.
@@ -206,16 +203,15 @@ impl Context {
         stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
         Ok(Context { weir: std::env::current_exe().map_err(Failure::missing)?, stop })
     }
-}
 
-/// Does the steps.
-fn work(steps: &[Step], home: &Home, context: &Context) -> Result<(), InstallError> {
-    let shop = InstallContext { home, weir: &context.weir, stop: &context.stop };
-    for step in steps {
-        let mut shown = InstallProgress::new();
-        install::run_step(step, shop, &mut |progress| shown.update(progress))?;
+    fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
+        let context = InstallContext { home, weir: &self.weir, stop: &self.stop };
+        for step in steps {
+            let mut shown = InstallProgress::new();
+            install::run_step(step, context, &mut |progress| shown.update(progress))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn failure(error: InstallError) -> Failure {
@@ -225,16 +221,70 @@ fn failure(error: InstallError) -> Failure {
     }
 }
 
-fn confirmed() -> Result<bool, Failure> {
-    use std::io::Write;
-    if !console::user_attended() || !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        return Err(Failure::missing(
-            "something has to be installed, and there is no terminal to ask on\n  to go on without asking: --yes",
-        ));
+/// Time between two lines without a terminal.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Shows one step on standard error: a status line on a terminal, otherwise a line every half minute, so that a long build
+/// does not look like a hang.
+struct InstallProgress {
+    status: Status,
+    began: Instant,
+    last_line: Instant,
+    now: String,
+}
+
+impl InstallProgress {
+    fn new() -> InstallProgress {
+        let status = Status::new(false, template("    {spinner} {elapsed} {wide_msg}"), None);
+        let now = Instant::now();
+        InstallProgress { status, began: now, last_line: now, now: String::new() }
     }
-    eprint!("Go on? [y/N] ");
-    std::io::stderr().flush().map_err(Failure::missing)?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+
+    fn update(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Action(line) => {
+                self.now = line.to_owned();
+                self.line(line);
+            }
+            Progress::Line(line) => line.trim().clone_into(&mut self.now),
+            Progress::Bytes { done, of } => self.now = bytes(done, of),
+            Progress::Tick => {}
+        }
+        self.status.show(plain(&self.now));
+        if !self.status.live && self.last_line.elapsed() >= PAUSE {
+            self.line(&format!("{}: {}", minutes(self.began.elapsed()), plain(&self.now)));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.status.line(&format!("    {line}"));
+        self.last_line = Instant::now();
+    }
+}
+
+fn bytes(done: u64, of: Option<u64>) -> String {
+    let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    let of = of.map(|of| format!(" of {}", mb(of))).unwrap_or_default();
+    format!("{}{of} MB", mb(done))
+}
+
+/// Without the colours that programs print, which would spill over the status line.
+fn plain(line: &str) -> String {
+    console::strip_ansi_codes(line).chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_with_what_is_known() {
+        assert_eq!(bytes(1_250_000, Some(50_000_000)), "1.2 of 50.0 MB");
+        assert_eq!(bytes(1_250_000, None), "1.2 MB");
+    }
+
+    #[test]
+    fn colours_and_control_characters_are_skipped() {
+        assert_eq!(plain("\u{1b}[32m   Compiling\u{1b}[0m x\u{7}"), "   Compiling x");
+    }
 }

@@ -4,22 +4,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_install::home::Home;
-use weir_install::{self as install, Found, FoundProgram};
+use weir_install::{Found, FoundProgram, InstallError, quick_find_all};
 use weir_model::product::{Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
+use super::proxies;
 use crate::exit::{Exit, VerbResult};
-use weir_model::text::columns;
-
-pub const HELP: &str = "\
-With --json, a list of objects with the keys name, title, about, speaks (protocols),
-profiles (names), installed (the version, or null), from (such as \"apt nginx-light
-1.22.1-9\", or null), binary (its path, or null) and missing (why each method
-fails; empty when it is installed).
-
-Examples:
-  weir products list
-  weir products list --json | jq -r '.[] | select(.installed == null) | .name'";
+use crate::out;
 
 /// A product on this machine.
 #[derive(Debug, Serialize)]
@@ -27,7 +18,7 @@ pub struct Row {
     pub name: String,
     pub title: String,
     pub about: String,
-    pub speaks: Vec<String>,
+    pub speaks: Vec<&'static str>,
     pub profiles: Vec<String>,
     pub installed: Option<String>,
     pub from: Option<String>,
@@ -36,21 +27,33 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn of(product: &Product, found: Found<FoundProgram>) -> Row {
-        let (seen, missing) = match found {
-            Found::Yes(seen) => (Some(seen), Vec::new()),
-            Found::No { tried } => (None, tried),
+    /// `found` is `None` for a product without a program. An error is a reason for which it is missing.
+    pub fn of(product: &Product, found: Option<Result<Found<FoundProgram>, InstallError>>) -> Row {
+        let (program, missing) = match found {
+            None => (None, Vec::new()),
+            Some(Ok(Found::Yes(program))) => (Some(program), Vec::new()),
+            Some(Ok(Found::No { tried })) => (None, tried),
+            Some(Err(error)) => (None, vec![error.to_string()]),
         };
         Row {
             name: product.name.clone(),
             title: product.title.clone(),
             about: product.about.clone(),
-            speaks: product.speaks.iter().map(|protocol| protocol.as_str().to_owned()).collect(),
+            speaks: product.speaks.iter().map(|protocol| protocol.as_str()).collect(),
             profiles: product.profiles.keys().cloned().collect(),
-            installed: seen.as_ref().map(|seen| seen.version.clone()),
-            from: seen.as_ref().map(|seen| seen.from.clone()),
-            binary: seen.map(|seen| seen.binary),
+            installed: program.as_ref().map(|program| program.version.clone()),
+            from: program.as_ref().map(|program| program.from.clone()),
+            binary: program.map(|program| program.binary),
             missing,
+        }
+    }
+
+    /// Its version and where that is from, or that it is not installed.
+    pub fn state(&self) -> String {
+        match (&self.installed, &self.from) {
+            (Some(version), Some(from)) => format!("{version} ({from})"),
+            _ if self.missing.is_empty() => "needs nothing".to_owned(),
+            _ => "not installed".to_owned(),
         }
     }
 }
@@ -63,35 +66,19 @@ pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
 pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
     let rows = rows(products, home);
     if json {
-        crate::verbs::print_json(&rows)?;
-        return Ok(Exit::Ok);
+        return out::json(&rows);
     }
-    let mut cells = Vec::new();
-    for row in rows {
-        let state = match (&row.installed, &row.from) {
-            (Some(version), Some(from)) => format!("{version} ({from})"),
-            _ if row.missing.is_empty() => "needs nothing".to_owned(),
-            _ => "not installed".to_owned(),
-        };
-        cells.push(vec![row.name, state, row.about]);
-    }
-    for line in columns(&cells) {
-        output!("{line}");
-    }
+    let cells = |row: Row| vec![row.name.clone(), row.state(), row.about];
+    output!("{}", out::columns("lll", usize::MAX, &rows.into_iter().map(cells).collect::<Vec<_>>()));
     Ok(Exit::Ok)
 }
 
 /// Asks several binaries at once for their versions. An error of one product stays with that product.
 fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
-    let proxies: Vec<&Product> = products.iter().copied().filter(|p| p.kind != ProductKind::Direct).collect();
-    let mut found = install::quick_find_all(&proxies, home).into_iter();
-    let row = |product: &&Product| {
-        let found = match product.kind {
-            ProductKind::Direct => None,
-            ProductKind::Proxy(_) => found.next(),
-        };
-        let found = found.unwrap_or(Ok(Found::No { tried: Vec::new() }));
-        Row::of(product, found.unwrap_or_else(|error| Found::No { tried: vec![error.to_string()] }))
+    let mut found = quick_find_all(&proxies(products.iter().copied()), home).into_iter();
+    let row = |product: &&Product| match product.kind {
+        ProductKind::Direct => Row::of(product, None),
+        ProductKind::Proxy(_) => Row::of(product, found.next()),
     };
     products.iter().map(row).collect()
 }

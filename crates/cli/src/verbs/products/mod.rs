@@ -1,66 +1,51 @@
-//! `weir products`: lists, installs and tests products, with one file per subcommand. Called by `main`.
+//! `weir products`: lists, installs and tests products, with one file per larger subcommand. Called by `main`.
 
+mod choose;
 mod install;
 mod list;
-mod path;
-mod progress;
 mod show;
 mod test;
-mod use_binary;
-
-use std::path::PathBuf;
 
 use clap::Subcommand;
 use weir_install::home::Home;
+use weir_install::{Found, quick_find};
 use weir_model::product::{Install, Product, ProductKind};
+use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Failure, VerbResult};
-use crate::library::catalogue;
+use crate::args::LibraryArgs;
+use crate::exit::{Exit, Failure, VerbResult};
 
 pub use install::{Attempt, attempt, ensure};
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir products list
-  weir products show nginx
-  weir products install nginx haproxy --yes
-  weir products use nginx --binary /opt/nginx/sbin/nginx
-  weir products test nginx haproxy
-  $(weir products path haproxy) -vv")]
+#[command(after_help = include_str!("../../../help/products.txt"))]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
-    /// A folder whose products/ and suites/ extend or replace the built-in ones.
-    #[arg(long, value_name = "FOLDER", global = true)]
-    library: Vec<PathBuf>,
-    /// Print JSON on standard output.
-    #[arg(long, global = true)]
-    json: bool,
+    verb: Verb,
+    #[command(flatten)]
+    library: LibraryArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Verb {
     /// List all products, and whether they are installed
-    #[command(after_help = list::HELP)]
+    #[command(after_help = include_str!("../../../help/products-list.txt"))]
     List,
     /// Show how to install a product, its profiles and the reasons for their settings
-    #[command(after_help = show::HELP)]
+    #[command(after_help = include_str!("../../../help/products-show.txt"))]
     Show {
         /// The product's name (see `weir products list`)
         product: String,
     },
     /// Install products, after showing what will be done
-    #[command(after_help = install::HELP)]
     Install(install::Args),
     /// Measure a binary of your own, or the pinned version again
-    #[command(after_help = use_binary::HELP)]
-    Use(use_binary::Args),
+    Use(choose::Args),
     /// Test how products handle HTTP, and print a matrix
     Test(test::Args),
     /// Print the path of a product's binary
-    #[command(after_help = path::HELP)]
+    #[command(after_help = include_str!("../../../help/products-path.txt"))]
     Path {
         /// The product's name (see `weir products list`)
         product: String,
@@ -69,32 +54,47 @@ enum What {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let catalogue = catalogue(&args.library)?;
+    let (catalogue, json) = (args.library.catalogue()?, args.library.json);
     let home = Home::from_env().map_err(Failure::missing)?;
-    match &args.what {
-        What::List => list::main(&catalogue, &home, args.json),
-        What::Show { product } => show::main(&catalogue, &home, product, args.json),
-        What::Install(install) => install::main(install, &catalogue, &home, args.json),
-        What::Use(choice) => use_binary::main(choice, &catalogue, &home, args.json),
-        What::Test(test) => test::main(test, &catalogue, &home, args.json),
-        What::Path { product } => path::main(&catalogue, &home, product),
+    match &args.verb {
+        Verb::List => list::main(&catalogue, &home, json),
+        Verb::Show { product } => show::main(&catalogue, &home, product, json),
+        Verb::Install(args) => install::main(args, &catalogue, &home, json),
+        Verb::Use(args) => choose::main(args, &catalogue, &home, json),
+        Verb::Test(args) => test::main(args, &catalogue, &home, json),
+        Verb::Path { product } => path(&catalogue, &home, product),
     }
 }
 
+/// Prints the path of a product's binary.
+fn path(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
+    let product = with_program(catalogue, name, "weir products path")?;
+    match quick_find(product, home).map_err(Failure::missing)? {
+        Found::Yes(seen) => output!("{}", seen.binary.display()),
+        Found::No { tried } => {
+            let found = format!("{} is not installed:\n  {}", product.title, tried.join("\n  "));
+            let release = release_elsewhere(product).map(|release| format!(", or {release}"));
+            return Err(Failure::to_fix(found, format!("weir products install {name}{}", release.unwrap_or_default())));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
 /// A product that has a binary.
-fn with_program<'c>(
-    catalogue: &'c weir_product::catalogue::Catalogue,
-    name: &str,
-    asked_in: &str,
-) -> Result<&'c Product, Failure> {
+fn with_program<'c>(catalogue: &'c Catalogue, name: &str, asked_in: &str) -> Result<&'c Product, Failure> {
     let product = catalogue.product(name, asked_in).map_err(Failure::input)?;
     match product.kind {
         ProductKind::Proxy(_) => Ok(product),
-        ProductKind::Direct => Err(Failure::input(format!(
-            "{} is not a proxy and has no binary\n  expected: a product with a version in `weir products list`",
-            product.name
-        ))),
+        ProductKind::Direct => {
+            let found = format!("{name} is not a proxy and has no binary");
+            Err(Failure::wrong(asked_in, found, "a product with a version in `weir products list`"))
+        }
     }
+}
+
+/// Those with a program of their own.
+fn proxies<'p>(products: impl IntoIterator<Item = &'p Product>) -> Vec<&'p Product> {
+    products.into_iter().filter(|product| product.kind != ProductKind::Direct).collect()
 }
 
 /// Where the vendor's release is, when weir cannot install it.

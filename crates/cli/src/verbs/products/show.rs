@@ -2,58 +2,61 @@
 
 use serde::Serialize;
 use weir_install::home::Home;
-use weir_install::{self as install, Found};
+use weir_install::quick_find;
 use weir_model::product::{Install, Product, ProductKind, Source};
 use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
 use crate::exit::{Exit, Failure, VerbResult};
-use weir_model::text::wrapped;
+use crate::out;
 
-pub const HELP: &str = "\
-With --json, the object of `weir products list` with home, ways (how it can be
-installed, in order of preference), caches and notes.
-
-Examples:
-  weir products show nginx
-  weir products show nginx --json";
+/// Width of notes.
+const WIDTH: usize = 88;
 
 #[derive(Debug, Serialize)]
-struct ProductDetails {
+struct ProductDetails<'a> {
     #[serde(flatten)]
     row: Row,
-    home: String,
+    home: &'a str,
     ways: Vec<String>,
     caches: bool,
-    notes: Vec<String>,
+    notes: &'a [String],
 }
 
 pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbResult {
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
-    let found = match product.kind {
-        ProductKind::Direct => Found::No { tried: Vec::new() },
-        ProductKind::Proxy(_) => install::quick_find(product, home).map_err(Failure::missing)?,
-    };
+    let found = (product.kind != ProductKind::Direct).then(|| quick_find(product, home));
     let details = ProductDetails {
-        row: Row::of(product, found),
-        home: product.home.clone(),
+        row: Row::of(product, found.transpose().map_err(Failure::missing)?.map(Ok)),
+        home: &product.home,
         ways: ways(product),
         caches: product.caches,
-        notes: product.notes.clone(),
+        notes: &product.notes,
     };
     if json {
-        crate::verbs::print_json(&details)?;
-        return Ok(Exit::Ok);
+        return out::json(&details);
     }
     output!("{}: {}\n{}\n", product.title, product.about, product.home);
-    state(&details, name)?;
-    output!("speaks     {}", details.row.speaks.join(", "));
-    if details.caches {
-        output!("caches     it answers from its own cache");
-    }
-    for note in &details.notes {
-        output!("note       {}", wrapped(note, 88, 11));
-    }
+    let row = &details.row;
+    let installed = match &row.binary {
+        Some(binary) => format!("{}, {}", row.state(), binary.display()),
+        None => row.state(),
+    };
+    let caches = if details.caches { "it answers from its own cache" } else { "" };
+    let rows = [
+        ("installed", installed),
+        ("why not", row.missing.join("\n")),
+        ("install from", details.ways.join("\n")),
+        ("speaks", row.speaks.join(", ")),
+        ("caches", caches.to_owned()),
+    ];
+    let notes = details.notes.iter().map(|note| ("note", note.clone()));
+    let rows = rows
+        .into_iter()
+        .chain(notes)
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| vec![name.to_owned(), text]);
+    output!("{}", out::columns("ll", WIDTH, &rows.collect::<Vec<_>>()));
     for profile in product.profiles.values() {
         output!("\nprofile {}: {}", profile.name, profile.about);
         for reason in &profile.reasons {
@@ -61,27 +64,6 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         }
     }
     Ok(Exit::Ok)
-}
-
-fn state(details: &ProductDetails, name: &str) -> Result<(), Failure> {
-    match (&details.row.installed, &details.row.from, &details.row.binary) {
-        (Some(version), Some(from), Some(binary)) => {
-            output!("installed  {version} ({from}), {}", binary.display());
-            output!("           ways to install it, in order of preference:");
-        }
-        _ if details.ways.is_empty() => output!("installed  needs nothing"),
-        _ => {
-            output!("installed  no:");
-            for why in &details.row.missing {
-                output!("             {why}");
-            }
-            output!("           `weir products install {name}` tries:");
-        }
-    }
-    for way in &details.ways {
-        output!("             {way}");
-    }
-    Ok(())
 }
 
 fn ways(product: &Product) -> Vec<String> {

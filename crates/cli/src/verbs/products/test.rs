@@ -1,6 +1,5 @@
 //! `weir products test`: tests how products handle HTTP, and prints a matrix. Called by `verbs::products`.
 
-mod block;
 mod matrix;
 mod page;
 mod progress;
@@ -12,31 +11,23 @@ use std::sync::Arc;
 use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Verdict};
 use weir_host::LocalHost;
 use weir_host::stop::Stop;
+use weir_install::Found;
 use weir_install::home::Home;
 use weir_model::product::{Product, ProductKind};
 use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
+use super::proxies;
 use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
-use crate::progress::minutes;
+use crate::out;
+use crate::progress::minutes_s;
 
 use record::{Absent, Record};
 
 /// Flags of `weir products test`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir products test
-  weir products test nginx haproxy --profile all
-  weir products test nginx --only get --only pipelined
-  weir products test --install --yes --profile all --write docs/products.md
-  weir products test --json | jq '.tested[] | {product, cells}'
-  weir products test --checks
-
-Exit status: 0 when every product was tested and answers GET, whatever else it
-cannot do; 1 when one cannot be started or does not answer GET correctly.
-Ctrl-C prints what was found so far, and stops every process.")]
+#[command(after_help = include_str!("../../../help/products-test.txt"))]
 pub struct Args {
     /// The products' names; without names, all that are installed
     products: Vec<String>,
@@ -101,21 +92,18 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     }
     drop(progress);
     record.stopped = stop.is_requested();
-    show(&record, json)?;
+    match json {
+        true => drop(out::json(&record)?),
+        false => show(&record)?,
+    }
     if let Some(path) = &args.write {
         write(path, &page::page(&record))?;
     }
     Ok(exit(&record))
 }
 
-fn show(record: &Record, json: bool) -> Result<(), Failure> {
-    if json {
-        return super::super::print_json(record);
-    }
-    let width = match console::Term::stdout().is_term() {
-        true => usize::from(console::Term::stdout().size().1),
-        false => 120,
-    };
+fn show(record: &Record) -> Result<(), Failure> {
+    let width = out::terminal_width(120);
     for page in matrix::pages(&record.tested, width) {
         output!("{page}\n");
     }
@@ -129,7 +117,7 @@ fn show(record: &Record, json: bool) -> Result<(), Failure> {
     output!(
         "A star means that there is more to say: most of it is in the notes above, all of it in --json and --write."
     );
-    output!("Each figure is a single reading. The test took {}.", minutes(std::time::Duration::from_secs_f64(took)));
+    output!("Each figure is a single reading. The test took {}.", minutes_s(took));
     Ok(())
 }
 
@@ -147,8 +135,7 @@ fn exit(record: &Record) -> Exit {
 
 fn list_checks(json: bool) -> VerbResult {
     if json {
-        super::super::print_json(&record::checks())?;
-        return Ok(Exit::Ok);
+        return crate::out::json(&record::checks());
     }
     for check in CHECKS {
         output!("{}: {}", check.name, check.title);
@@ -158,32 +145,27 @@ fn list_checks(json: bool) -> VerbResult {
 }
 
 fn check_names(only: &[String]) -> Result<(), Failure> {
-    for name in only {
-        if conformance::check(name).is_none() {
-            let names = || CHECKS.iter().map(|check| check.name);
-            return Err(Failure::input(format!(
-                "--only: there is no check \"{name}\"{}\n  expected: {}",
-                suggestion(name, names()),
-                one_of(names())
-            )));
+    let names = || CHECKS.iter().map(|check| check.name);
+    match only.iter().find(|name| conformance::check(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let found = format!("there is no check \"{name}\"{}", suggestion(name, names()));
+            Err(Failure::wrong("--only", found, one_of(names())))
         }
     }
-    Ok(())
 }
 
 fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>, Failure> {
-    let proxies = || catalogue.products().values().filter(|product| product.kind != ProductKind::Direct);
+    let proxies = proxies(catalogue.products().values());
     if args.products.is_empty() {
-        return Ok(proxies().collect());
+        return Ok(proxies);
     }
     let mut products = Vec::new();
     for name in &args.products {
         let product = catalogue.product(name, "weir products test").map_err(Failure::input)?;
         if product.kind == ProductKind::Direct {
-            return Err(Failure::input(format!(
-                "{name} is not a proxy: there is nothing to test\n  expected: {}",
-                one_of(proxies().map(|p| p.name.as_str()))
-            )));
+            let wanted = one_of(proxies.iter().map(|product| product.name.as_str()));
+            return Err(Failure::wrong("weir products test", format!("{name} is not a proxy"), wanted));
         }
         if !products.iter().any(|other: &&Product| other.name == product.name) {
             products.push(product);
@@ -212,20 +194,16 @@ fn split_installed<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Resu
     let (mut here, mut absent) = (Vec::new(), Vec::new());
     for product in wanted {
         match weir_install::find(product, home).map_err(Failure::missing)? {
-            weir_install::Found::Yes(installed) => here.push((*product, installed)),
-            weir_install::Found::No { .. } if named => {
-                return Err(Failure::missing(format!(
-                    "{} is not installed\n  to fix it: weir products install {}, or --install",
-                    product.title, product.name
-                )));
+            Found::Yes(installed) => here.push((*product, installed)),
+            Found::No { .. } if named => {
+                let mend = format!("weir products install {}, or --install", product.name);
+                return Err(Failure::to_fix(format!("{} is not installed", product.title), mend));
             }
-            weir_install::Found::No { .. } => absent.push(Absent::new(product)),
+            Found::No { .. } => absent.push(Absent::new(product)),
         }
     }
     if here.is_empty() {
-        return Err(Failure::missing(
-            "no product is installed\n  to fix it: weir products install nginx haproxy, or --install",
-        ));
+        return Err(Failure::to_fix("no product is installed", "weir products install nginx haproxy, or --install"));
     }
     Ok((here, absent))
 }
@@ -236,11 +214,9 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
         here.iter().flat_map(|(product, _)| product.proxy_profiles().map(String::as_str)).collect();
     for profile in profiles {
         if profile != "all" && !known.contains(profile.as_str()) {
-            return Err(Failure::input(format!(
-                "--profile: none of these products has a profile \"{profile}\"{}\n  expected: all, {}",
-                suggestion(profile, known.iter().copied()),
-                one_of(known.iter().copied())
-            )));
+            let known = || known.iter().copied();
+            let found = format!("none of these products has a profile \"{profile}\"{}", suggestion(profile, known()));
+            return Err(Failure::wrong("--profile", found, format!("all, {}", one_of(known()))));
         }
     }
     let asked = |name: &str| profiles.iter().any(|profile| profile == "all" || profile == name);
@@ -256,18 +232,14 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
 }
 
 fn folder(keep: Option<&Path>, scratch: &Path) -> Result<PathBuf, Failure> {
-    let Some(keep) = keep else {
-        return Ok(scratch.to_owned());
-    };
-    let taken = std::fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some());
-    if taken {
-        return Err(Failure::input(format!(
-            "--keep: {} is not empty\n  expected: a folder that is empty or does not exist",
-            keep.display()
-        )));
+    let Some(keep) = keep else { return Ok(scratch.to_owned()) };
+    let failed = |e: std::io::Error| Failure::missing(format!("--keep: {}: {e}", keep.display()));
+    if std::fs::read_dir(keep).is_ok_and(|mut entries| entries.next().is_some()) {
+        let found = format!("{} is not empty", keep.display());
+        return Err(Failure::wrong("--keep", found, "a folder that is empty or does not exist"));
     }
-    std::fs::create_dir_all(keep).map_err(|e| Failure::missing(format!("--keep: {}: {e}", keep.display())))?;
-    keep.canonicalize().map_err(|e| Failure::missing(format!("--keep: {}: {e}", keep.display())))
+    std::fs::create_dir_all(keep).map_err(failed)?;
+    keep.canonicalize().map_err(failed)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -11,8 +11,9 @@ use weir_model::suite::{Entry, Load};
 
 use super::resolve::{ResolvedSuite, overheads};
 use crate::exit::{Exit, Failure, VerbResult};
-use crate::progress::minutes;
-use weir_model::text::{columns, counted};
+use crate::out;
+use crate::progress::minutes_s;
+use weir_model::text::counted;
 
 #[derive(Debug, Serialize)]
 struct DryRun<'a> {
@@ -51,10 +52,9 @@ pub fn show(resolved: &ResolvedSuite, resume: Option<&Path>, json: bool) -> Verb
     let seconds = trials.iter().map(|t| t.seconds).sum();
     let dry = DryRun { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials };
     if json {
-        super::super::print_json(&dry)?;
-    } else {
-        print(&dry, scaled, drawn)?;
+        return out::json(&dry);
     }
+    print(&dry, scaled, drawn)?;
     Ok(Exit::Ok)
 }
 
@@ -66,22 +66,21 @@ fn print(dry: &DryRun<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure
     for line in Skipped::sentences(dry.skipped) {
         output!("  {line}");
     }
-    let total = minutes(Duration::try_from_secs_f64(dry.seconds).unwrap_or(Duration::MAX));
+    let total = minutes_s(dry.seconds);
     output!("{}, about {total}; nothing was started", counted(dry.trials.len() as u64, "trial"));
     match drawn {
         true => output!("order: random in each run; --seed {} gives this one\n", dry.seed),
         false => output!("order: from seed {}\n", dry.seed),
     }
-    let head = ["trial", "block", "product", "profile", "workload", "load", "takes"].map(str::to_owned);
-    let rows = dry.trials.iter().map(|trial| {
-        let Planned { trial: number, block, case } = &trial.planned;
-        let takes = format!("{:.1} s", trial.seconds);
-        let case = [&case.product, &case.profile, &case.workload, &case.load].map(String::clone);
-        [vec![number.to_string(), block.to_string()], case.to_vec(), vec![takes]].concat()
-    });
-    for line in columns(&std::iter::once(head.to_vec()).chain(rows).collect::<Vec<_>>()) {
-        output!("{line}");
+    let mut rows =
+        vec![["trial", "block", "product", "profile", "workload", "load", "takes"].map(str::to_owned).to_vec()];
+    for Trial { planned: Planned { trial, block, case }, seconds } in &dry.trials {
+        let mut row = vec![trial.to_string(), block.to_string()];
+        row.extend([&case.product, &case.profile, &case.workload, &case.load].map(String::clone));
+        row.push(format!("{seconds:.1} s"));
+        rows.push(row);
     }
+    output!("{}", out::columns("rrllllr", usize::MAX, &rows));
     Ok(())
 }
 

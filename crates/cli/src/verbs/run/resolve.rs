@@ -17,8 +17,8 @@ use weir_model::suite::{Entry, Scale, Suite};
 use weir_product::catalogue::Catalogue;
 
 use super::{available, budget};
+use crate::args::Select;
 use crate::exit::Failure;
-use crate::select::Select;
 
 /// The flags that decide what is run.
 #[derive(Debug)]
@@ -118,9 +118,8 @@ pub fn overheads(products: &BTreeMap<String, Product>) -> impl Fn(&Entry) -> Dur
 fn selected(request: &SuiteRequest<'_>, catalogue: &Catalogue) -> Result<Suite, Failure> {
     let suite = crate::library::suite(catalogue, request.suite)?;
     let select = request.select;
-    let only = select.filters().map_err(Failure::input)?;
     let (products, profile) = (select.products.as_deref(), select.profile.as_deref());
-    let mut suite = suite.select(products, profile, &only, catalogue).map_err(Failure::input)?;
+    let mut suite = suite.select(products, profile, &select.only, catalogue).map_err(Failure::input)?;
     if products.is_some() {
         // Products that the user named run at every scale.
         suite.scales.values_mut().for_each(|scale| scale.products = None);
@@ -150,8 +149,7 @@ fn absent(
     let mut skipped = Vec::new();
     // A product that a filter removed is not missing.
     let by_filter = |key| matches!(key, FilterKey::Product | FilterKey::Profile);
-    let filters = request.select.filters().map_err(Failure::input)?;
-    if all && !filters.iter().any(|filter| by_filter(filter.key)) {
+    if all && !request.select.only.iter().any(|filter| by_filter(filter.key)) {
         skipped = available::without_profile(suite, catalogue);
     }
     skipped.extend(available::keep_available(suite, catalogue, &home)?);

@@ -9,10 +9,10 @@ use weir_model::suite::Scale;
 use weir_product::catalogue::Catalogue;
 
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::out;
 use crate::progress::minutes;
 use crate::verbs::run::budget;
 use crate::verbs::run::resolve::overheads;
-use weir_model::text::hanging;
 
 #[derive(Debug, Serialize)]
 struct Listed {
@@ -31,14 +31,13 @@ pub fn list(catalogue: &Catalogue, json: bool) -> VerbResult {
     let names = catalogue.suites().keys();
     let listed = names.map(|name| listed(catalogue, name)).collect::<Result<Vec<_>, _>>()?;
     if json {
-        crate::verbs::print_json(&listed)?;
-        return Ok(Exit::Ok);
+        return out::json(&listed);
     }
-    for one in listed {
-        let time = minutes(Duration::from_secs(one.seconds));
-        let head = format!("{:<22} {:>4} trials {time:>7}  ", one.name, one.trials);
-        output!("{}", hanging(&head, &one.title, 80));
-    }
+    let row = |one: Listed| {
+        let (trials, time) = (format!("{} trials", one.trials), minutes(Duration::from_secs(one.seconds)));
+        vec![one.name, trials, time, one.title]
+    };
+    output!("{}", out::columns("lrrl", out::WIDTH, &listed.into_iter().map(row).collect::<Vec<_>>()));
     Ok(Exit::Ok)
 }
 

@@ -7,19 +7,16 @@ use serde::Serialize;
 use weir_host::placement::allowed_cpus;
 use weir_model::Placement;
 use weir_model::record::Skipped;
-use weir_model::suite::{Scale, Suite, Tls};
+use weir_model::suite::{Entry, Scale, Suite, Tls, Workload};
+use weir_model::text::{count, wrapped};
 use weir_product::catalogue::Catalogue;
 
 use super::describe_load::describe;
-use super::matrix::{self, Cell};
+use crate::args::Select;
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::out::{self, WIDTH, columns};
 use crate::progress::minutes;
-use crate::select::Select;
 use crate::verbs::run::resolve::{ResolvedSuite, SuiteRequest};
-use weir_model::text::{count, hanging, wrapped};
-
-/// Width of what is printed.
-const WIDTH: usize = 80;
 
 #[derive(Debug, Serialize)]
 struct SuiteDetails<'a> {
@@ -32,7 +29,7 @@ struct SuiteDetails<'a> {
     seconds: u64,
     matrix: Vec<Cell>,
     scales: Vec<Scaled>,
-    skipped: &'a [Skipped],
+    skipped: Vec<Skipped>,
     toml: String,
 }
 
@@ -44,6 +41,14 @@ struct Scaled {
     seconds: u64,
     /// Differences from the suite as written.
     scaled: Vec<String>,
+}
+
+/// The products that a workload runs with under a load.
+#[derive(Debug, Serialize)]
+struct Cell {
+    workload: String,
+    load: String,
+    products: Vec<Entry>,
 }
 
 /// Prints it.
@@ -64,100 +69,115 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
         strict: false,
         cores,
     };
-    let suite = selected(catalogue, name, select)?;
+    // As written, narrowed by the flags.
+    let suite = crate::library::suite(catalogue, name)?
+        .select(select.products.as_deref(), select.profile.as_deref(), &select.only, catalogue)
+        .map_err(Failure::input)?;
     let mut scales = Vec::new();
     let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
         let resolved = ResolvedSuite::resolve(&request(scale), catalogue)?;
-        for one in &resolved.skipped {
-            if !skipped.contains(one) {
-                skipped.push(one.clone());
-            }
-        }
         scales.push(Scaled {
             scale: scale.as_str(),
             trials: resolved.suite.trials(&resolved.skipped),
             seconds: resolved.takes().as_secs_f64().round() as u64,
             scaled: resolved.scaled,
         });
+        for one in resolved.skipped {
+            if !skipped.contains(&one) {
+                skipped.push(one);
+            }
+        }
     }
-    if json {
-        let fit = scales.iter().find(|one| one.scale == Scale::Fit.as_str());
-        crate::verbs::print_json(&SuiteDetails {
-            name: &suite.name,
-            title: &suite.title,
-            question: &suite.question,
-            blocks: suite.blocks,
-            trials: fit.map_or(0, |fit| fit.trials),
-            seconds: fit.map_or(0, |fit| fit.seconds),
-            matrix: matrix::cells(&suite, &skipped),
-            skipped: &skipped,
-            toml: suite.to_toml(),
-            scales,
-        })?;
-    } else {
-        print(&suite, &scales, &skipped)?;
+    let matrix = cells(&suite, &skipped);
+    if !json {
+        print(&suite, &matrix, &scales, &skipped)?;
+        return Ok(Exit::Ok);
     }
-    Ok(Exit::Ok)
+    let fit = scales.iter().find(|one| one.scale == Scale::Fit.as_str());
+    out::json(&SuiteDetails {
+        name: &suite.name,
+        title: &suite.title,
+        question: &suite.question,
+        blocks: suite.blocks,
+        trials: fit.map_or(0, |fit| fit.trials),
+        seconds: fit.map_or(0, |fit| fit.seconds),
+        matrix,
+        skipped,
+        toml: suite.to_toml(),
+        scales,
+    })
 }
 
-/// The suite as written, narrowed by the flags.
-fn selected(catalogue: &Catalogue, name: &str, select: &Select) -> Result<Suite, Failure> {
-    let only = select.filters().map_err(Failure::input)?;
-    crate::library::suite(catalogue, name)?
-        .select(select.products.as_deref(), select.profile.as_deref(), &only, catalogue)
-        .map_err(Failure::input)
+/// Every workload under every load, also where no product runs it.
+fn cells(suite: &Suite, skipped: &[Skipped]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for workload in &suite.workloads {
+        for load in &suite.loads {
+            let cases = suite.cases(load, skipped);
+            let mine = cases.into_iter().filter(|(one, _)| one.name == workload.name);
+            cells.push(Cell {
+                workload: workload.name.clone(),
+                load: load.name.clone(),
+                products: mine.map(|(_, entry)| entry.clone()).collect(),
+            });
+        }
+    }
+    cells
 }
 
-fn print(suite: &Suite, scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
+fn print(suite: &Suite, matrix: &[Cell], scales: &[Scaled], skipped: &[Skipped]) -> Result<(), Failure> {
     output!("{}", wrapped(&format!("{}: {}", suite.name, suite.title), WIDTH, 0));
     output!("{}\n", wrapped(&suite.question, WIDTH, 0));
-    output!("products");
-    for entry in &suite.entries {
-        output!("  {:<22} {}", entry.product, entry.profile);
-    }
-    output!("workloads");
-    let name_width = suite.workloads.iter().map(|workload| workload.name.len()).max().unwrap_or(0);
-    for workload in &suite.workloads {
-        let request = format!("{} {} {}", workload.protocol.as_str(), workload.request.method, workload.request.path);
-        let body = match workload.request.body.len() {
-            0 => String::new(),
-            size => format!(" with {} bytes", count(size as u64)),
-        };
-        aligned(&workload.name, name_width, &format!("{request}{body}: {}", workload.title))?;
-    }
+    let products = suite.entries.iter().map(|entry| vec![entry.product.clone(), entry.profile.clone()]);
+    section("products", "ll", products.collect())?;
+    section("workloads", "ll", suite.workloads.iter().map(workload).collect())?;
     if suite.workloads.iter().any(|workload| workload.protocol.is_tls()) {
         output!("TLS\n  {}", tls(suite.tls));
     }
-    output!("loads");
-    let name_width = suite.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
-    for (number, load) in suite.loads.iter().enumerate() {
-        aligned(&format!("{:>2} {:<name_width$}", number + 1, load.name), name_width + 3, &describe(load))?;
+    // Loads are numbered, because their names are too long for the heads of columns.
+    let numbers: Vec<String> = (1..=suite.loads.len()).map(|number| number.to_string()).collect();
+    let loads = numbers.iter().zip(&suite.loads).map(|(n, load)| vec![n.clone(), load.name.clone(), describe(load)]);
+    section("loads", "rll", loads.collect())?;
+    let mut rows = vec![[vec![String::new()], numbers.clone()].concat()];
+    for row in matrix.chunks(numbers.len().max(1)) {
+        let count = |cell: &Cell| if cell.products.is_empty() { "-".into() } else { cell.products.len().to_string() };
+        rows.push(row.iter().take(1).map(|cell| cell.workload.clone()).chain(row.iter().map(count)).collect());
     }
-    output!("products that each workload runs with, by load");
-    for line in matrix::lines(suite, skipped) {
-        output!("  {line}");
-    }
+    section("products that each workload runs with, by load", &format!("l{}", "r".repeat(numbers.len())), rows)?;
     for scale in scales {
         let time = minutes(Duration::from_secs(scale.seconds));
-        output!("--scale {:<8} {} trials, about {time}", scale.scale, count(scale.trials as u64));
-        for line in &scale.scaled {
-            output!("{}", hanging("    ", line, WIDTH));
-        }
+        let heading = format!("--scale {:<8} {} trials, about {time}", scale.scale, count(scale.trials as u64));
+        section(&heading, "l", scale.scaled.iter().map(|line| vec![line.clone()]).collect())?;
     }
-    if !skipped.is_empty() {
-        output!("skipped here");
-        for sentence in Skipped::sentences(skipped) {
-            output!("{}", hanging("  ", sentence.trim_start_matches("left out: "), WIDTH));
-        }
+    let sentences = Skipped::sentences(skipped);
+    if !sentences.is_empty() {
+        let sentences = sentences.iter().map(|line| vec![line.trim_start_matches("left out: ").to_owned()]);
+        section("skipped here", "l", sentences.collect())?;
     }
     Ok(())
 }
 
-/// A name, and text beside it that wraps below itself.
-fn aligned(name: &str, name_width: usize, words: &str) -> Result<(), Failure> {
-    output!("{}", hanging(&format!("  {name:<name_width$}  "), words, WIDTH));
+/// A heading, and rows in columns below it.
+fn section(heading: &str, align: &str, rows: Vec<Vec<String>>) -> Result<(), Failure> {
+    output!("{heading}");
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| [vec![String::new()], row].concat()).collect();
+    if !rows.is_empty() {
+        output!("{}", columns(&format!("l{align}"), WIDTH, &rows));
+    }
     Ok(())
+}
+
+/// Its name, its request and its title.
+fn workload(workload: &Workload) -> Vec<String> {
+    let request = &workload.request;
+    let body = match request.body.len() {
+        0 => String::new(),
+        size => format!(" with {} bytes", count(size as u64)),
+    };
+    let protocol = workload.protocol.as_str();
+    let words = format!("{protocol} {} {}{body}: {}", request.method, request.path, workload.title);
+    vec![workload.name.clone(), words]
 }
 
 fn tls(Tls { key, versions: (oldest, newest), resumption }: Tls) -> String {

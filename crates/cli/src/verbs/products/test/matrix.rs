@@ -1,48 +1,46 @@
 //! The matrix of a conformance test in a terminal: checks as rows, products as columns, on as many pages as the width
 //! needs. `weir products test` prints it.
 
-use weir_conformance::{CHECKS, Cell, Verdict};
+use console::{measure_text_width, style};
+use weir_conformance::{CHECKS, Cell, Check, Verdict};
 
 use super::record::Named;
-
-/// Blanks between columns.
-const GAP: usize = 2;
+use crate::out;
 
 /// One page for as many products as fit, one at least.
 pub fn pages(tested: &[Named], width: usize) -> Vec<String> {
-    let rows: Vec<usize> = asked(tested);
-    let first: usize = rows.iter().map(|row| CHECKS[*row].title.chars().count()).max().unwrap_or(0);
-    let columns: Vec<Vec<String>> = tested.iter().map(|named| column(named, tested, &rows)).collect();
-    let widths: Vec<usize> =
-        columns.iter().map(|c| c.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
-    let mut pages = Vec::new();
-    let mut begin = 0;
-    while begin < columns.len() {
-        let mut end = begin + 1;
-        let mut used = first + GAP + widths[begin];
-        while end < columns.len() && used + GAP + widths[end] <= width {
-            used += GAP + widths[end];
-            end += 1;
+    let is_asked = |check: &&Check| tested.iter().any(|named| named.tested.cell(check.name).is_some());
+    let checks: Vec<&Check> = CHECKS.iter().filter(is_asked).collect();
+    let several = tested.iter().any(|named| named.tested.profile != tested[0].tested.profile);
+    // Two lines of heading, then the cells.
+    let titles: Vec<String> =
+        ["", ""].into_iter().chain(checks.iter().map(|check| check.title)).map(str::to_owned).collect();
+    let column = |named: &Named| -> Vec<String> {
+        let second = if several { &named.tested.profile } else { &named.version };
+        let head = [style(&named.tested.product).bold().to_string(), second.clone()];
+        head.into_iter().chain(checks.iter().map(|check| painted(named, check.name))).collect()
+    };
+    let widest = |column: &[String]| column.iter().map(|cell| measure_text_width(cell)).max().unwrap_or(0);
+    let mut pages: Vec<Vec<Vec<String>>> = Vec::new();
+    let mut room = 0;
+    for column in tested.iter().map(column) {
+        let needed = widest(&column) + 2;
+        match pages.last_mut() {
+            Some(page) if needed <= room => {
+                page.push(column);
+                room -= needed;
+            }
+            _ => {
+                room = width.saturating_sub(widest(&titles) + needed);
+                pages.push(vec![titles.clone(), column]);
+            }
         }
-        pages.push(page(&tested[begin..end], &columns[begin..end], &widths[begin..end], &rows, first));
-        begin = end;
     }
-    pages
-}
-
-/// Places, in the table, of the checks that anybody was asked.
-fn asked(tested: &[Named]) -> Vec<usize> {
-    let has = |name: &str| tested.iter().any(|named| named.tested.cell(name).is_some());
-    (0..CHECKS.len()).filter(|at| has(CHECKS[*at].name)).collect()
-}
-
-/// Two lines of heading, then the cells.
-fn column(named: &Named, all: &[Named], rows: &[usize]) -> Vec<String> {
-    let several = all.iter().any(|other| other.tested.profile != named.tested.profile);
-    let second = if several { named.tested.profile.clone() } else { named.version.clone() };
-    let mut column = vec![named.tested.product.clone(), second];
-    column.extend(rows.iter().map(|at| words(named, CHECKS[*at].name)));
-    column
+    let page = |columns: &Vec<Vec<String>>| {
+        let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+        out::columns(&"l".repeat(columns.len()), usize::MAX, &(0..titles.len()).map(row).collect::<Vec<_>>())
+    };
+    pages.iter().map(page).collect()
 }
 
 /// What stands in a cell: a star says that there is more to read.
@@ -55,32 +53,15 @@ pub fn words(named: &Named, check: &str) -> String {
     }
 }
 
-fn page(tested: &[Named], columns: &[Vec<String>], widths: &[usize], rows: &[usize], first: usize) -> String {
-    let mut lines = Vec::new();
-    for line in 0..rows.len() + 2 {
-        let title = line.checked_sub(2).map_or("", |row| CHECKS[rows[row]].title);
-        let mut text = format!("{title:<first$}");
-        for ((column, width), named) in columns.iter().zip(widths).zip(tested) {
-            let verdict =
-                line.checked_sub(2).and_then(|row| named.tested.cell(CHECKS[rows[row]].name)).map(|cell| cell.verdict);
-            let padded = format!("{:<width$}", column[line]);
-            text.push_str(&" ".repeat(GAP));
-            text.push_str(&painted(&padded, verdict, line));
-        }
-        lines.push(text.trim_end().to_owned());
+fn painted(named: &Named, check: &str) -> String {
+    let words = style(words(named, check));
+    match named.tested.cell(check).map(|cell| cell.verdict) {
+        Some(Verdict::No) => words.red(),
+        Some(Verdict::Odd | Verdict::Unknown) => words.yellow(),
+        Some(Verdict::Absent) => words.dim(),
+        _ => words,
     }
-    lines.join("\n")
-}
-
-fn painted(text: &str, verdict: Option<Verdict>, line: usize) -> String {
-    let styled = console::style(text);
-    match verdict {
-        None if line == 0 => styled.bold().to_string(),
-        Some(Verdict::No) => styled.red().to_string(),
-        Some(Verdict::Odd | Verdict::Unknown) => styled.yellow().to_string(),
-        Some(Verdict::Absent) => styled.dim().to_string(),
-        _ => styled.to_string(),
-    }
+    .to_string()
 }
 
 #[cfg(test)]

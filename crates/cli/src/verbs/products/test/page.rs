@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use weir_conformance::{CHECKS, Verdict};
 use weir_model::text::{human_bytes, wrapped};
+use weir_report::tables::markdown::escape;
 
 use super::matrix::words;
 use super::record::{Machine, Named, Record};
@@ -74,16 +75,26 @@ fn profiles(record: &Record) -> Vec<String> {
 }
 
 fn versions(record: &Record, page: &mut String) -> std::fmt::Result {
-    writeln!(page, "## Versions\n\n| product | version | from |\n|---|---|---|")?;
-    let mut seen: Vec<&str> = Vec::new();
-    for named in &record.tested {
-        if !seen.contains(&named.tested.product.as_str()) {
-            seen.push(&named.tested.product);
-            writeln!(page, "| {} | {} | {} |", cell(&named.title), cell(&named.version), cell(from(&named.from)))?;
+    writeln!(page, "## Versions\n")?;
+    let mut rows = vec![["product", "version", "from"].map(str::to_owned).to_vec()];
+    for Named { title, version, from: source, .. } in &record.tested {
+        let row = [title, version, from(source)].map(escape).to_vec();
+        if !rows.contains(&row) {
+            rows.push(row);
         }
     }
-    for absent in &record.absent {
-        writeln!(page, "| {} | - | {} |", cell(&absent.title), cell(&absent.why))?;
+    rows.extend(record.absent.iter().map(|absent| vec![escape(&absent.title), "-".to_owned(), escape(&absent.why)]));
+    table(&rows, page)
+}
+
+/// A table whose first row is its head.
+fn table(rows: &[Vec<String>], page: &mut String) -> std::fmt::Result {
+    for (number, row) in rows.iter().enumerate() {
+        let cell = |cell: &String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
+        writeln!(page, "|{}", row.iter().map(cell).collect::<String>())?;
+        if number == 0 {
+            writeln!(page, "|{}", "---|".repeat(row.len()))?;
+        }
     }
     writeln!(page)
 }
@@ -94,16 +105,13 @@ fn from(from: &str) -> &str {
 }
 
 fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
-    let names: Vec<&str> = of.iter().map(|named| named.tested.product.as_str()).collect();
-    writeln!(page, "| | {} |", names.join(" | "))?;
-    writeln!(page, "|---|{}", "---|".repeat(names.len()))?;
-    for check in CHECKS {
-        if of.iter().any(|named| named.tested.cell(check.name).is_some()) {
-            let cells: Vec<String> = of.iter().map(|named| cell(&words(named, check.name))).collect();
-            writeln!(page, "| {} | {} |", check.title, cells.join(" | "))?;
-        }
+    let names = of.iter().map(|named| named.tested.product.clone());
+    let mut rows = vec![std::iter::once(String::new()).chain(names).collect()];
+    for check in CHECKS.iter().filter(|check| of.iter().any(|named| named.tested.cell(check.name).is_some())) {
+        let cells = of.iter().map(|named| escape(&words(named, check.name)));
+        rows.push(std::iter::once(check.title.to_owned()).chain(cells).collect());
     }
-    writeln!(page)
+    table(&rows, page)
 }
 
 /// Remarks by check; products with the same remark are listed together.
@@ -111,7 +119,7 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
     writeln!(page, "### Details\n")?;
     for named in of {
         if let Some(error) = &named.tested.error {
-            let item = format!("- **{}** was not started: {}", inline(&named.title), inline(&error.message));
+            let item = format!("- **{}** was not started: {}", escape(&named.title), escape(&error.message));
             writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
         }
     }
@@ -120,7 +128,7 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
         for named in of {
             let Some(found) = named.tested.cell(check.name) else { continue };
             let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) else { continue };
-            let text = format!("{}: {}", inline(&found.says), inline(note));
+            let text = format!("{}: {}", escape(&found.says), escape(note));
             match notes.iter_mut().find(|(other, _)| *other == text) {
                 Some((_, titles)) => titles.push(&named.title),
                 None => notes.push((text, vec![&named.title])),
@@ -128,7 +136,7 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
         }
         if !notes.is_empty() {
             let items: Vec<String> =
-                notes.iter().map(|(text, titles)| format!("**{}**, {text}.", inline(&titles.join(", ")))).collect();
+                notes.iter().map(|(text, titles)| format!("**{}**, {text}.", escape(&titles.join(", ")))).collect();
             let item = format!("- {} - {}", check.title, items.join(" "));
             writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
         }
@@ -143,28 +151,6 @@ fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
         writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
     }
     Ok(())
-}
-
-/// Text in a table's cell.
-fn cell(text: &str) -> String {
-    inline(text)
-}
-
-/// Text that comes from a product, so that nothing in it is markup.
-fn inline(text: &str) -> String {
-    let mut plain = String::new();
-    for c in text.chars() {
-        match c {
-            '\n' | '\r' => plain.push(' '),
-            '|' | '`' | '_' | '*' | '[' | ']' | '\\' => {
-                plain.push('\\');
-                plain.push(c);
-            }
-            '<' => plain.push_str("&lt;"),
-            c => plain.push(c),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -193,6 +179,6 @@ mod tests {
 
     #[test]
     fn what_products_say_is_no_markup() {
-        assert_eq!(inline("<1 ms*, a|b\nx_y"), "&lt;1 ms\\*, a\\|b x\\_y");
+        assert_eq!(escape("<1 ms*, a|b\nx_y"), "&lt;1 ms\\*, a\\|b x\\_y");
     }
 }

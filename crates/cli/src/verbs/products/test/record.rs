@@ -74,8 +74,8 @@ impl Absent {
     /// Where nothing was looked for is left out: it would name folders of this machine.
     pub fn new(product: &Product) -> Absent {
         let why = match super::super::release_elsewhere(product) {
-            Some(release) => format!("not installed here; to be brought: {release}"),
-            None => format!("not installed here; to mend it: weir products install {}", product.name),
+            Some(release) => format!("not installed here; to fix it: {release}"),
+            None => format!("not installed here; to fix it: weir products install {}", product.name),
         };
         Absent { product: product.name.clone(), title: product.title.clone(), why }
     }
