@@ -2,8 +2,7 @@
 
 use std::hint::black_box;
 
-use weir_model::load::Shape;
-use weir_model::suite::Arrivals;
+use weir_model::suite::{Arrivals, LoadKind};
 
 use crate::load::recorder::Interval;
 use crate::load::schedule::Timetable;
@@ -30,7 +29,7 @@ fn record(count: u64, lag: u64) -> anyhow::Result<()> {
 
 /// The next due time of 20,000 a second.
 pub fn next_due(arrivals: Arrivals, count: u64) -> anyhow::Result<()> {
-    let table = Timetable::new(&Shape::Open { rate: 20_000.0, arrivals }, 0, u64::MAX);
+    let table = Timetable::new(&LoadKind::open(20_000.0, arrivals), 0, u64::MAX);
     let mut schedule = table.ok_or_else(|| anyhow::anyhow!("an open load has a timetable"))?.schedule(1, 0, 1);
     for _ in 0..count {
         black_box(schedule.next_due());

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use weir_model::Filter;
 use weir_model::filter::FilterKey;
 use weir_model::load::DriverChoice;
@@ -80,27 +81,14 @@ pub enum Verb {
     Supervise,
 }
 
-/// I/O drivers by name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum DriverArg {
-    /// io_uring where the kernel supports it, else epoll
-    #[default]
-    Auto,
-    /// io_uring, or fail
-    #[value(name = "io_uring", alias = "uring")]
-    Uring,
-    /// epoll
-    Epoll,
-}
-
-impl From<DriverArg> for DriverChoice {
-    fn from(arg: DriverArg) -> DriverChoice {
-        match arg {
-            DriverArg::Auto => DriverChoice::Auto,
-            DriverArg::Uring => DriverChoice::Uring,
-            DriverArg::Epoll => DriverChoice::Epoll,
-        }
-    }
+/// Reads the name of an I/O driver. The help lists the names.
+pub fn driver_values() -> impl TypedValueParser<Value = DriverChoice> {
+    PossibleValuesParser::new([
+        PossibleValue::new("auto").help("io_uring where the kernel supports it, else epoll"),
+        PossibleValue::new("io_uring").alias("uring").help("io_uring, or fail"),
+        PossibleValue::new("epoll").help("epoll"),
+    ])
+    .try_map(|name| name.parse::<DriverChoice>())
 }
 
 /// Flags of `weir products` and `weir suites`, before or behind their verbs.

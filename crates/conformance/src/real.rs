@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
-use weir_model::load::{DriverChoice, LoadSpec, Shape, Target};
+use weir_model::load::{DriverChoice, LoadSpec, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
-use weir_model::suite::{Expect, Protocol, Request};
+use weir_model::suite::{Expect, LoadKind, Protocol, Request};
 use weir_vitals::Watched;
 use weir_wire::tls::{ClientConfig, ServerName};
 
@@ -174,7 +174,7 @@ impl<'a> RealTestbed<'a> {
         let request = Request::get("/bytes/128");
         let expect = Expect { status: Some(200), size: Some(128), ..Expect::default() };
         let spec = LoadSpec {
-            shape: Shape::Closed,
+            kind: LoadKind::Closed,
             connections: LOAD_CONNECTIONS,
             warmup_s: LOAD_WARMUP_S,
             duration_s: LOAD_S,

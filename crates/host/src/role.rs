@@ -199,7 +199,7 @@ impl OriginProcess {
     /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
     pub fn start(host: &Arc<dyn Host>, spec: &OriginSpec<'_>) -> Result<OriginProcess, RoleError> {
         let (listen, threads) = (spec.listen.to_string(), spec.cpus.len().max(1).to_string());
-        let driver = driver_name(spec.driver);
+        let driver = spec.driver.as_str();
         let mut args: Vec<String> =
             ["origin", "--with-parent", "--listen", &listen, "--threads", &threads, "--driver", driver]
                 .map(String::from)
@@ -371,14 +371,6 @@ impl ClientProcess {
             Err(RoleError::Silent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
-    }
-}
-
-fn driver_name(driver: DriverChoice) -> &'static str {
-    match driver {
-        DriverChoice::Auto => "auto",
-        DriverChoice::Uring => "io_uring",
-        DriverChoice::Epoll => "epoll",
     }
 }
 

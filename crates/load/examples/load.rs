@@ -7,8 +7,8 @@
 use std::net::SocketAddr;
 
 use weir_load::{Outputs, Progress, StopFlag, run};
-use weir_model::load::{DriverChoice, LoadSpec, Shape, Target};
-use weir_model::suite::{Arrivals, Expect, Request};
+use weir_model::load::{LoadSpec, Target};
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
 const USAGE: &str =
     "load <ip:port> <path> <connections> <seconds> [rate|closed] [cpu|any] [auto|epoll|io_uring] [threads]";
@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let get = |i: usize, default: &'static str| args.get(i).map_or(default, String::as_str);
     let target: SocketAddr = args.first().ok_or(USAGE)?.parse()?;
-    let shape = match get(4, "closed") {
-        "closed" => Shape::Closed,
-        rate => Shape::Open { rate: rate.parse()?, arrivals: Arrivals::Constant },
+    let kind = match get(4, "closed") {
+        "closed" => LoadKind::Closed,
+        rate => LoadKind::open(rate.parse()?, Arrivals::Constant),
     };
     let cpus = match get(5, "any") {
         "any" => vec![],
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let request = Request { method: "GET".into(), path: get(1, "/").into(), headers: vec![], body: vec![] };
     let spec = LoadSpec {
-        shape,
+        kind,
         connections: get(2, "64").parse()?,
         threads: get(7, "1").parse()?,
         cpus,
@@ -35,11 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         duration_s: get(3, "5").parse()?,
         timeout_s: 5.0,
         seed: 1,
-        driver: match get(6, "auto") {
-            "epoll" => DriverChoice::Epoll,
-            "io_uring" => DriverChoice::Uring,
-            _ => DriverChoice::Auto,
-        },
+        driver: get(6, "auto").parse()?,
         connection_close: std::env::var_os("WEIR_CLOSE").is_some(),
         ..LoadSpec::new(Target::tcp(target, target.to_string()), request, Expect::default())
     };

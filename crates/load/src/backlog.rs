@@ -97,8 +97,8 @@ impl Backlog {
 mod tests {
     use super::*;
     use crate::schedule::Timetable;
-    use weir_model::load::Shape;
-    use weir_model::suite::Arrivals;
+    use weir_model::load::OfferedRate;
+    use weir_model::suite::{Arrivals, LoadKind};
 
     fn backlog(arrivals: Arrivals) -> Backlog {
         let mut backlog = Backlog::new(Timetable::Rate(1_000.0, arrivals).schedule(3, 0, 1));
@@ -167,15 +167,16 @@ mod tests {
 
     #[test]
     fn a_schedule_may_end_before_the_load() {
-        let shape = Shape::Replay { due_s: vec![0.001, 0.002, 0.002, 0.5] };
-        let mut backlog = Backlog::new(Timetable::new(&shape, 0, 1_000_000_000).unwrap().schedule(0, 0, 1));
+        let kind =
+            LoadKind::Open { rate: OfferedRate::Replay(vec![0.001, 0.002, 0.002, 0.5]), arrivals: Arrivals::Constant };
+        let mut backlog = Backlog::new(Timetable::new(&kind, 0, 1_000_000_000).unwrap().schedule(0, 0, 1));
         assert_eq!(backlog.count_one(NEVER - 1), None, "nothing before the start");
         backlog.begin(1_000, 100_000_000);
         let all: Vec<u64> = std::iter::from_fn(|| backlog.count_one(NEVER - 1)).collect();
         assert_eq!(all, [1_001_000, 2_001_000, 2_001_000], "the last is due after the load's end");
         assert_eq!(backlog.next_due(), NEVER);
 
-        let mut backlog = Backlog::new(Timetable::new(&shape, 0, 1_000_000_000).unwrap().schedule(0, 0, 1));
+        let mut backlog = Backlog::new(Timetable::new(&kind, 0, 1_000_000_000).unwrap().schedule(0, 0, 1));
         backlog.begin(1_000, 1_000_000_000);
         let all: Vec<u64> = std::iter::from_fn(|| backlog.count_one(NEVER - 1)).collect();
         assert_eq!((all.len(), backlog.next_due()), (4, NEVER));

@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration, Shape};
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
+use weir_model::suite::LoadKind;
 use weir_net::{Address, DescriptorKind, DriverKind};
 
 use crate::capacity;
@@ -32,7 +33,7 @@ pub(crate) struct Plan {
     pub choices: Arc<Choices>,
     /// Their names, method and path.
     pub names: Vec<String>,
-    pub shape: Shape,
+    pub kind: LoadKind<OfferedRate>,
     /// When requests are due, in open loads.
     pub timetable: Option<Timetable>,
     /// Connections to begin with, and at most.
@@ -109,8 +110,7 @@ impl Plan {
         };
         let threads = wished.min(spec.connections);
         let (threads, descriptors) = capacity::hold(kind, most, threads, spec.connection_close)?;
-        let has_warmup = !matches!(spec.shape, Shape::Count { .. } | Shape::Replay { .. });
-        let warmup = if has_warmup { from_secs(spec.warmup_s) } else { 0 };
+        let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let duration = from_secs(spec.duration_s);
         Ok(Plan {
             targets: planned_targets(spec, most, ports)?,
@@ -123,8 +123,8 @@ impl Plan {
                 .iter()
                 .map(|request| format!("{} {}", request.request.method, request.request.path))
                 .collect(),
-            timetable: Timetable::new(&spec.shape, warmup, duration),
-            shape: spec.shape.clone(),
+            timetable: Timetable::new(&spec.kind, warmup, duration),
+            kind: spec.kind.clone(),
             connections: spec.connections,
             most,
             streams: spec.protocol.streams(),
@@ -150,8 +150,8 @@ impl Plan {
 
     /// What each thread does. Connections and requests are split evenly; the first threads take the remainder.
     pub(crate) fn shares(&self) -> Vec<Share> {
-        let requests = match self.shape {
-            Shape::Count { requests } => requests,
+        let requests = match self.kind {
+            LoadKind::Count { requests } => requests,
             _ => 0,
         };
         let threads = u64::from(self.threads);
@@ -224,7 +224,7 @@ pub(crate) mod tests {
         let mut spec = spec();
         spec.connections = 10;
         spec.threads = 4;
-        spec.shape = Shape::Count { requests: 1_003 };
+        spec.kind = LoadKind::Count { requests: 1_003 };
         let shares = plan(&spec).shares();
         let column = |f: fn(&Share) -> u64| shares.iter().map(f).collect::<Vec<_>>();
         assert_eq!(column(|s| s.connections.into()), [3, 3, 2, 2]);
@@ -238,7 +238,7 @@ pub(crate) mod tests {
         spec.connections = 5;
         spec.max_connections = Some(12);
         spec.threads = 2;
-        spec.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Constant };
+        spec.kind = LoadKind::open(1.0, Arrivals::Constant);
         let shares = plan(&spec).shares();
         let numbers = |share: &Share| (0..share.connections + share.more).map(|n| share.number(n)).collect::<Vec<_>>();
         assert_eq!(numbers(&shares[0]), [0, 1, 2, 5, 6, 7, 8]);

@@ -1,4 +1,4 @@
-//! Parses files of times at which requests are due, for [`weir_model::load::Shape::Replay`]. `weir load --replay` calls
+//! Parses files of times at which requests are due, for [`weir_model::load::OfferedRate::Replay`]. `weir load --replay` calls
 //! it.
 //!
 //! Each line has one time since the load's start: seconds (`12.5`) or a number with a unit (`12500ms`). Times ascend;

@@ -6,8 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Shape};
-use weir_net::{DriverKind, pin_to_cpu};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSecond, LoadSpec};
+use weir_model::suite::LoadKind;
+use weir_net::{DriverKind, pin_to_cpu, probe};
 
 use crate::aggregate::Aggregate;
 use crate::capacity;
@@ -109,7 +110,7 @@ pub(crate) fn run_protocol<P: Protocol>(
     progress: &mut dyn FnMut(Progress),
     ports: (u16, u16),
 ) -> Result<LoadResult, LoadError> {
-    let kind = drivers::choose(spec.driver)?;
+    let kind = probe(spec.driver)?;
     let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
     let protocol = P::new(spec).map_err(LoadError::Order)?;
     let mut sinks = outputs.open()?;
@@ -205,7 +206,7 @@ impl Load {
         };
         self.shared.begin(start, span.end);
         self.watch(&mut span, stop, progress)?;
-        if let (Shape::Count { .. }, Some(last)) = (&self.plan.shape, self.shared.all_finished()) {
+        if let (LoadKind::Count { .. }, Some(last)) = (&self.plan.kind, self.shared.all_finished()) {
             span.end = span.end.min(last);
         }
         span.window = span.window.min(span.end);
@@ -260,7 +261,7 @@ impl Load {
                 begun = true;
                 progress(Progress::WindowStart { unix_ms: result::unix_ms(span.unix) });
             }
-            if let Shape::Count { .. } = self.plan.shape
+            if let LoadKind::Count { .. } = self.plan.kind
                 && let Some(last) = self.shared.all_finished()
             {
                 span.end = span.end.min(last);

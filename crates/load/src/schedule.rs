@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_model::load::{Shape, Step};
-use weir_model::suite::Arrivals;
+use weir_model::load::{OfferedRate, Step};
+use weir_model::suite::{Arrivals, LoadKind};
 
 use crate::clock::{NEVER, from_secs};
 use curve::{Curve, Segment};
@@ -45,24 +45,24 @@ pub(crate) enum Timetable {
 }
 
 impl Timetable {
-    /// The timetable of a shape that passed [`check()`]; `None` for loads that are not open. Times are in nanoseconds.
-    pub(crate) fn new(shape: &Shape, warmup: u64, duration: u64) -> Option<Timetable> {
-        match shape {
-            Shape::Closed | Shape::Count { .. } => None,
-            Shape::Open { rate, arrivals } => Some(Timetable::Rate(*rate, *arrivals)),
-            Shape::Ramp { from, to, arrivals } => {
+    /// The timetable of a load that passed [`check()`]; `None` for loads that are not open. Times are in nanoseconds.
+    pub(crate) fn new(kind: &LoadKind<OfferedRate>, warmup: u64, duration: u64) -> Option<Timetable> {
+        let LoadKind::Open { rate, arrivals } = kind else { return None };
+        Some(match rate {
+            OfferedRate::Constant(rate) => Timetable::Rate(*rate, *arrivals),
+            OfferedRate::Ramp { from, to } => {
                 let parts = [(warmup, *from, *from), (duration, *from, *to)];
-                Some(Timetable::Curve(curve::segments(&parts, *to), *arrivals))
+                Timetable::Curve(curve::segments(&parts, *to), *arrivals)
             }
-            Shape::Steps { steps, arrivals } => {
-                let first = steps.first().map_or(0.0, |step| step.rate);
-                let last = steps.last().map_or(0.0, |step| step.rate);
+            OfferedRate::Steps(steps) => {
+                let rate_of = |step: Option<&Step>| step.map_or(0.0, |step| step.rate);
+                let (first, last) = (rate_of(steps.first()), rate_of(steps.last()));
                 let part = |step: &Step| (from_secs(step.for_s), step.rate, step.rate);
                 let parts: Vec<_> = [(warmup, first, first)].into_iter().chain(steps.iter().map(part)).collect();
-                Some(Timetable::Curve(curve::segments(&parts, last), *arrivals))
+                Timetable::Curve(curve::segments(&parts, last), *arrivals)
             }
-            Shape::Replay { due_s } => Some(Timetable::Replay(due_s.iter().map(|s| from_secs(*s)).collect())),
-        }
+            OfferedRate::Replay(due_s) => Timetable::Replay(due_s.iter().map(|s| from_secs(*s)).collect()),
+        })
     }
 
     /// The share of `thread` (0-based) of `threads`. Only Poisson arrivals use `seed`; each thread has its own random

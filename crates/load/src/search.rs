@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use weir_model::Condition;
 use weir_model::load::{
-    LoadResult, LoadSpec, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult, Shape,
+    LoadResult, LoadSpec, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult,
 };
-use weir_model::suite::Arrivals;
+use weir_model::suite::{Arrivals, LoadKind};
 
 use crate::error::LoadError;
 use crate::output::Outputs;
@@ -52,7 +52,7 @@ pub enum SearchProgress {
 
 /// Finds the highest rate at which all conditions hold and the responses keep up with the requests. The specification
 /// gives everything else: connections, warm-up (a fresh one for every trial), the length of the confirming trial (its
-/// duration), and the spacing of arrivals if its shape is open with one rate. Otherwise arrivals are evenly spaced.
+/// duration), and the spacing of arrivals if its kind is open with one rate. Otherwise arrivals are evenly spaced.
 /// Think times are ignored.
 ///
 /// # Errors
@@ -162,14 +162,14 @@ impl<'a> Search<'a> {
 
     /// The specification of one trial.
     fn order(&self, rate: Option<f64>, window_s: f64) -> LoadSpec {
-        let arrivals = match self.spec.shape {
-            Shape::Open { arrivals, .. } => arrivals,
+        let arrivals = match self.spec.kind {
+            LoadKind::Open { arrivals, .. } => arrivals,
             _ => Arrivals::Constant,
         };
-        let shape = rate.map_or(Shape::Closed, |rate| Shape::Open { rate, arrivals });
+        let kind = rate.map_or(LoadKind::Closed, |rate| LoadKind::open(rate, arrivals));
         LoadSpec {
-            max_connections: self.spec.max_connections.filter(|_| shape.is_open()),
-            shape,
+            max_connections: self.spec.max_connections.filter(|_| kind.is_open()),
+            kind,
             think: None,
             duration_s: window_s,
             // Each trial has its own arrivals: repeating them would repeat their random effects and make these look

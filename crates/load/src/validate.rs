@@ -23,7 +23,7 @@ const MAX_STREAMS_IN_ALL: u64 = 1 << 24;
 pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     connections(spec)?;
     times(spec)?;
-    schedule::check(&spec.shape)?;
+    schedule::check(&spec.kind)?;
     requests(spec)?;
     streams(spec)?;
     lives(spec)?;
@@ -39,7 +39,7 @@ fn must(so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
 fn connections(spec: &LoadSpec) -> Result<(), String> {
     must(spec.connections > 0, || "0 connections; at least 1 is needed".into())?;
     if let Some(most) = spec.max_connections {
-        must(spec.shape.is_open(), || {
+        must(spec.kind.is_open(), || {
             "a largest number of connections is for open loads: in others every connection has a request at all times, and \
              more would be another load"
                 .into()
@@ -124,7 +124,7 @@ fn thinking(spec: &LoadSpec) -> Result<(), String> {
     let Some(think) = spec.think else {
         return Ok(());
     };
-    must(!spec.shape.is_open(), || {
+    must(!spec.kind.is_open(), || {
         "think times are for closed and counted loads: in open ones requests are due whatever was answered".into()
     })?;
     let fits = |s: f64| (0.0..=LONGEST_S).contains(&s);
@@ -164,8 +164,8 @@ fn family(ip: IpAddr) -> &'static str {
 mod tests {
     use super::*;
     use crate::plan::tests::spec;
-    use weir_model::load::{Shape, Target};
-    use weir_model::suite::Arrivals;
+    use weir_model::load::Target;
+    use weir_model::suite::{Arrivals, LoadKind};
 
     #[test]
     fn wrong_orders_say_what_would_be_right() {
@@ -175,7 +175,7 @@ mod tests {
             (|s| s.max_connections = Some(2), "for open loads"),
             (
                 |s| {
-                    s.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Constant };
+                    s.kind = LoadKind::open(1.0, Arrivals::Constant);
                     s.connections = 5;
                     s.max_connections = Some(4);
                 },
@@ -185,8 +185,8 @@ mod tests {
             (|s| s.duration_s = 0.0, "duration of 0 s"),
             (|s| s.timeout_s = f64::NAN, "timeout of NaN s"),
             (|s| s.warmup_s = -1.0, "warm-up of -1 s"),
-            (|s| s.shape = Shape::Count { requests: 0 }, "0 requests"),
-            (|s| s.shape = Shape::Open { rate: 0.0, arrivals: Arrivals::Constant }, "rate of 0"),
+            (|s| s.kind = LoadKind::Count { requests: 0 }, "0 requests"),
+            (|s| s.kind = LoadKind::open(0.0, Arrivals::Constant), "rate of 0"),
             (|s| s.targets.clear(), "no target"),
             (|s| s.requests.clear(), "no request"),
             (|s| s.requests[0].target = 1, "goes to target 1, of 1"),
@@ -225,7 +225,7 @@ mod tests {
             (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
             (
                 |s| {
-                    s.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Constant };
+                    s.kind = LoadKind::open(1.0, Arrivals::Constant);
                     s.think = Some(RandomDuration::Constant { s: 1.0 });
                 },
                 "think times are for",

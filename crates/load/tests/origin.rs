@@ -5,27 +5,27 @@ use std::path::PathBuf;
 use weir_load::{Outputs, StopFlag, run};
 use weir_model::counters::OriginCounters;
 use weir_model::load::{
-    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, Shape, Target, TlsSpec, TlsVersion,
+    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec, TlsVersion,
 };
-use weir_model::suite::{Arrivals, Expect, Request};
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_origin::{Options, Origin, payload_hash};
 use weir_wire::tls::{Identity, KeyKind, ServerOptions};
 
-const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
-fn shapes() -> [Shape; 3] {
-    let poisson = Shape::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
-    [Shape::Closed, Shape::Count { requests: 5_000 }, poisson]
+fn kinds() -> [LoadKind<OfferedRate>; 3] {
+    let poisson = LoadKind::open(2_000.0, Arrivals::Poisson);
+    [LoadKind::Closed, LoadKind::Count { requests: 5_000 }, poisson]
 }
 
 /// 16 connections in 2 threads that ask for 11,268 bytes.
-fn order(origin: &Origin, shape: Shape) -> LoadSpec {
+fn order(origin: &Origin, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let target = Target::tcp(origin.addr(), "localhost");
     let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
     let hash = Some(payload_hash(11_268));
     let expect = Expect { status: Some(200), size: Some(11_268), hash, headers: vec![] };
     LoadSpec {
-        shape,
+        kind,
         connections: 16,
         threads: 2,
         warmup_s: 0.3,
@@ -64,12 +64,12 @@ fn agree(result: &LoadResult, counters: &OriginCounters, name: &str) {
 #[test]
 fn what_the_client_sent_is_what_the_origin_received() {
     for driver in DRIVERS {
-        for shape in shapes() {
+        for kind in kinds() {
             for close in [false, true] {
                 let origin = origin(driver, false);
-                let spec = LoadSpec { driver, connection_close: close, ..order(&origin, shape.clone()) };
+                let spec = LoadSpec { driver, connection_close: close, ..order(&origin, kind.clone()) };
                 let (result, counters) = go(&spec, origin);
-                let name = format!("{driver:?} {shape:?} close: {close}");
+                let name = format!("{driver:?} {kind:?} close: {close}");
                 let total = &result.total;
                 agree(&result, &counters, &name);
                 assert_eq!(counters.bytes_in, total.bytes_out, "{name}");
@@ -89,13 +89,13 @@ fn what_the_client_sent_is_what_the_origin_received() {
 #[test]
 fn under_tls_too() {
     for driver in DRIVERS {
-        for shape in shapes() {
+        for kind in kinds() {
             for versions in [TlsVersion::Tls12, TlsVersion::Tls13] {
                 let origin = origin(driver, true);
                 let tls = Some(TlsSpec { versions: (versions, versions), ..TlsSpec::default() });
-                let spec = LoadSpec { driver, tls, ..order(&origin, shape.clone()) };
+                let spec = LoadSpec { driver, tls, ..order(&origin, kind.clone()) };
                 let (result, counters) = go(&spec, origin);
-                let name = format!("{driver:?} {shape:?} {versions:?}");
+                let name = format!("{driver:?} {kind:?} {versions:?}");
                 agree(&result, &counters, &name);
                 let tls = result.tls.as_ref().unwrap();
                 assert_eq!((tls.handshakes, tls.failed, tls.resumed), (16, 0, 0), "{name}");
@@ -116,22 +116,22 @@ fn by_http_2_with_and_without_tls() {
     for driver in DRIVERS {
         for tls in [false, true] {
             for streams in [1, 32] {
-                for shape in shapes() {
+                for kind in kinds() {
                     let origin = origin(driver, tls);
                     let spec = LoadSpec {
                         driver,
                         tls: tls.then(TlsSpec::default),
                         protocol: LoadProtocol::Http2 { streams },
                         connections: 4,
-                        ..order(&origin, shape.clone())
+                        ..order(&origin, kind.clone())
                     };
                     let (result, counters) = go(&spec, origin);
-                    let name = format!("{driver:?} {shape:?} tls: {tls} streams: {streams}");
+                    let name = format!("{driver:?} {kind:?} tls: {tls} streams: {streams}");
                     agree(&result, &counters, &name);
                     assert_eq!((result.protocol.as_str(), result.streams), ("h2", streams), "{name}");
                     assert_eq!(result.total.connections, 4, "{name}");
                     assert_eq!(result.handshake.count, if tls { 4 } else { 0 }, "{name}");
-                    if shape == Shape::Closed {
+                    if kind == LoadKind::Closed {
                         assert_eq!(counters.max_in_flight_per_connection, u64::from(streams), "{name}");
                     }
                     if !tls {
@@ -153,7 +153,7 @@ fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
                 protocol: LoadProtocol::Http2 { streams: 4 },
                 connections: 2,
                 requests_per_connection: Some(10),
-                ..order(&origin, Shape::Count { requests: 100 })
+                ..order(&origin, LoadKind::Count { requests: 100 })
             };
             spec.requests[0].request.method = "POST".into();
             spec.requests[0].request.path = "/echo".into();
@@ -174,7 +174,7 @@ fn bodies_go_out_by_http_2_and_connections_are_left_in_time() {
 fn requests_with_fields_are_sent_by_either_protocol() {
     for protocol in [LoadProtocol::Http1 { pipeline: 1 }, LoadProtocol::Http2 { streams: 3 }] {
         let origin = origin(DriverChoice::Auto, false);
-        let mut spec = LoadSpec { protocol, ..order(&origin, Shape::Count { requests: 300 }) };
+        let mut spec = LoadSpec { protocol, ..order(&origin, LoadKind::Count { requests: 300 }) };
         let request = &mut spec.requests[0];
         request.template = true;
         request.request.method = "POST".into();
@@ -211,7 +211,7 @@ fn sessions_are_resumed_where_that_is_ordered() {
         connections: 2,
         threads: 1,
         requests_per_connection: Some(5),
-        ..order(&origin, Shape::Count { requests: 100 })
+        ..order(&origin, LoadKind::Count { requests: 100 })
     };
     let (result, counters) = go(&spec, origin);
     agree(&result, &counters, "resumption");
@@ -232,7 +232,7 @@ fn pipelined_and_by_unix_socket() {
             let server = tls.then(|| ServerOptions { identities, ..ServerOptions::default() });
             let options = Options { driver, unix: Some(path.clone()), tls: server, ..Options::default() };
             let origin = Origin::start(options).unwrap();
-            let mut spec = LoadSpec { driver, ..order(&origin, Shape::Count { requests: 5_000 }) };
+            let mut spec = LoadSpec { driver, ..order(&origin, LoadKind::Count { requests: 5_000 }) };
             spec.protocol = LoadProtocol::Http1 { pipeline: 8 };
             spec.tls = tls.then(TlsSpec::default);
             spec.targets[0].address = Endpoint::Unix(path);

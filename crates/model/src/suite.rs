@@ -502,17 +502,18 @@ impl Series {
     }
 }
 
-/// When requests are sent.
+/// How requests arrive. `R` is the rate of an open load. In a suite it is a [`RateSpec`], which may refer to another load; the
+/// load generator gets an [`OfferedRate`](crate::load::OfferedRate), in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum LoadKind {
+pub enum LoadKind<R = RateSpec> {
     /// Each connection sends when its last answer came.
     Closed,
     /// Requests are due at times fixed beforehand, whatever the answers do.
     Open {
         /// Requests a second, or a share of what an earlier closed load found, or a list of rates by workload and product.
         #[schemars(extend("x-weir-wanted" = RATE_WANTED))]
-        rate: RateSpec,
+        rate: R,
         /// How due times are spaced. Left out, `constant`.
         #[serde(default)]
         arrivals: Arrivals,
@@ -533,6 +534,13 @@ pub enum LoadKind {
         )]
         objective: Vec<Condition>,
     },
+}
+
+impl<R> LoadKind<R> {
+    /// Whether requests are due whatever the answers do.
+    pub fn is_open(&self) -> bool {
+        matches!(self, LoadKind::Open { .. } | LoadKind::Search { .. })
+    }
 }
 
 /// What an open load's rate may be.

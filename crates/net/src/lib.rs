@@ -26,7 +26,7 @@ pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
 pub use host::{pin_to_cpu, raise_descriptor_limit};
-pub use probe::{DriverKind, DriverPreference, ProbeError, probe};
+pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::{BufferFill, UringDriver};

@@ -5,19 +5,9 @@
 use std::fmt;
 use std::io;
 
-use crate::uring::check;
+use weir_model::load::DriverChoice;
 
-/// The driver that a user asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DriverPreference {
-    /// io_uring where it works, epoll elsewhere.
-    #[default]
-    Auto,
-    /// io_uring or an error.
-    Uring,
-    /// epoll.
-    Epoll,
-}
+use crate::uring::check;
 
 /// The driver to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,11 +84,11 @@ pub enum ProbeError {
 ///
 /// # Errors
 /// When io_uring is requested and does not work here.
-pub fn probe(choice: DriverPreference) -> Result<DriverKind, ProbeError> {
+pub fn probe(choice: DriverChoice) -> Result<DriverKind, ProbeError> {
     match choice {
-        DriverPreference::Epoll => Ok(DriverKind::Epoll),
-        DriverPreference::Uring => uring_works().map(|()| DriverKind::Uring),
-        DriverPreference::Auto => Ok(match uring_works() {
+        DriverChoice::Epoll => Ok(DriverKind::Epoll),
+        DriverChoice::IoUring => uring_works().map(|()| DriverKind::Uring),
+        DriverChoice::Auto => Ok(match uring_works() {
             Ok(()) => DriverKind::Uring,
             Err(_) => DriverKind::Epoll,
         }),
@@ -152,7 +142,7 @@ mod tests {
 
     #[test]
     fn epoll_is_used_when_requested() {
-        assert_eq!(probe(DriverPreference::Epoll).unwrap(), DriverKind::Epoll);
+        assert_eq!(probe(DriverChoice::Epoll).unwrap(), DriverKind::Epoll);
     }
 
     #[test]
@@ -161,9 +151,9 @@ mod tests {
         if let Err(error) = &works {
             eprintln!("io_uring does not work here, so only that is tested: {error}");
         }
-        assert_eq!(probe(DriverPreference::Uring).is_ok(), works.is_ok());
+        assert_eq!(probe(DriverChoice::IoUring).is_ok(), works.is_ok());
         let expected = if works.is_ok() { DriverKind::Uring } else { DriverKind::Epoll };
-        assert_eq!(probe(DriverPreference::Auto).unwrap(), expected);
+        assert_eq!(probe(DriverChoice::Auto).unwrap(), expected);
     }
 
     #[test]

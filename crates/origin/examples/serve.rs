@@ -4,7 +4,6 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin};
 
 fn main() -> ExitCode {
@@ -33,12 +32,7 @@ fn options(arguments: &[String]) -> Option<Options> {
         [listen, driver, cpu] => (listen, driver, Some(cpu)),
         _ => return None,
     };
-    let driver = match driver.as_str() {
-        "auto" => DriverChoice::Auto,
-        "io_uring" => DriverChoice::Uring,
-        "epoll" => DriverChoice::Epoll,
-        _ => return None,
-    };
+    let driver = driver.parse().ok()?;
     let cpus = cpu.map(|cpu| cpu.parse()).transpose().ok()?;
     Some(Options {
         listen: listen.parse().ok()?,

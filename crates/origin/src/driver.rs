@@ -1,26 +1,12 @@
-//! Chooses the driver of the workers and their number, and finds out how many connections they can hold.
+//! Makes the drivers of the workers, and finds out how many connections they can hold.
 //!
 //! [`crate::origin`] calls it at the start. This module does not know what is served.
 
-use weir_model::load::DriverChoice;
-use weir_net::{DescriptorKind, DriverKind, DriverPreference, EpollDriver, SocketPlan, UringDriver};
+use weir_net::{DescriptorKind, DriverKind, EpollDriver, SocketPlan, UringDriver};
 
 use crate::options::{Options, OriginError};
 use crate::origin::Serving;
 use crate::session::Session;
-
-/// Finds out once which driver all workers use.
-///
-/// # Errors
-/// When the requested driver does not work here.
-pub(crate) fn select(choice: DriverChoice) -> Result<DriverKind, OriginError> {
-    let choice = match choice {
-        DriverChoice::Auto => DriverPreference::Auto,
-        DriverChoice::Uring => DriverPreference::Uring,
-        DriverChoice::Epoll => DriverPreference::Epoll,
-    };
-    Ok(weir_net::probe(choice)?)
-}
 
 /// How many connections there is room for.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
-use crate::driver::{ConnectionLimit, select, serve_on};
+use crate::driver::{ConnectionLimit, serve_on};
 use crate::http::{HttpSession, HttpShared};
 use crate::options::{Options, OriginError};
 use crate::session::Session;
@@ -74,7 +74,7 @@ impl Origin {
         options: Options,
         shared: impl Fn(usize) -> S::Shared + Clone + Send + 'static,
     ) -> Result<Origin, OriginError> {
-        let kind = select(options.driver)?;
+        let kind = weir_net::probe(options.driver)?;
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
         let limit = ConnectionLimit::of(kind, &options);
         let listeners = bind(&options, limit.workers)?;

@@ -215,7 +215,7 @@ fn a_missing_cpu_is_reported() {
 fn a_unix_socket_serves_too_and_its_file_goes() {
     use std::io::{Read, Write};
     let path = std::env::temp_dir().join(format!("weir-origin-test-{}.sock", std::process::id()));
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         let options = Options { driver, threads: 2, unix: Some(path.clone()), ..Options::default() };
         let origin = Origin::start(options).expect("an origin");
         assert_eq!(origin.unix(), Some(path.as_path()));
@@ -240,7 +240,7 @@ fn a_unix_socket_serves_too_and_its_file_goes() {
 
 #[test]
 fn as_many_threads_as_connections_need() {
-    let capacity = weir_net::capacity(weir_net::probe(weir_net::DriverPreference::Auto).expect("a driver"));
+    let capacity = weir_net::capacity(weir_net::probe(weir_model::load::DriverChoice::Auto).expect("a driver"));
     let few = Origin::start(Options { connections: Some(100), ..Options::default() }).expect("an origin");
     assert_eq!((few.workers(), few.shortage(), few.full()), (1, None, None));
     if capacity.per_ring == 0 {

@@ -17,10 +17,10 @@ use weir_wire::http2::{ClientOptions, Code, ResetCause};
 macro_rules! on_each_transport {
     ($($name:ident),* $(,)?) => {
         mod epoll { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Epoll, false)) } )* }
-        mod io_uring { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Uring, false)) } )* }
+        mod io_uring { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::IoUring, false)) } )* }
         mod tls_on_epoll { $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Epoll, true)) } )* }
         mod tls_on_io_uring {
-            $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::Uring, true)) } )*
+            $( #[test] fn $name() { super::$name(&super::Way::new(super::DriverChoice::IoUring, true)) } )*
         }
     };
 }

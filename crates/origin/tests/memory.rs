@@ -47,7 +47,7 @@ const REQUEST: &[u8] = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
 fn a_connection_that_waits_costs_less_than_a_kibibyte() {
     let _alone = ALONE.lock();
     weir_net::raise_descriptor_limit();
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
         // A few first, for allocations that are made once.
         let few: Vec<TcpStream> = (0..10).map(|_| served(&origin)).collect();
@@ -68,7 +68,7 @@ fn with_tls_it_costs_less_than_24_kibibytes_and_http_2_little_more_than_http_1()
     let _alone = ALONE.lock();
     let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
     let server = tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() };
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for (tls, alpn, most) in [(true, "http/1.1", 4.0), (true, "h2", 12.0), (false, "h2", 10.0)] {
             let options = Options { driver, tls: tls.then(|| server.clone()), ..Options::default() };
             let origin = Origin::start(options).expect("an origin");

@@ -49,7 +49,7 @@ fn least(most: u64, count: impl Fn() -> u64) -> u64 {
 #[test]
 fn the_usual_request_allocates_nothing() {
     let _alone = ALONE.lock();
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
             let count = least(0, || allocations(driver, target));
             assert_eq!(count, 0, "{driver:?} {target}: in 1000 requests");
@@ -60,7 +60,7 @@ fn the_usual_request_allocates_nothing() {
 #[test]
 fn http2_and_tls_allocate_nothing() {
     let _alone = ALONE.lock();
-    for driver in [DriverChoice::Epoll, DriverChoice::Uring] {
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for tls in [false, true] {
             for target in ["/bytes/128", "/bytes/11268", "/delay/1us"] {
                 // A driver's queue gives back what it holds above 8 KiB, and sealed bodies are copied into it.

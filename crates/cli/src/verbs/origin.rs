@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_host::role::{COUNT_REQUEST, OriginReport};
-use weir_model::load::RandomDuration;
+use weir_model::load::{DriverChoice, RandomDuration};
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{DriverArg, parse_cpus, stop_on_signal};
+use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult};
 use weir_model::text::{count, counted};
 
@@ -35,8 +35,8 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<std::vec::Vec<u32>>,
     /// I/O driver.
-    #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
-    driver: DriverArg,
+    #[arg(long, default_value = "auto", value_parser = driver_values())]
+    driver: DriverChoice,
     /// Delay of answers, unless the request says: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
     delay: Option<RandomDuration>,

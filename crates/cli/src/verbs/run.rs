@@ -20,14 +20,14 @@ use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_model::Placement;
 use weir_model::condition::Condition;
+use weir_model::load::DriverChoice;
 use weir_model::record::{Role, Skipped};
 use weir_model::suite::Scale;
 use weir_model::text::wrapped;
 use weir_model::units::CpuList;
 use weir_product::tls::RunTls;
 
-use crate::args::Select;
-use crate::args::{DriverArg, parse_cpus, stop_on_signal};
+use crate::args::{Select, driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::library::catalogue;
 use crate::progress::minutes;
@@ -70,8 +70,8 @@ pub struct Args {
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
     /// I/O driver of client and origin.
-    #[arg(long, value_enum, default_value_t = DriverArg::Auto)]
-    driver: DriverArg,
+    #[arg(long, default_value = "auto", value_parser = driver_values())]
+    driver: DriverChoice,
     /// Seed of the order within blocks and of arrivals [default: random, and recorded].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
@@ -187,7 +187,7 @@ fn default_folder(suite: &str) -> PathBuf {
 }
 
 fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Path) -> Result<Setup, Failure> {
-    weir_net::probe(net_choice(args.driver)).map_err(Failure::missing)?;
+    weir_net::probe(args.driver).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
     let (resolved, installed) = match resolved.lenient {
         true => available::install(resolved, &home, args.yes)?,
@@ -207,19 +207,11 @@ fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Pa
         products,
         installed,
         placement,
-        driver: args.driver.into(),
+        driver: args.driver,
         weir: std::env::current_exe().map_err(Failure::missing)?,
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         doctor: super::doctor::findings(&super::doctor::examine(parent)),
     })
-}
-
-pub fn net_choice(driver: DriverArg) -> weir_net::DriverPreference {
-    match driver {
-        DriverArg::Auto => weir_net::DriverPreference::Auto,
-        DriverArg::Uring => weir_net::DriverPreference::Uring,
-        DriverArg::Epoll => weir_net::DriverPreference::Epoll,
-    }
 }
 
 fn placement(args: &Args) -> Placement {

@@ -8,7 +8,6 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use weir_host::files::FileError;
 use weir_model::Placement;
-use weir_model::load::DriverChoice;
 use weir_model::record::{Environment, Measurement};
 
 use super::{Setup, sha256_of};
@@ -39,7 +38,7 @@ pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> 
     let planned = same_suite(journal, setup)?;
     same_programs(dir, &environment, setup)?;
     setup.placement = recorded_placement(dir, &environment, &allowed_cpus())?;
-    setup.driver = measured.iter().find_map(|m| driver(&m.load.as_ref()?.driver)).unwrap_or(setup.driver);
+    setup.driver = measured.iter().find_map(|m| m.load.as_ref()?.driver.parse().ok()).unwrap_or(setup.driver);
     Ok(planned)
 }
 
@@ -105,13 +104,5 @@ fn recorded_placement(dir: &Path, then: &Environment, allowed: &[u32]) -> Result
                  expected: the same CPUs (`taskset`), or a new run"
             ),
         )),
-    }
-}
-
-fn driver(name: &str) -> Option<DriverChoice> {
-    match name {
-        "io_uring" => Some(DriverChoice::Uring),
-        "epoll" => Some(DriverChoice::Epoll),
-        _ => None,
     }
 }

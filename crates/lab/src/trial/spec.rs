@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_model::load::{LoadProtocol, LoadSpec, Shape, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, Target};
 use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
@@ -19,24 +19,20 @@ pub fn load_spec(
 ) -> Result<LoadSpec, Failure> {
     let protocol = trial.workload.protocol;
     let authority = context.launcher.wire_protocol(protocol)?.at(target).authority();
-    let shape = match (&trial.load.kind, point.rate) {
-        (LoadKind::Open { arrivals, .. }, Some(rate)) => Shape::Open { rate, arrivals: *arrivals },
-        (LoadKind::Count { requests }, _) => Shape::Count { requests: *requests },
+    let kind = match (&trial.load.kind, point.rate) {
+        (LoadKind::Open { arrivals, .. }, Some(rate)) => LoadKind::open(rate, *arrivals),
+        (LoadKind::Count { requests }, _) => LoadKind::Count { requests: *requests },
         // A search sets its rates one after another.
-        (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => Shape::Closed,
-    };
-    let warmup = match trial.load.kind {
-        LoadKind::Count { .. } => std::time::Duration::ZERO,
-        _ => trial.load.warmup,
+        (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
     Ok(LoadSpec {
-        shape,
+        warmup_s: if kind.has_warmup() { trial.load.warmup.as_secs_f64() } else { 0.0 },
+        kind,
         protocol: LoadProtocol::of(protocol, trial.load.streams),
         tls: protocol.is_tls().then(|| context.launcher.tls.client_spec()),
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
-        warmup_s: warmup.as_secs_f64(),
         duration_s: trial.load.duration.as_secs_f64(),
         timeout_s: trial.load.timeout.as_secs_f64(),
         leave_queue: trial.load.leaves_queue(),

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use weir_model::load::{LoadSecond, LoadSpec, Shape};
+use weir_model::load::{LoadSecond, LoadSpec};
 use weir_model::record::Warmup;
+use weir_model::suite::LoadKind;
 use weir_stats::steady_part;
 
 use super::TrialEvent;
@@ -75,11 +76,11 @@ impl Level {
 
 /// The load for the warm-up: the measured load for at most `most`. A load that is neither open nor closed becomes a closed one.
 pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
-    let shape = match spec.shape {
-        Shape::Open { .. } => spec.shape,
-        _ => Shape::Closed,
+    let kind = match spec.kind {
+        LoadKind::Open { .. } => spec.kind,
+        _ => LoadKind::Closed,
     };
-    LoadSpec { shape, warmup_s: 0.0, duration_s: most.as_secs_f64(), ..spec }
+    LoadSpec { kind, warmup_s: 0.0, duration_s: most.as_secs_f64(), ..spec }
 }
 
 /// Follows the warm-up until the level is reached or its time is over. Then the last check decides.
@@ -170,14 +171,14 @@ mod tests {
     #[test]
     fn the_warming_load_is_the_measured_one_without_its_end() {
         use weir_model::load::Target;
-        use weir_model::suite::{Arrivals, Expect, Request};
+        use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
         let request = Request { method: "GET".into(), path: "/".into(), headers: Vec::new(), body: Vec::new() };
         let target = Target::tcp(std::net::SocketAddr::from(([127, 0, 0, 1], 9)), "a");
         let spec = LoadSpec { warmup_s: 1.0, ..LoadSpec::new(target, request, Expect::default()) };
-        let of = |shape: Shape| warmup_spec(LoadSpec { shape, ..spec.clone() }, Duration::from_secs(30));
-        let open = Shape::Open { rate: 5.0, arrivals: Arrivals::Poisson };
-        assert_eq!(of(open.clone()).shape, open);
-        assert_eq!(of(Shape::Count { requests: 9 }).shape, Shape::Closed);
-        assert_eq!((of(Shape::Closed).warmup_s, of(Shape::Closed).duration_s), (0.0, 30.0));
+        let of = |kind| warmup_spec(LoadSpec { kind, ..spec.clone() }, Duration::from_secs(30));
+        let open = LoadKind::open(5.0, Arrivals::Poisson);
+        assert_eq!(of(open.clone()).kind, open);
+        assert_eq!(of(LoadKind::Count { requests: 9 }).kind, LoadKind::Closed);
+        assert_eq!((of(LoadKind::Closed).warmup_s, of(LoadKind::Closed).duration_s), (0.0, 30.0));
     }
 }

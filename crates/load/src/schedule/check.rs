@@ -1,27 +1,37 @@
-//! Checks the numbers of a load's shape. Called by `validate` before a [`super::Timetable`] is made.
+//! Checks the numbers of a load. Called by `validate` before a [`super::Timetable`] is made.
 
-use weir_model::load::Shape;
+use weir_model::load::OfferedRate;
+use weir_model::suite::LoadKind;
 
 /// A rate above this is taken for a typing error.
 const HIGHEST: f64 = 1e9;
 
-/// Checks the numbers of a shape.
+/// Checks the numbers of a load.
 ///
 /// # Errors
 /// The first mistake and what would be right, as text for people.
-pub(crate) fn check(shape: &Shape) -> Result<(), String> {
-    match shape {
-        Shape::Closed => Ok(()),
-        Shape::Count { requests: 0 } => Err("0 requests; at least 1 is needed".into()),
-        Shape::Count { .. } => Ok(()),
-        Shape::Open { rate, .. } if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
-        Shape::Open { rate, .. } => Err(format!("rate of {rate} requests/s; above 0 and at most 1e9 would be right")),
-        Shape::Ramp { from, to, .. } => {
+pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), String> {
+    match kind {
+        LoadKind::Closed => Ok(()),
+        LoadKind::Count { requests: 0 } => Err("0 requests; at least 1 is needed".into()),
+        LoadKind::Count { .. } => Ok(()),
+        LoadKind::Search { .. } => Err("a search is no load of its own, and sets its rates itself".into()),
+        LoadKind::Open { rate, .. } => offered(rate),
+    }
+}
+
+fn offered(rate: &OfferedRate) -> Result<(), String> {
+    match rate {
+        OfferedRate::Constant(rate) if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
+        OfferedRate::Constant(rate) => {
+            Err(format!("rate of {rate} requests/s; above 0 and at most 1e9 would be right"))
+        }
+        OfferedRate::Ramp { from, to } => {
             rate_or_pause("the ramp's first rate", *from)?;
             rate_or_pause("the ramp's last rate", *to)?;
             some_rate("the ramp sends", from.max(*to))
         }
-        Shape::Steps { steps, .. } => {
+        OfferedRate::Steps(steps) => {
             for (index, step) in steps.iter().enumerate() {
                 let number = index + 1;
                 rate_or_pause(&format!("step {number}'s rate"), step.rate)?;
@@ -31,7 +41,7 @@ pub(crate) fn check(shape: &Shape) -> Result<(), String> {
             }
             some_rate("the steps send", steps.iter().fold(0.0, |highest, step| step.rate.max(highest)))
         }
-        Shape::Replay { due_s } => replay(due_s),
+        OfferedRate::Replay(due_s) => replay(due_s),
     }
 }
 
@@ -71,17 +81,17 @@ mod tests {
 
     #[test]
     fn wrong_shapes_say_what_would_be_right() {
-        let ramp = |from, to| Shape::Ramp { from, to, arrivals: Constant };
-        let steps = |all: &[(f64, f64)]| Shape::Steps {
-            steps: all.iter().map(|&(rate, for_s)| Step { rate, for_s }).collect(),
+        let ramp = |from, to| LoadKind::Open { rate: OfferedRate::Ramp { from, to }, arrivals: Constant };
+        let steps = |all: &[(f64, f64)]| LoadKind::Open {
+            rate: OfferedRate::Steps(all.iter().map(|&(rate, for_s)| Step { rate, for_s }).collect()),
             arrivals: Constant,
         };
-        let replay = |due_s: &[f64]| Shape::Replay { due_s: due_s.to_vec() };
-        for (shape, text) in [
-            (Shape::Count { requests: 0 }, "0 requests; at least 1"),
-            (Shape::Open { rate: 0.0, arrivals: Constant }, "rate of 0 requests/s"),
-            (Shape::Open { rate: f64::NAN, arrivals: Constant }, "rate of NaN"),
-            (Shape::Open { rate: f64::INFINITY, arrivals: Constant }, "rate of inf"),
+        let replay = |due_s: &[f64]| LoadKind::Open { rate: OfferedRate::Replay(due_s.to_vec()), arrivals: Constant };
+        for (kind, text) in [
+            (LoadKind::Count { requests: 0 }, "0 requests; at least 1"),
+            (LoadKind::open(0.0, Constant), "rate of 0 requests/s"),
+            (LoadKind::open(f64::NAN, Constant), "rate of NaN"),
+            (LoadKind::open(f64::INFINITY, Constant), "rate of inf"),
             (ramp(-1.0, 5.0), "first rate is -1"),
             (ramp(5.0, f64::NAN), "last rate is NaN"),
             (ramp(0.0, 0.0), "the ramp sends nothing"),
@@ -93,12 +103,16 @@ mod tests {
             (replay(&[0.0, -1.0]), "due at -1 s"),
             (replay(&[0.5, 1.0, 0.7]), "from 1 s to 0.7 s"),
         ] {
-            let error = check(&shape).unwrap_err();
-            assert!(error.contains(text), "{shape:?}: {error}");
+            let error = check(&kind).unwrap_err();
+            assert!(error.contains(text), "{kind:?}: {error}");
         }
-        for right in
-            [ramp(0.0, 5.0), ramp(5.0, 0.0), steps(&[(0.0, 1.0), (1e9, 0.5)]), replay(&[0.0, 0.0, 1.0]), Shape::Closed]
-        {
+        for right in [
+            ramp(0.0, 5.0),
+            ramp(5.0, 0.0),
+            steps(&[(0.0, 1.0), (1e9, 0.5)]),
+            replay(&[0.0, 0.0, 1.0]),
+            LoadKind::Closed,
+        ] {
             assert_eq!(check(&right), Ok(()));
         }
     }

@@ -13,13 +13,18 @@ fn merged(table: &Timetable, threads: u32, until: u64) -> Vec<u64> {
 
 fn steps(warmup_s: f64, all: &[(f64, f64)], arrivals: Arrivals) -> Timetable {
     let steps = all.iter().map(|&(rate, for_s)| Step { rate, for_s }).collect();
-    let shape = Shape::Steps { steps, arrivals };
-    check(&shape).unwrap();
-    Timetable::new(&shape, from_secs(warmup_s), 100 * SECOND).unwrap()
+    let kind = LoadKind::Open { rate: OfferedRate::Steps(steps), arrivals };
+    check(&kind).unwrap();
+    Timetable::new(&kind, from_secs(warmup_s), 100 * SECOND).unwrap()
 }
 
 fn ramp(warmup_s: f64, from: f64, to: f64, over_s: f64, arrivals: Arrivals) -> Timetable {
-    Timetable::new(&Shape::Ramp { from, to, arrivals }, from_secs(warmup_s), from_secs(over_s)).unwrap()
+    Timetable::new(
+        &LoadKind::Open { rate: OfferedRate::Ramp { from, to }, arrivals },
+        from_secs(warmup_s),
+        from_secs(over_s),
+    )
+    .unwrap()
 }
 
 /// The straight way to the integral: a sum of small trapezia of the rate as ordered.
@@ -131,9 +136,10 @@ fn a_ramp_has_the_times_of_the_formula() {
 
 #[test]
 fn a_replay_is_dealt_out_as_given_and_ends() {
-    let shape = Shape::Replay { due_s: vec![0.0, 0.25, 0.25, 3.0, 3.5] };
+    let kind =
+        LoadKind::Open { rate: OfferedRate::Replay(vec![0.0, 0.25, 0.25, 3.0, 3.5]), arrivals: Arrivals::Constant };
     // No warm-up.
-    let table = Timetable::new(&shape, 0, 10 * SECOND).unwrap();
+    let table = Timetable::new(&kind, 0, 10 * SECOND).unwrap();
     let of = |thread| table.schedule(1, thread, 2).collect::<Vec<_>>();
     assert_eq!(of(0), [0, SECOND / 4, 3_500_000_000]);
     assert_eq!(of(1), [SECOND / 4, 3 * SECOND]);
@@ -148,14 +154,19 @@ fn the_mean_rate_is_of_the_window() {
     assert_eq!(mean(&Timetable::Rate(123.0, Arrivals::Poisson), 1.0, 2.0), 123.0);
     assert_eq!(mean(&ramp(3.0, 100.0, 300.0, 10.0, Arrivals::Constant), 3.0, 10.0), 200.0);
     assert_eq!(mean(&steps(3.0, &[(100.0, 1.0), (0.0, 1.0), (20.0, 1.0)], Arrivals::Constant), 3.0, 4.0), 35.0);
-    let replay = Timetable::new(&Shape::Replay { due_s: vec![0.0, 1.0, 2.0] }, 0, 2 * SECOND).unwrap();
+    let replay = Timetable::new(
+        &LoadKind::Open { rate: OfferedRate::Replay(vec![0.0, 1.0, 2.0]), arrivals: Arrivals::Constant },
+        0,
+        2 * SECOND,
+    )
+    .unwrap();
     assert_eq!(mean(&replay, 0.0, 2.0), 1.0);
 }
 
 #[test]
 fn loads_that_are_not_open_have_no_timetable() {
-    assert!(Timetable::new(&Shape::Closed, 0, SECOND).is_none());
-    assert!(Timetable::new(&Shape::Count { requests: 5 }, 0, SECOND).is_none());
+    assert!(Timetable::new(&LoadKind::Closed, 0, SECOND).is_none());
+    assert!(Timetable::new(&LoadKind::Count { requests: 5 }, 0, SECOND).is_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use weir_model::load::{Counts, Quantiles, Target};
+use weir_model::load::{Counts, OfferedRate, Quantiles, Target};
 use weir_model::suite::{Expect, Request};
 
 use super::*;
@@ -9,14 +9,14 @@ fn order() -> LoadSpec {
     spec.connections = 64;
     spec.warmup_s = 1.0;
     spec.duration_s = 10.0;
-    spec.shape = Shape::Open { rate: 1.0, arrivals: Arrivals::Poisson };
+    spec.kind = LoadKind::open(1.0, Arrivals::Poisson);
     spec
 }
 
 /// What a target of 10,000/s answers to an order: 1 ms, up to its capacity; above it every request waits a second.
 fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
-    let rate = match spec.shape {
-        Shape::Open { rate, .. } => rate,
+    let rate = match spec.kind {
+        LoadKind::Open { rate: OfferedRate::Constant(rate), .. } => rate,
         _ => 10_000.0,
     };
     let due = (rate * spec.duration_s) as u64;
@@ -84,10 +84,12 @@ fn a_search_is_told_from_its_first_trial_to_its_last() {
     assert_eq!(ends, result.probes.iter().collect::<Vec<_>>());
 
     // The first is closed; all others are open, spaced as ordered, with arrivals of their own.
-    assert_eq!((&orders[0].shape, result.probes[0].kind), (&Shape::Closed, ProbeKind::Guess));
+    assert_eq!((&orders[0].kind, result.probes[0].kind), (&LoadKind::Closed, ProbeKind::Guess));
     assert_eq!((result.probes[0].met, result.probes[0].offered), (None, None));
     for (order, probe) in orders.iter().zip(&result.probes).skip(1) {
-        let Shape::Open { rate, arrivals: Arrivals::Poisson } = order.shape else { panic!("{:?}", order.shape) };
+        let LoadKind::Open { rate: OfferedRate::Constant(rate), arrivals: Arrivals::Poisson } = order.kind else {
+            panic!("{:?}", order.kind)
+        };
         assert_eq!(probe.offered, Some(rate));
         assert_eq!(probe.met, Some(rate <= 10_000.0));
         assert_eq!((order.warmup_s, order.connections), (1.0, 64));
@@ -119,7 +121,7 @@ fn what_a_closed_load_cannot_have_is_skipped() {
     spec.max_connections = Some(128);
     spec.think = Some(weir_model::load::RandomDuration::Constant { s: 1.0 });
     let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
-        assert_eq!(spec.max_connections, spec.shape.is_open().then_some(128));
+        assert_eq!(spec.max_connections, spec.kind.is_open().then_some(128));
         assert_eq!(spec.think, None);
         Ok(answer(spec, 0.5))
     });

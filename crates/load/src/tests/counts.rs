@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_model::load::{LoadSecond, Shape};
-use weir_model::suite::Arrivals;
+use weir_model::load::{LoadSecond, OfferedRate};
+use weir_model::suite::{Arrivals, LoadKind};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::server::{Do, Server, answer, ok};
@@ -15,7 +15,7 @@ use crate::Progress;
 fn a_counted_load_sends_exactly_that_many() {
     for driver in DRIVERS {
         let server = Server::start(|_| Do::Send(ok("hello")));
-        let mut spec = order(&server, Shape::Count { requests: 1_003 });
+        let mut spec = order(&server, LoadKind::Count { requests: 1_003 });
         spec.driver = driver;
         spec.connections = 7;
         spec.threads = 2;
@@ -39,7 +39,7 @@ fn a_counted_load_sends_exactly_that_many() {
 #[test]
 fn fewer_requests_than_connections_are_no_trouble() {
     let server = Server::start(|_| Do::Send(ok("")));
-    let mut spec = order(&server, Shape::Count { requests: 3 });
+    let mut spec = order(&server, LoadKind::Count { requests: 3 });
     spec.connections = 8;
     spec.threads = 2;
     assert_eq!(load(&spec).unwrap().window.right, 3);
@@ -48,7 +48,7 @@ fn fewer_requests_than_connections_are_no_trouble() {
 #[test]
 fn a_counted_load_ends_at_its_bound_if_that_comes_first() {
     let server = Server::start(|_| Do::SendSlowly(vec![], Duration::from_millis(20), ok("")));
-    let mut spec = order(&server, Shape::Count { requests: 100_000 });
+    let mut spec = order(&server, LoadKind::Count { requests: 100_000 });
     spec.duration_s = 0.5;
     let result = load(&spec).unwrap();
     assert!((result.window_s - 0.5).abs() < 0.01);
@@ -60,7 +60,7 @@ fn a_counted_load_ends_at_its_bound_if_that_comes_first() {
 fn a_closed_load_balances_with_the_server() {
     at_once(&DRIVERS, |driver| {
         let server = Server::start(|_| Do::Send(ok("0123456789")));
-        let mut spec = order(&server, Shape::Closed);
+        let mut spec = order(&server, LoadKind::Closed);
         spec.driver = driver;
         spec.threads = 2;
         spec.warmup_s = 0.5;
@@ -115,7 +115,7 @@ fn what_is_spent_awake_and_waiting_is_told_apart_from_work() {
         assert!(open.busy_poll_us <= cpu_us, "{} of {cpu_us} us", open.busy_poll_us);
         let work = (cpu_us - open.busy_poll_us) as f64 / 1e6 / open.window_s;
         assert!((open.thread_busy[0] - work).abs() < 0.01, "{:?}, {work}", open.thread_busy);
-        spec.shape = Shape::Closed;
+        spec.kind = LoadKind::Closed;
         assert_eq!(load(&spec).unwrap().busy_poll_us, 0, "nothing falls due in a closed load");
     });
 }
@@ -160,7 +160,7 @@ fn an_open_load_uses_every_connection() {
 fn poisson_arrivals_repeat_by_seed() {
     let run_once = |seed| {
         let server = Server::start(|_| Do::Send(ok("hello")));
-        let mut spec = order(&server, Shape::Open { rate: 500.0, arrivals: Arrivals::Poisson });
+        let mut spec = order(&server, LoadKind::open(500.0, Arrivals::Poisson));
         spec.seed = seed;
         load(&spec).unwrap().window.due
     };
@@ -177,7 +177,7 @@ fn warmup_requests_answered_in_the_window_count_for_the_rate_and_leave_no_sample
         let ms = if asked.number == 0 { 1_500 } else { 5 };
         Do::SendSlowly(vec![], Duration::from_millis(ms), ok("x"))
     });
-    let mut spec = order(&server, Shape::Closed);
+    let mut spec = order(&server, LoadKind::Closed);
     spec.connections = 1;
     spec.warmup_s = 0.3;
     spec.duration_s = 2.5;
@@ -196,8 +196,8 @@ fn connection_close_opens_one_for_every_request() {
             assert!(asked.head.contains("Connection: close\r\n"), "{}", asked.head);
             Do::SendAndClose(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec())
         });
-        for shape in [Shape::Count { requests: 50 }, constant(100.0)] {
-            let mut spec = order(&server, shape);
+        for kind in [LoadKind::Count { requests: 50 }, constant(100.0)] {
+            let mut spec = order(&server, kind);
             spec.driver = driver;
             spec.connection_close = true;
             let before = server.requests();
@@ -222,7 +222,7 @@ fn a_peer_may_close_between_answers_and_answers_may_end_with_the_connection() {
             1 => Do::SendAndClose(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
             _ => Do::SendAndClose(b"HTTP/1.1 200 OK\r\n\r\nok".to_vec()),
         });
-        let mut spec = order(&server, Shape::Count { requests: 60 });
+        let mut spec = order(&server, LoadKind::Count { requests: 60 });
         spec.driver = driver;
         spec.requests[0].expect.size = Some(2);
         let result = load(&spec).unwrap();
@@ -261,7 +261,7 @@ fn bodies_and_statuses_are_checked() {
             _ => answer(503, "right"),
         })
     });
-    let mut spec = order(&server, Shape::Count { requests: 80 });
+    let mut spec = order(&server, LoadKind::Count { requests: 80 });
     spec.connections = 1;
     spec.requests[0].expect.size = Some(5);
     spec.requests[0].expect.hash = Some(xxh3_64(b"right"));
@@ -289,7 +289,7 @@ fn bodies_in_pieces_and_in_chunks_are_right_too() {
             Do::SendSlowly(head, pause, b"7\r\n3456789\r\n0\r\n\r\n".to_vec())
         }
     });
-    let mut spec = order(&server, Shape::Count { requests: 40 });
+    let mut spec = order(&server, LoadKind::Count { requests: 40 });
     spec.connections = 1;
     spec.requests[0].expect.hash = Some(xxh3_64(b"0123456789"));
     assert_eq!(load(&spec).unwrap().total.right, 40);
@@ -303,7 +303,7 @@ fn small_and_large_request_bodies_arrive_whole() {
             let wanted = body.clone();
             let server =
                 Server::start(move |asked| Do::Send(if asked.body == wanted { ok("yes") } else { answer(400, "no") }));
-            let mut spec = order(&server, Shape::Count { requests: 20 });
+            let mut spec = order(&server, LoadKind::Count { requests: 20 });
             spec.driver = driver;
             spec.requests[0].request.method = "POST".into();
             spec.requests[0].request.body = body;
@@ -317,7 +317,7 @@ fn small_and_large_request_bodies_arrive_whole() {
 #[test]
 fn head_requests_have_no_body_to_check() {
     let server = Server::start(|_| Do::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_vec()));
-    let mut spec = order(&server, Shape::Count { requests: 10 });
+    let mut spec = order(&server, LoadKind::Count { requests: 10 });
     spec.requests[0].request.method = "HEAD".into();
     spec.requests[0].expect.size = Some(1_000);
     assert_eq!(load(&spec).unwrap().total.right, 10);
@@ -327,14 +327,15 @@ fn head_requests_have_no_body_to_check() {
 fn every_row_says_how_many_connections_are_open() {
     at_once(&DRIVERS, |driver| {
         let server = Server::start(|_| Do::Send(ok("hello")));
-        let mut spec = order(&server, Shape::Closed);
+        let mut spec = order(&server, LoadKind::Closed);
         (spec.driver, spec.threads, spec.connections, spec.duration_s) = (driver, 2, 3, 2.0);
         let open = |spec: &LoadSpec| -> Vec<Option<u32>> {
             load(spec).unwrap().series.iter().map(|row| row.connections_open).collect()
         };
         assert_eq!(open(&spec), [Some(3); 2]);
         // Each thread has one request, in a second of its own, and its connection is closed after it.
-        (spec.shape, spec.connection_close) = (Shape::Replay { due_s: vec![0.1, 1.1] }, true);
+        (spec.kind, spec.connection_close) =
+            (LoadKind::Open { rate: OfferedRate::Replay(vec![0.1, 1.1]), arrivals: Arrivals::Constant }, true);
         assert_eq!(open(&spec), [Some(2), Some(1)]);
     });
 }

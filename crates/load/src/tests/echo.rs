@@ -122,12 +122,12 @@ fn serve_tls(mut stream: TcpStream, config: &ServerConfig, answer: fn(&str) -> S
     }
 }
 
-fn load(addr: SocketAddr, tls: bool, shape: Shape) -> LoadResult {
+fn load(addr: SocketAddr, tls: bool, kind: LoadKind<OfferedRate>) -> LoadResult {
     let request = Request { method: String::new(), path: String::new(), headers: vec![], body: b"hello".to_vec() };
     let expect =
         Expect { status: None, size: Some(5), hash: Some(xxhash_rust::xxh3::xxh3_64(b"hello")), headers: vec![] };
     let spec = LoadSpec {
-        shape,
+        kind,
         connections: 4,
         timeout_s: 2.0,
         tls: tls.then(TlsSpec::default),
@@ -144,7 +144,7 @@ fn load(addr: SocketAddr, tls: bool, shape: Shape) -> LoadResult {
 fn another_protocol_is_driven_with_and_without_tls() {
     at_once(&[false, true], |tls| {
         let addr = server(tls, |line| format!("{line}\n"));
-        let result = load(addr, tls, Shape::Count { requests: 1_000 });
+        let result = load(addr, tls, LoadKind::Count { requests: 1_000 });
         assert_eq!((result.total.right, result.total.connections), (1_000, 4), "{:?}", result.total);
         assert_eq!(result.total.statuses.into_iter().collect::<Vec<_>>(), [(0, 1_000)]);
         assert_eq!(result.tls.map(|tls| tls.handshakes), tls.then_some(4));
@@ -156,10 +156,10 @@ fn another_protocol_is_driven_with_and_without_tls() {
 
 #[test]
 fn another_protocol_has_its_own_validation_and_errors() {
-    let wrong = load(server(false, |_| "hullo\n".to_owned()), false, Shape::Count { requests: 10 });
+    let wrong = load(server(false, |_| "hullo\n".to_owned()), false, LoadKind::Count { requests: 10 });
     assert_eq!(errors(&wrong.total), [("wrong_body", 10)]);
-    let broken = load(server(true, |_| "x".repeat(101)), true, Shape::Count { requests: 10 });
+    let broken = load(server(true, |_| "x".repeat(101)), true, LoadKind::Count { requests: 10 });
     assert_eq!(errors(&broken.total), [("protocol", 10)]);
-    let silent = load(server(false, |_| String::new()), false, Shape::Count { requests: 4 });
+    let silent = load(server(false, |_| String::new()), false, LoadKind::Count { requests: 4 });
     assert_eq!(errors(&silent.total), [("timeout", 4)]);
 }

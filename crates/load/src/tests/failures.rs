@@ -4,7 +4,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use weir_model::load::{Endpoint, ErrorKind, Shape};
+use weir_model::load::{Endpoint, ErrorKind};
+use weir_model::suite::LoadKind;
 
 use super::server::{Do, Server, ok};
 use super::*;
@@ -47,7 +48,7 @@ fn a_request_that_is_not_answered_in_time_is_a_timeout_and_the_next_goes_on() {
     at_once(&DRIVERS, |driver| {
         // The third request of all is never answered.
         let server = Server::start(|asked| if asked.number == 2 { Do::Nothing } else { Do::Send(ok("ok")) });
-        let mut spec = order(&server, Shape::Count { requests: 6 });
+        let mut spec = order(&server, LoadKind::Count { requests: 6 });
         spec.driver = driver;
         spec.connections = 1;
         // Long enough that none of the others is late, even where the machine stalls.
@@ -71,7 +72,7 @@ fn resets_early_closes_and_nonsense_have_their_kinds() {
             3 => Do::SendAndClose(vec![]),
             _ => Do::Send(ok("ok")),
         });
-        let mut spec = order(&server, Shape::Count { requests: 20 });
+        let mut spec = order(&server, LoadKind::Count { requests: 20 });
         spec.driver = driver;
         spec.connections = 1;
         spec.duration_s = 20.0;
@@ -90,7 +91,7 @@ fn more_bytes_than_the_answer_has_are_a_protocol_error() {
         bytes.extend_from_slice(b"more");
         Do::Send(bytes)
     });
-    let mut spec = order(&server, Shape::Count { requests: 3 });
+    let mut spec = order(&server, LoadKind::Count { requests: 3 });
     spec.connections = 1;
     assert_eq!(errors(&load(&spec).unwrap().total), [("protocol", 3)]);
 }
@@ -126,7 +127,7 @@ fn a_server_that_starts_late_is_waited_for() {
     let mut spec = plan::tests::spec();
     spec.targets[0].address = Endpoint::Tcp(addr);
     spec.connections = 3;
-    spec.shape = Shape::Count { requests: 3 };
+    spec.kind = LoadKind::Count { requests: 3 };
     spec.timeout_s = 10.0;
     let late = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));
@@ -151,7 +152,7 @@ fn a_server_that_starts_late_is_waited_for() {
 
 #[test]
 fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
-    at_once(&[Shape::Closed, constant(200.0)], |shape| {
+    at_once(&[LoadKind::Closed, constant(200.0)], |kind| {
         // Answers for 300 ms from the first request on, then resets every connection and listens no more.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -176,14 +177,14 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
         let mut spec = plan::tests::spec();
         spec.targets[0].address = Endpoint::Tcp(addr);
         spec.connections = 4;
-        spec.shape = shape.clone();
+        spec.kind = kind.clone();
         spec.timeout_s = 1.0;
         let result = load(&spec).unwrap();
         server.join().unwrap();
         assert!(result.total.right > 0);
         let refused = result.total.errors.get(&ErrorKind::ConnectRefused);
         assert!(refused.is_some_and(|n| *n > 0), "{:?}", result.total);
-        if shape != Shape::Closed {
+        if kind != LoadKind::Closed {
             assert_eq!(result.window.due, 200);
             assert!(result.window.unsent > 0, "{:?}", result.window);
         }
@@ -210,7 +211,7 @@ fn a_connection_that_nobody_accepts_is_a_connect_timeout() {
 fn connections_spread_over_source_addresses_when_ports_run_short() {
     for driver in DRIVERS {
         let server = Server::start(|_| Do::Send(ok("ok")));
-        let mut spec = order(&server, Shape::Count { requests: 100 });
+        let mut spec = order(&server, LoadKind::Count { requests: 100 });
         spec.driver = driver;
         spec.connections = 50;
         spec.threads = 2;
@@ -229,7 +230,7 @@ fn connections_spread_over_source_addresses_when_ports_run_short() {
 #[test]
 fn a_cpu_that_is_not_there_is_an_error_before_anything_is_sent() {
     let server = Server::start(|_| Do::Send(ok("ok")));
-    let mut spec = order(&server, Shape::Closed);
+    let mut spec = order(&server, LoadKind::Closed);
     spec.cpus = vec![100_000];
     let error = load(&spec).unwrap_err();
     assert!(matches!(error, LoadError::Cpu { cpu: 100_000, .. }), "{error}");
@@ -240,7 +241,7 @@ fn a_cpu_that_is_not_there_is_an_error_before_anything_is_sent() {
 fn a_file_that_cannot_be_written_is_an_error_before_anything_is_sent() {
     let server = Server::start(|_| Do::Send(ok("ok")));
     let outputs = Outputs { hlog: Some("/nowhere/latency.hlog".into()), series: None };
-    let error = run(&order(&server, Shape::Closed), &outputs, &StopFlag::new(), &mut |_| {}).unwrap_err();
+    let error = run(&order(&server, LoadKind::Closed), &outputs, &StopFlag::new(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Output { .. }), "{error}");
     assert_eq!(server.requests(), 0);
 }

@@ -12,14 +12,14 @@ mod stopping;
 mod streams;
 mod tls;
 
-use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Shape, Target};
-use weir_model::suite::{Arrivals, Expect, Request};
+use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, OfferedRate, Target};
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
 use crate::{LoadError, Outputs, StopFlag, run};
 use server::Server;
 
 /// Both drivers, where the test is cheap enough to run twice.
-const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
 /// For tests that mostly wait: all cases at once.
 fn at_once<T: Clone + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
@@ -31,14 +31,14 @@ fn at_once<T: Clone + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
     });
 }
 
-fn order(server: &Server, shape: Shape) -> LoadSpec {
+fn order(server: &Server, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
     let target = Target::tcp(server.addr, server.addr.to_string());
-    LoadSpec { shape, connections: 4, timeout_s: 2.0, ..LoadSpec::new(target, request, Expect::default()) }
+    LoadSpec { kind, connections: 4, timeout_s: 2.0, ..LoadSpec::new(target, request, Expect::default()) }
 }
 
-fn constant(rate: f64) -> Shape {
-    Shape::Open { rate, arrivals: Arrivals::Constant }
+fn constant(rate: f64) -> LoadKind<OfferedRate> {
+    LoadKind::open(rate, Arrivals::Constant)
 }
 
 fn load(spec: &LoadSpec) -> Result<LoadResult, LoadError> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{RandomDuration, Shape, Step, Target};
-use weir_model::suite::Arrivals;
+use weir_model::load::{OfferedRate, RandomDuration, Step, Target};
+use weir_model::suite::{Arrivals, LoadKind};
 
 use super::server::{Do, Server, ok};
 use super::*;
@@ -19,7 +19,7 @@ fn a_connection_thinks_between_an_answer_and_its_next_request() {
             seen.lock().unwrap().push((asked.connection, Instant::now()));
             Do::Send(ok("ok"))
         });
-        let mut spec = order(&server, Shape::Count { requests: 40 });
+        let mut spec = order(&server, LoadKind::Count { requests: 40 });
         spec.driver = driver;
         spec.duration_s = 30.0;
         spec.think = Some(RandomDuration::Uniform { from_s: 0.05, to_s: 0.1 });
@@ -42,7 +42,7 @@ fn a_connection_thinks_between_an_answer_and_its_next_request() {
 #[test]
 fn think_times_repeat_by_seed_and_end_with_the_load() {
     let server = Server::start(|_| Do::Send(ok("ok")));
-    let mut spec = order(&server, Shape::Closed);
+    let mut spec = order(&server, LoadKind::Closed);
     spec.connections = 50;
     spec.think = Some(RandomDuration::Exponential { mean_s: 60.0 });
     spec.duration_s = 0.5;
@@ -88,7 +88,7 @@ fn connections_go_to_the_targets_in_turn_and_ask_for_what_each_has() {
                 Do::Send(ok(name))
             })
         });
-        let mut spec = order(&servers[0], Shape::Count { requests: 300 });
+        let mut spec = order(&servers[0], LoadKind::Count { requests: 300 });
         spec.driver = driver;
         spec.threads = 2;
         spec.connections = 9;
@@ -115,7 +115,7 @@ fn connections_go_to_the_targets_in_turn_and_ask_for_what_each_has() {
 #[test]
 fn connections_are_made_at_the_rate_that_was_ordered() {
     let server = Server::start(|_| Do::Send(ok("ok")));
-    let mut spec = order(&server, Shape::Count { requests: 20 });
+    let mut spec = order(&server, LoadKind::Count { requests: 20 });
     spec.connections = 20;
     spec.threads = 2;
     spec.connect_rate = Some(40.0);
@@ -130,7 +130,7 @@ fn connections_are_made_at_the_rate_that_was_ordered() {
 #[test]
 fn given_source_addresses_are_used_in_turn() {
     let server = Server::start(|_| Do::Send(ok("ok")));
-    let mut spec = order(&server, Shape::Count { requests: 8 });
+    let mut spec = order(&server, LoadKind::Count { requests: 8 });
     spec.sources = vec!["127.0.0.7".parse().unwrap(), "127.0.0.9".parse().unwrap()];
     assert_eq!(load(&spec).unwrap().total.right, 8);
     let peers = server.peers.lock().unwrap();
@@ -144,7 +144,7 @@ fn headers_are_checked_when_asked_for() {
         let cache = if asked.number % 2 == 0 { "HIT" } else { "MISS" };
         Do::Send(format!("HTTP/1.1 200 OK\r\nX-Cache: {cache}\r\nContent-Length: 2\r\n\r\nok").into_bytes())
     });
-    let mut spec = order(&server, Shape::Count { requests: 20 });
+    let mut spec = order(&server, LoadKind::Count { requests: 20 });
     spec.connections = 1;
     spec.requests[0].expect.headers = vec![("x-cache".into(), Some("HIT".into()))];
     let result = load(&spec).unwrap();
@@ -157,15 +157,21 @@ fn a_rate_that_changes_is_followed() {
     let server = Server::start(|_| Do::Send(ok("ok")));
     let steps = vec![Step { rate: 100.0, for_s: 0.5 }, Step { rate: 400.0, for_s: 0.5 }];
     let arrivals = Arrivals::Constant;
-    for (shape, mean) in [
-        (Shape::Steps { steps, arrivals }, 250.0),
-        (Shape::Ramp { from: 100.0, to: 300.0, arrivals }, 200.0),
-        (Shape::Replay { due_s: (0..150).map(|i| f64::from(i) * 0.005).collect() }, 150.0),
+    for (kind, mean) in [
+        (LoadKind::Open { rate: OfferedRate::Steps(steps), arrivals }, 250.0),
+        (LoadKind::Open { rate: OfferedRate::Ramp { from: 100.0, to: 300.0 }, arrivals }, 200.0),
+        (
+            LoadKind::Open {
+                rate: OfferedRate::Replay((0..150).map(|i| f64::from(i) * 0.005).collect()),
+                arrivals: Arrivals::Constant,
+            },
+            150.0,
+        ),
     ] {
-        let mut spec = order(&server, shape.clone());
+        let mut spec = order(&server, kind.clone());
         spec.warmup_s = 0.2;
         let result = load(&spec).unwrap();
-        assert!((result.window.due as f64 - mean).abs() <= 1.0, "{shape:?}: {}", result.window.due);
+        assert!((result.window.due as f64 - mean).abs() <= 1.0, "{kind:?}: {}", result.window.due);
         assert_eq!(result.window.right, result.window.due);
         assert!(result.offered_rate.is_some_and(|rate| (rate - mean).abs() < 1.0), "{:?}", result.offered_rate);
     }
@@ -182,7 +188,7 @@ fn the_first_byte_has_a_time_of_its_own() {
             let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234".to_vec();
             Do::SendSlowly(head, Duration::from_millis(100), b"56789".to_vec())
         });
-        let mut spec = order(&server, Shape::Count { requests: 20 });
+        let mut spec = order(&server, LoadKind::Count { requests: 20 });
         spec.driver = driver;
         spec.connections = 1;
         spec.timeout_s = 10.0;

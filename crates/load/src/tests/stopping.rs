@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_model::load::Shape;
+use weir_model::suite::LoadKind;
 
 use super::server::{Do, Server, ok};
 use super::*;
@@ -13,9 +13,9 @@ const SOON: Duration = Duration::from_secs(30);
 
 #[test]
 fn one_stop_ends_the_window_and_waits_for_what_is_in_flight() {
-    at_once(&[Shape::Closed, constant(300.0), Shape::Count { requests: 1_000_000 }], |shape| {
+    at_once(&[LoadKind::Closed, constant(300.0), LoadKind::Count { requests: 1_000_000 }], |kind| {
         let server = Server::start(|_| Do::SendSlowly(vec![], Duration::from_millis(3), ok("ok")));
-        let mut spec = order(&server, shape);
+        let mut spec = order(&server, kind);
         spec.duration_s = 60.0;
         spec.threads = 2;
         spec.timeout_s = 30.0;
@@ -39,7 +39,7 @@ fn one_stop_ends_the_window_and_waits_for_what_is_in_flight() {
 #[test]
 fn a_second_stop_ends_the_wait_too() {
     let server = Server::start(|_| Do::Nothing);
-    let mut spec = order(&server, Shape::Closed);
+    let mut spec = order(&server, LoadKind::Closed);
     spec.duration_s = 60.0;
     spec.timeout_s = 60.0;
     let stop = StopFlag::new();
@@ -84,7 +84,7 @@ fn a_stop_before_the_start_is_an_error() {
     let server = Server::start(|_| Do::Send(ok("ok")));
     let stop = StopFlag::new();
     stop.set();
-    let error = run(&order(&server, Shape::Closed), &Outputs::default(), &stop, &mut |_| {}).unwrap_err();
+    let error = run(&order(&server, LoadKind::Closed), &Outputs::default(), &stop, &mut |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Stopped), "{error}");
 }
 

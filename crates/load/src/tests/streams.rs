@@ -3,30 +3,31 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_model::load::{LoadProtocol, Shape};
+use weir_model::load::{LoadProtocol, OfferedRate};
+use weir_model::suite::LoadKind;
 
 use super::server::{Do, Server, ok};
 use super::*;
 
-fn pipelined(server: &Server, shape: Shape, pipeline: u32) -> LoadSpec {
-    LoadSpec { protocol: LoadProtocol::Http1 { pipeline }, connections: 2, ..order(server, shape) }
+fn pipelined(server: &Server, kind: LoadKind<OfferedRate>, pipeline: u32) -> LoadSpec {
+    LoadSpec { protocol: LoadProtocol::Http1 { pipeline }, connections: 2, ..order(server, kind) }
 }
 
 #[test]
 fn pipelined_requests_are_answered_in_order_and_all_counted() {
     at_once(&DRIVERS, |driver| {
-        for shape in [Shape::Count { requests: 1_001 }, constant(1_000.0), Shape::Closed] {
+        for kind in [LoadKind::Count { requests: 1_001 }, constant(1_000.0), LoadKind::Closed] {
             // Answers differ, so that one taken for another would be wrong.
             let server = Server::start(|asked| Do::Send(ok(if asked.number % 2 == 0 { "even" } else { "odd number" })));
-            let mut spec = pipelined(&server, shape.clone(), 7);
+            let mut spec = pipelined(&server, kind.clone(), 7);
             spec.driver = driver;
             let result = load(&spec).unwrap();
-            assert_eq!(server.requests(), result.total.sent, "{shape:?}");
+            assert_eq!(server.requests(), result.total.sent, "{kind:?}");
             assert_eq!(result.total.right, result.total.sent, "{:?}", result.total);
             assert_eq!(result.total.connections, 2);
             assert_eq!((result.streams, result.protocol.as_str()), (7, "http/1.1"));
             assert_eq!((result.most_open, result.connections_used), (2, 2));
-            if let Shape::Count { requests } = shape {
+            if let LoadKind::Count { requests } = kind {
                 assert_eq!(result.total.sent, requests);
                 assert_eq!(result.total.body_bytes, 4 * 501 + 10 * 500);
             }
@@ -38,7 +39,7 @@ fn pipelined_requests_are_answered_in_order_and_all_counted() {
 fn as_many_requests_are_in_flight_as_were_asked_for() {
     // Nothing is answered: what arrives is what was in flight.
     let server = Server::start(|asked| if asked.number < 20 { Do::Send(vec![]) } else { Do::Nothing });
-    let mut spec = pipelined(&server, Shape::Closed, 5);
+    let mut spec = pipelined(&server, LoadKind::Closed, 5);
     spec.timeout_s = 0.5;
     spec.duration_s = 0.2;
     let result = load(&spec).unwrap();
@@ -62,7 +63,7 @@ fn a_connection_lost_fails_all_that_was_in_flight_on_it_and_nothing_else() {
                         if asked.head.starts_with("GET /last") { end(vec![]) } else { Do::Send(ok("ok")) }
                     },
                 );
-            let mut spec = pipelined(&server, Shape::Count { requests: 30 }, 3);
+            let mut spec = pipelined(&server, LoadKind::Count { requests: 30 }, 3);
             spec.duration_s = 30.0;
             spec.driver = driver;
             spec.connections = 1;
@@ -79,7 +80,7 @@ fn a_connection_lost_fails_all_that_was_in_flight_on_it_and_nothing_else() {
 fn a_last_answer_leaves_those_behind_it_unanswered() {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec();
     let server = Server::start(move |_| Do::SendAndClose(closing.clone()));
-    let mut spec = pipelined(&server, Shape::Count { requests: 12 }, 4);
+    let mut spec = pipelined(&server, LoadKind::Count { requests: 12 }, 4);
     spec.connections = 1;
     let result = load(&spec).unwrap();
     // Of four in flight one is answered; the last connections may have fewer.
@@ -93,7 +94,7 @@ fn a_last_answer_leaves_those_behind_it_unanswered() {
 fn a_connection_is_left_after_as_many_requests_as_were_ordered() {
     at_once(&DRIVERS, |driver| {
         for pipeline in [1, 4] {
-            for shape in [Shape::Count { requests: 200 }, constant(200.0), Shape::Closed] {
+            for kind in [LoadKind::Count { requests: 200 }, constant(200.0), LoadKind::Closed] {
                 let on: Arc<Mutex<Vec<u64>>> = Arc::default();
                 let seen = on.clone();
                 let server = Server::start(move |asked| {
@@ -104,13 +105,13 @@ fn a_connection_is_left_after_as_many_requests_as_were_ordered() {
                     seen[at] += 1;
                     Do::Send(ok("ok"))
                 });
-                let mut spec = pipelined(&server, shape.clone(), pipeline);
+                let mut spec = pipelined(&server, kind.clone(), pipeline);
                 spec.driver = driver;
                 spec.requests_per_connection = Some(10);
                 spec.duration_s = 0.5;
                 let result = load(&spec).unwrap();
                 let on = on.lock().unwrap();
-                let name = format!("{driver:?} {shape:?} {pipeline}");
+                let name = format!("{driver:?} {kind:?} {pipeline}");
                 assert!(on.iter().all(|n| *n <= 10), "{name}: {on:?}");
                 assert_eq!(on.iter().sum::<u64>(), result.total.sent, "{name}");
                 assert_eq!(result.total.right, result.total.sent, "{name}: {:?}", result.total);
@@ -126,7 +127,7 @@ fn a_connection_is_left_after_as_many_requests_as_were_ordered() {
 #[test]
 fn lanes_think_each_for_itself() {
     let server = Server::start(|_| Do::Send(ok("ok")));
-    let mut spec = pipelined(&server, Shape::Closed, 2);
+    let mut spec = pipelined(&server, LoadKind::Closed, 2);
     spec.think = Some(weir_model::load::RandomDuration::Constant { s: 0.1 });
     spec.duration_s = 1.0;
     let result = load(&spec).unwrap();
@@ -140,7 +141,7 @@ fn a_slow_first_answer_holds_up_those_behind_it() {
         let wait = if asked.number == 0 { Duration::from_millis(300) } else { Duration::ZERO };
         Do::SendSlowly(vec![], wait, ok("ok"))
     });
-    let mut spec = pipelined(&server, Shape::Count { requests: 4 }, 4);
+    let mut spec = pipelined(&server, LoadKind::Count { requests: 4 }, 4);
     spec.connections = 1;
     let result = load(&spec).unwrap();
     assert_eq!(result.total.right, 4);

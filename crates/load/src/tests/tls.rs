@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{ErrorKind, LoadProtocol, Shape, TlsSpec};
+use weir_model::load::{ErrorKind, LoadProtocol, OfferedRate, TlsSpec};
+use weir_model::suite::LoadKind;
 use weir_wire::tls::{Identity, KeyKind, Scratch, ServerConfig, ServerOptions, Session, TlsEvent};
 
 use super::server::{Do, Server, ok};
@@ -49,10 +50,10 @@ fn speak(mut line: std::net::TcpStream, config: &ServerConfig, then: &[u8]) -> O
     }
 }
 
-fn order_to(addr: SocketAddr, shape: Shape) -> LoadSpec {
+fn order_to(addr: SocketAddr, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
     let target = Target::tcp(addr, "localhost");
-    LoadSpec { tls: Some(TlsSpec::default()), shape, ..LoadSpec::new(target, request, Expect::default()) }
+    LoadSpec { tls: Some(TlsSpec::default()), kind, ..LoadSpec::new(target, request, Expect::default()) }
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_peer_without_tls_is_told_apart_at_once() {
         [(plain, [ErrorKind::Tls, ErrorKind::Tls]), (server.addr, [ErrorKind::Tls, ErrorKind::ConnectTimeout])]
     {
         for driver in DRIVERS {
-            let mut spec = order_to(addr, Shape::Closed);
+            let mut spec = order_to(addr, LoadKind::Closed);
             spec.driver = driver;
             spec.timeout_s = 4.0;
             let started = Instant::now();
@@ -91,7 +92,7 @@ fn a_peer_without_tls_is_told_apart_at_once() {
 #[test]
 fn http_2_needs_a_peer_that_offers_it() {
     for alpn in [&[][..], &["http/1.1"]] {
-        let mut spec = order_to(secure_server(alpn, b""), Shape::Closed);
+        let mut spec = order_to(secure_server(alpn, b""), LoadKind::Closed);
         spec.protocol = LoadProtocol::Http2 { streams: 2 };
         spec.timeout_s = 10.0;
         let error = load(&spec).unwrap_err();
@@ -103,7 +104,7 @@ fn http_2_needs_a_peer_that_offers_it() {
 fn what_is_not_tls_after_the_handshake_is_an_error_of_tls() {
     at_once(&DRIVERS, |driver| {
         let addr = secure_server(&["http/1.1"], b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        let mut spec = order_to(addr, Shape::Count { requests: 4 });
+        let mut spec = order_to(addr, LoadKind::Count { requests: 4 });
         spec.driver = driver;
         spec.duration_s = 20.0;
         let result = load(&spec).unwrap();
@@ -121,7 +122,7 @@ fn a_certificate_is_checked_only_against_authorities_that_were_named() {
     // A certificate, but none that the server's comes from.
     let other = dir.path().join("other.pem");
     std::fs::write(&other, Identity::generated(KeyKind::Rsa).unwrap().chain).unwrap();
-    let mut spec = order_to(addr, Shape::Count { requests: 1 });
+    let mut spec = order_to(addr, LoadKind::Count { requests: 1 });
     spec.timeout_s = 3.0;
     spec.tls = Some(TlsSpec { authorities: Some(other), ..TlsSpec::default() });
     let error = load(&spec).unwrap_err();

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_model::load::{RandomDuration, Shape};
+use weir_model::load::RandomDuration;
+use weir_model::suite::LoadKind;
 
 use super::pool::StreamId;
 use super::timer_wheel::TimerQueue;
@@ -64,11 +65,11 @@ pub(super) struct Due {
 impl Pacing {
     /// Nothing is due until [`Pacing::begin`].
     pub(super) fn new(plan: &Plan, share: &Share) -> Pacing {
-        let source = match (&plan.timetable, &plan.shape) {
+        let source = match (&plan.timetable, &plan.kind) {
             (Some(timetable), _) => {
                 Source::Open(Backlog::new(timetable.schedule(plan.seed, share.thread, plan.threads)))
             }
-            (None, Shape::Count { .. }) => Source::Counted(share.requests),
+            (None, LoadKind::Count { .. }) => Source::Counted(share.requests),
             (None, _) => Source::Closed,
         };
         let streams = (share.connections * plan.streams) as usize;
@@ -216,6 +217,7 @@ impl Pacing {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::load::OfferedRate;
     use weir_model::suite::Arrivals;
 
     use super::*;
@@ -223,8 +225,8 @@ mod tests {
     use crate::plan::tests::spec;
     use crate::protocol::Http1;
 
-    fn pacing(shape: Shape, think: Option<RandomDuration>) -> Pacing {
-        let spec = weir_model::load::LoadSpec { shape, think, ..spec() };
+    fn pacing(kind: LoadKind<OfferedRate>, think: Option<RandomDuration>) -> Pacing {
+        let spec = weir_model::load::LoadSpec { kind, think, ..spec() };
         let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
         let mut pacing = Pacing::new(&plan, &plan.shares()[0]);
         assert_eq!(pacing.next(5), None, "nothing before the start");
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_closed_load_is_due_at_once_until_the_end() {
-        let mut pacing = pacing(Shape::Closed, None);
+        let mut pacing = pacing(LoadKind::Closed, None);
         let at = SECOND + 7;
         assert_eq!(pacing.next(at), Some(Due { at, new: true }));
         assert_eq!(pacing.next(2 * SECOND), None);
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_counted_load_ends_with_its_last_request() {
-        let mut pacing = pacing(Shape::Count { requests: 2 }, None);
+        let mut pacing = pacing(LoadKind::Count { requests: 2 }, None);
         assert!(pacing.next(SECOND).is_some() && !pacing.all_counted());
         assert!(pacing.next(SECOND).is_some() && pacing.all_counted());
         assert_eq!(pacing.next(SECOND), None);
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_open_load_is_due_by_itself_and_waits() {
-        let mut pacing = pacing(Shape::Open { rate: 10.0, arrivals: Arrivals::Constant }, None);
+        let mut pacing = pacing(LoadKind::open(10.0, Arrivals::Constant), None);
         assert_eq!((pacing.next_due(true), pacing.next_due(false)), (SECOND, NEVER));
         assert_eq!(pacing.next(SECOND), None, "not counted yet");
         let due: Vec<u64> = std::iter::from_fn(|| pacing.count_due(SECOND + SECOND / 4)).collect();
@@ -265,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_due_when_its_think_time_is_over() {
-        let mut pacing = pacing(Shape::Closed, Some(RandomDuration::Constant { s: 0.001 }));
+        let mut pacing = pacing(LoadKind::Closed, Some(RandomDuration::Constant { s: 0.001 }));
         pacing.think(3, SECOND);
         assert_eq!(pacing.next_due(false), SECOND + 1_000_000);
         assert_eq!(pacing.end_of_thinking(SECOND), None);

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_load::{LoadError, Outputs, StopFlag, run};
-use weir_model::load::{DriverChoice, ErrorKind, LoadResult, LoadSpec, Shape, Target};
-use weir_model::suite::{Arrivals, Expect, Request};
+use weir_model::load::{DriverChoice, ErrorKind, LoadResult, LoadSpec, OfferedRate, Target};
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
-const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::Uring];
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
-fn constant(rate: f64) -> Shape {
-    Shape::Open { rate, arrivals: Arrivals::Constant }
+fn constant(rate: f64) -> LoadKind<OfferedRate> {
+    LoadKind::open(rate, Arrivals::Constant)
 }
 
 /// Runs it, and sees that every due request ended as exactly one thing.
@@ -86,10 +86,10 @@ fn say(line: Line<'_>, bytes: &[u8]) -> Option<()> {
 }
 
 /// A GET, 0.5 s long, with a timeout of 0.8 s.
-fn order(addr: SocketAddr, shape: Shape) -> LoadSpec {
+fn order(addr: SocketAddr, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
     let spec = LoadSpec::new(Target::tcp(addr, "localhost"), request, Expect::default());
-    LoadSpec { shape, connections: 3, duration_s: 0.5, timeout_s: 0.8, ..spec }
+    LoadSpec { kind, connections: 3, duration_s: 0.5, timeout_s: 0.8, ..spec }
 }
 
 /// A case: its name, the harm, and the kinds of error of which one at least must be seen (none: no connection comes up).
@@ -109,8 +109,8 @@ fn suffer(cases: &[Case], change: fn(&mut LoadSpec)) {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((number, case)) = take(cases, &next) {
-                    for (shape, driver) in [Shape::Closed, constant(100.0)].into_iter().zip([number, number + 1]) {
-                        suffer_one(case, shape, |spec| {
+                    for (kind, driver) in [LoadKind::Closed, constant(100.0)].into_iter().zip([number, number + 1]) {
+                        suffer_one(case, kind, |spec| {
                             spec.driver = DRIVERS[driver % 2];
                             change(spec);
                         });
@@ -126,11 +126,11 @@ fn take<'c>(cases: &'c [Case], next: &AtomicUsize) -> Option<(usize, &'c Case)> 
     Some((number, cases.get(number)?))
 }
 
-fn suffer_one(case: &Case, shape: Shape, change: impl FnOnce(&mut LoadSpec)) {
+fn suffer_one(case: &Case, kind: LoadKind<OfferedRate>, change: impl FnOnce(&mut LoadSpec)) {
     let villain = villain(case.harm);
-    let mut spec = order(villain.addr, shape);
+    let mut spec = order(villain.addr, kind);
     change(&mut spec);
-    let name = format!("{} ({:?}, {:?})", case.name, spec.shape, spec.driver);
+    let name = format!("{} ({:?}, {:?})", case.name, spec.kind, spec.driver);
     let begun = Instant::now();
     // Balances the counters, too.
     let outcome = load(&spec);

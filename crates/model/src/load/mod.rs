@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 mod schema;
 mod search;
@@ -14,27 +15,37 @@ mod spec;
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Endpoint, LoadProtocol, LoadSpec, RandomDuration, RequestSpec, Shape, Step, Target, TlsSpec, TlsVersion,
+    Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, Step, Target, TlsSpec, TlsVersion,
 };
 
 /// Which I/O driver a client or an origin uses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DriverChoice {
     /// io_uring where the kernel has what is needed, else epoll.
     #[default]
-    #[serde(rename = "auto")]
     Auto,
     /// io_uring or fail.
-    #[serde(rename = "io_uring")]
-    Uring,
+    #[strum(serialize = "io_uring", serialize = "uring")]
+    IoUring,
     /// epoll.
-    #[serde(rename = "epoll")]
     Epoll,
 }
 
+impl DriverChoice {
+    /// The name used in flags and records; [`str::parse`] reads it.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
 /// Why a request got no right answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// The connection was refused.
     ConnectRefused,
@@ -78,20 +89,7 @@ impl ErrorKind {
 
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorKind::ConnectRefused => "connect_refused",
-            ErrorKind::ConnectFailed => "connect_failed",
-            ErrorKind::ConnectTimeout => "connect_timeout",
-            ErrorKind::Reset => "reset",
-            ErrorKind::ClosedEarly => "closed_early",
-            ErrorKind::Timeout => "timeout",
-            ErrorKind::BadStatus => "bad_status",
-            ErrorKind::WrongBody => "wrong_body",
-            ErrorKind::WrongHeader => "wrong_header",
-            ErrorKind::StreamReset => "stream_reset",
-            ErrorKind::Tls => "tls",
-            ErrorKind::Protocol => "protocol",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::LoadResult;
 use crate::condition::Condition;
@@ -122,8 +123,9 @@ pub struct Probe {
 }
 
 /// What a trial of a search is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ProbeKind {
     /// A closed load, for a first guess.
     Guess,
@@ -140,13 +142,7 @@ pub enum ProbeKind {
 impl ProbeKind {
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ProbeKind::Guess => "guess",
-            ProbeKind::Coarse => "coarse",
-            ProbeKind::Fine => "fine",
-            ProbeKind::Again => "again",
-            ProbeKind::Confirm => "confirm",
-        }
+        self.into()
     }
 }
 

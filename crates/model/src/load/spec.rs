@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DriverChoice;
 use crate::protocol::{Application, Protocol};
-use crate::suite::{Arrivals, Expect, Request};
+use crate::suite::{Arrivals, Expect, LoadKind, Request};
 use crate::text::human_us;
 use crate::units::HumanDuration;
 
@@ -26,8 +26,8 @@ pub struct LoadSpec {
     pub protocol: LoadProtocol,
     /// TLS, if it is to be spoken.
     pub tls: Option<TlsSpec>,
-    /// Closed, open, fixed count.
-    pub shape: Shape,
+    /// Closed, open or a fixed count. [`LoadKind::Search`] is no load of its own: a search runs closed and open ones.
+    pub kind: LoadKind<OfferedRate>,
     /// Pause between an answer and the same connection's next request, in closed and counted loads.
     pub think: Option<RandomDuration>,
     /// Connections in all, over all threads; all up before the clock starts.
@@ -48,7 +48,7 @@ pub struct LoadSpec {
     pub cpus: Vec<u32>,
     /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
     pub warmup_s: f64,
-    /// Seconds measured. For `Shape::Count` the upper bound.
+    /// Seconds measured. For [`LoadKind::Count`] the upper bound.
     pub duration_s: f64,
     /// Seconds an answer, or a connection, may take.
     pub timeout_s: f64,
@@ -70,7 +70,7 @@ impl LoadSpec {
             requests: vec![RequestSpec { target: 0, weight: 1, template: false, request, expect }],
             protocol: LoadProtocol::Http1 { pipeline: 1 },
             tls: None,
-            shape: Shape::Closed,
+            kind: LoadKind::Closed,
             think: None,
             connections: 1,
             max_connections: None,
@@ -268,54 +268,34 @@ impl TlsVersion {
     }
 }
 
-/// How requests arrive.
+/// The rate of an open load over its window, requests a second over all threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Shape {
-    /// Each connection sends when its last answer came.
-    Closed,
-    /// Each connection sends when its last answer came, until `requests` were sent in all. No warm-up.
-    Count {
-        /// Requests in all.
-        requests: u64,
-    },
-    /// Requests are due at fixed times.
-    Open {
-        /// Requests a second, over all threads.
-        rate: f64,
-        /// Spacing.
-        arrivals: Arrivals,
-    },
-    /// Open; the rate goes from one value to another, in a straight line over the window.
+#[serde(rename_all = "lowercase")]
+pub enum OfferedRate {
+    /// Always the same.
+    Constant(f64),
+    /// A straight line over the window.
     Ramp {
-        /// Requests a second at the window's start, over all threads.
+        /// At the window's start.
         from: f64,
-        /// And at its end.
+        /// At its end.
         to: f64,
-        /// Spacing.
-        arrivals: Arrivals,
     },
-    /// Open; one rate after another. The last goes on to the window's end.
-    Steps {
-        /// In order; at least one.
-        steps: Vec<Step>,
-        /// Spacing.
-        arrivals: Arrivals,
-    },
-    /// Open; due at these times. No warm-up.
-    Replay {
-        /// Seconds since the window's start, ascending.
-        due_s: Vec<f64>,
-    },
+    /// One rate after another, at least one. The last goes on to the window's end.
+    Steps(Vec<Step>),
+    /// Requests are due at these times, whatever the spacing: seconds since the window's start, ascending. No warm-up.
+    Replay(Vec<f64>),
 }
 
-impl Shape {
-    /// Whether requests are due whatever the answers do.
-    pub fn is_open(&self) -> bool {
-        match self {
-            Shape::Closed | Shape::Count { .. } => false,
-            Shape::Open { .. } | Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Replay { .. } => true,
-        }
+impl LoadKind<OfferedRate> {
+    /// An open load of one rate, requests a second.
+    pub fn open(rate: f64, arrivals: Arrivals) -> LoadKind<OfferedRate> {
+        LoadKind::Open { rate: OfferedRate::Constant(rate), arrivals }
+    }
+
+    /// Whether a warm-up can come before the window.
+    pub fn has_warmup(&self) -> bool {
+        !matches!(self, LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_), .. })
     }
 }
 

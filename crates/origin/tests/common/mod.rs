@@ -20,7 +20,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(20);
 macro_rules! on_each_driver {
     ($($name:ident),* $(,)?) => {
         mod epoll { $( #[test] fn $name() { super::$name(weir_model::load::DriverChoice::Epoll) } )* }
-        mod io_uring { $( #[test] fn $name() { super::$name(weir_model::load::DriverChoice::Uring) } )* }
+        mod io_uring { $( #[test] fn $name() { super::$name(weir_model::load::DriverChoice::IoUring) } )* }
     };
 }
 

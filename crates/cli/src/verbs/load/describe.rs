@@ -1,7 +1,7 @@
 //! Describes a load specification in a line or two. Used by the live view, the summary and `--find-max` of `weir load`.
 
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Shape};
-use weir_model::suite::Arrivals;
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate};
+use weir_model::suite::{Arrivals, LoadKind};
 use weir_model::text::human_us;
 
 use super::format::pipelined;
@@ -11,30 +11,30 @@ use weir_model::text::{counted, full_rate};
 pub fn describe(spec: &LoadSpec) -> String {
     let seconds = |s: f64| human_us(s * 1e6);
     let warmup = if spec.warmup_s > 0.0 { format!(" + {} warm-up", seconds(spec.warmup_s)) } else { String::new() };
-    let (kind, length) = match &spec.shape {
-        Shape::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
-        Shape::Count { requests } => (counted(*requests, "request"), String::new()),
-        Shape::Open { rate: offered, arrivals } => (
-            format!("open load, {} {}", full_rate(*offered), spacing(*arrivals)),
-            format!(", {}{warmup}", seconds(spec.duration_s)),
-        ),
-        Shape::Ramp { from, to, arrivals } => (
-            format!("open load, {} to {} {}", full_rate(*from), full_rate(*to), spacing(*arrivals)),
-            format!(", {}{warmup}", seconds(spec.duration_s)),
-        ),
-        Shape::Steps { steps, arrivals } => (
-            format!("open load in {} {}", counted(steps.len() as u64, "step"), spacing(*arrivals)),
-            format!(", {}{warmup}", seconds(spec.duration_s)),
-        ),
-        Shape::Replay { due_s } => {
-            (format!("replay of {}", counted(due_s.len() as u64, "request")), format!(", {}", seconds(spec.duration_s)))
+    let (kind, length) = match &spec.kind {
+        LoadKind::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
+        LoadKind::Count { requests } => (counted(*requests, "request"), String::new()),
+        LoadKind::Open { rate, arrivals } => {
+            (offered(rate, spacing(*arrivals)), format!(", {}{warmup}", seconds(spec.duration_s)))
         }
+        LoadKind::Search { .. } => ("search".to_owned(), String::new()),
     };
     let connections = match spec.max_connections {
         Some(most) => format!("{} to {}", spec.connections, counted(most.into(), "connection")),
         None => counted(spec.connections.into(), "connection"),
     };
     format!("{kind}, {connections}, {}{length}", counted(threads(spec), "thread"))
+}
+
+fn offered(rate: &OfferedRate, spacing: &str) -> String {
+    match rate {
+        OfferedRate::Constant(rate) => format!("open load, {} {spacing}", full_rate(*rate)),
+        OfferedRate::Ramp { from, to } => {
+            format!("open load, {} to {} {spacing}", full_rate(*from), full_rate(*to))
+        }
+        OfferedRate::Steps(steps) => format!("open load in {} {spacing}", counted(steps.len() as u64, "step")),
+        OfferedRate::Replay(due_s) => format!("replay of {}", counted(due_s.len() as u64, "request")),
+    }
 }
 
 /// Threads that will run: as given, or one for each CPU. (The result has more where the connections need them.)

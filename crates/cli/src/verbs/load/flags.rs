@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use weir_model::condition::Condition;
-use weir_model::load::RandomDuration;
+use weir_model::load::{DriverChoice, RandomDuration};
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, ConditionList, RateSpan, StepList, Versions};
-use crate::args::{DriverArg, parse_cpus};
+use crate::args::{driver_values, parse_cpus};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
@@ -182,8 +182,8 @@ pub struct ConnectionFlags {
     #[arg(long, value_name = "LIST", value_parser = parse_cpus, hide_short_help = true)]
     pub cpus: Option<std::vec::Vec<u32>>,
     /// I/O driver.
-    #[arg(long, value_enum, default_value_t = DriverArg::Auto, hide_short_help = true)]
-    pub driver: DriverArg,
+    #[arg(long, default_value = "auto", value_parser = driver_values(), hide_short_help = true)]
+    pub driver: DriverChoice,
 }
 
 /// TLS: all of it only with https.

@@ -3,10 +3,10 @@
 use hdrhistogram::Histogram;
 use weir_load::Distributions;
 use weir_model::load::{
-    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, Shape, Target,
-    TlsResult, TlsSpec,
+    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, Target, TlsResult,
+    TlsSpec,
 };
-use weir_model::suite::{Arrivals, Expect, Request};
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
 use super::format::Outcome;
 
@@ -121,7 +121,7 @@ pub fn failing() -> Sample {
 /// An open load by HTTP/2 and TLS, with everything that a summary can hold.
 pub fn everything() -> Sample {
     let mut sample = failing();
-    sample.spec.shape = Shape::Open { rate: 10_000.0, arrivals: Arrivals::Poisson };
+    sample.spec.kind = LoadKind::open(10_000.0, Arrivals::Poisson);
     sample.spec.protocol = LoadProtocol::Http2 { streams: 32 };
     sample.spec.tls = Some(TlsSpec::default());
     let result = &mut sample.result;

@@ -1,8 +1,8 @@
 //! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
 //! `verbs::load`.
 
-use weir_model::load::{LoadProtocol, LoadSpec, Shape};
-use weir_model::suite::Arrivals;
+use weir_model::load::{LoadProtocol, LoadSpec, OfferedRate};
+use weir_model::suite::{Arrivals, LoadKind};
 
 use super::flags::{Args, ArrivalsArg, HttpArg};
 use super::request::Mix;
@@ -31,21 +31,21 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
     }
     .map_err(Failure::input)?;
     let protocol = protocol(args)?;
-    let (shape, duration_s) = shape(args)?;
-    connections(args, &shape)?;
+    let (kind, duration_s) = kind(args)?;
+    connections(args, &kind)?;
+    let warmup_s = if kind.has_warmup() { args.load.warmup.0.as_secs_f64() } else { 0.0 };
     let tls = tls::tls(args, &lines)?;
     let Mix { targets, requests } = request::mix(args, &lines)?;
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(wrong("-c", found, "at least one for each"));
     }
-    let warm = !matches!(shape, Shape::Count { .. } | Shape::Replay { .. });
     Ok(LoadSpec {
         targets,
         requests,
         protocol,
         tls,
-        shape,
+        kind,
         think: args.load.think,
         connections: args.load.connections,
         max_connections: args.connections.max_connections,
@@ -56,12 +56,12 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         // With 0 the load decides by how many connections a thread can hold.
         threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
         cpus: args.connections.cpus.clone().unwrap_or_default(),
-        warmup_s: if warm { args.load.warmup.0.as_secs_f64() } else { 0.0 },
+        warmup_s,
         duration_s,
         timeout_s: args.answers.timeout.0.as_secs_f64(),
         leave_queue: false,
         seed: args.load.seed,
-        driver: args.connections.driver.into(),
+        driver: args.connections.driver,
     })
 }
 
@@ -94,8 +94,8 @@ fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
     }
 }
 
-/// The shape, and for how long.
-fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
+/// The kind, and for how long.
+fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     let load = &args.load;
     let arrivals = match load.arrivals {
         ArrivalsArg::Constant => Arrivals::Constant,
@@ -104,13 +104,13 @@ fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
     let given = load.duration.map(|time| time.0.as_secs_f64());
     let duration_s = given.unwrap_or(DURATION_S);
     if let Some(requests) = load.requests {
-        return Ok((Shape::Count { requests }, DAY_S));
+        return Ok((LoadKind::Count { requests }, DAY_S));
     }
     if let Some(rate) = load.rate {
-        return Ok((Shape::Open { rate: rate.per_second(), arrivals }, duration_s));
+        return Ok((LoadKind::open(rate.per_second(), arrivals), duration_s));
     }
     if let Some(span) = load.ramp {
-        return Ok((Shape::Ramp { from: span.0, to: span.1, arrivals }, duration_s));
+        return Ok((LoadKind::Open { rate: OfferedRate::Ramp { from: span.0, to: span.1 }, arrivals }, duration_s));
     }
     if let Some(list) = &load.steps {
         let steps = list.0.clone();
@@ -118,25 +118,28 @@ fn shape(args: &Args) -> Result<(Shape, f64), Failure> {
         if let Some(given) = given.filter(|given| *given < all) {
             return Err(wrong("-d", format!("{given} s, and the steps take {all} s"), "no -d, or a longer one"));
         }
-        return Ok((Shape::Steps { steps, arrivals }, given.unwrap_or(all)));
+        return Ok((LoadKind::Open { rate: OfferedRate::Steps(steps), arrivals }, given.unwrap_or(all)));
     }
     if let Some(path) = &load.replay {
         let text = std::fs::read_to_string(path)
             .map_err(|e| wrong("--replay", format!("{}: {e}", path.display()), "a text file that can be read"))?;
         let due_s = weir_load::replay::parse(&path.display().to_string(), &text).map_err(Failure::input)?;
         let last = due_s.last().copied().unwrap_or_default();
-        return Ok((Shape::Replay { due_s }, last + AFTER_LAST_S));
+        return Ok((
+            LoadKind::Open { rate: OfferedRate::Replay(due_s), arrivals: Arrivals::Constant },
+            last + AFTER_LAST_S,
+        ));
     }
     if load.find_max.is_some() {
         // The search sets the rate.
-        return Ok((Shape::Open { rate: 1.0, arrivals }, duration_s));
+        return Ok((LoadKind::open(1.0, arrivals), duration_s));
     }
-    Ok((Shape::Closed, duration_s))
+    Ok((LoadKind::Closed, duration_s))
 }
 
-fn connections(args: &Args, shape: &Shape) -> Result<(), Failure> {
+fn connections(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
     let Some(most) = args.connections.max_connections else { return Ok(()) };
-    if !shape.is_open() {
+    if !kind.is_open() {
         let found = "it is only for open loads".to_owned();
         return Err(wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
     }
@@ -169,7 +172,7 @@ mod tests {
     fn flags_become_a_specification() {
         let spec = read("http://127.0.0.1:1/ -R 20k --arrivals poisson --http 2 --streams 8 -c 4 --max-connections 9")
             .expect("right");
-        assert_eq!(spec.shape, Shape::Open { rate: 20_000.0, arrivals: Arrivals::Poisson });
+        assert_eq!(spec.kind, LoadKind::open(20_000.0, Arrivals::Poisson));
         assert_eq!(
             (spec.protocol, spec.connections, spec.max_connections),
             (LoadProtocol::Http2 { streams: 8 }, 4, Some(9))

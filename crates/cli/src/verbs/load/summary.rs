@@ -34,7 +34,7 @@ pub fn summary(outcome: Outcome<'_>) -> String {
     }
     lines.extend(counts(result));
     lines.push(String::new());
-    lines.extend(times(result, spec.shape.is_open()));
+    lines.extend(times(result, spec.kind.is_open()));
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
     let limit = limit::limit(outcome);

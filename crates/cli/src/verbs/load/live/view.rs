@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use console::style;
 use weir_load::{Detail, Progress};
-use weir_model::load::{LoadSecond, LoadSpec, Quantiles, Shape};
+use weir_model::load::{LoadSecond, LoadSpec, OfferedRate, Quantiles};
+use weir_model::suite::LoadKind;
 
 use crate::progress::minutes;
 use crate::verbs::load::describe::{describe, protocol};
@@ -37,7 +38,7 @@ enum Phase {
 #[derive(Debug)]
 pub struct View {
     head: Vec<String>,
-    shape: Shape,
+    kind: LoadKind<OfferedRate>,
     window_s: f64,
     warmup_s: f64,
     phase: Phase,
@@ -53,7 +54,7 @@ impl View {
         head.extend(protocol(spec));
         View {
             head,
-            shape: spec.shape.clone(),
+            kind: spec.kind.clone(),
             window_s: spec.duration_s,
             warmup_s: spec.warmup_s,
             phase: Phase::Connecting { open: 0, of: spec.connections },
@@ -108,7 +109,7 @@ impl View {
 
     fn progress(&self, width: usize) -> String {
         let seconds = |s: f64| minutes(Duration::try_from_secs_f64(s).unwrap_or_default());
-        let (share, words) = match (&self.phase, &self.shape) {
+        let (share, words) = match (&self.phase, &self.kind) {
             (Phase::Connecting { open, of }, _) => {
                 return format!("connecting  {} of {}", count((*open).into()), count((*of).into()));
             }
@@ -117,7 +118,7 @@ impl View {
                 return format!("waiting for {}; press Ctrl-C twice to give up", counted(*in_flight, "answer"));
             }
             (Phase::Over, _) => return "the window is over".to_owned(),
-            (Phase::Window, Shape::Count { requests }) => {
+            (Phase::Window, LoadKind::Count { requests }) => {
                 let done = self.right + self.errors;
                 let share = done as f64 / (*requests).max(1) as f64;
                 // At the rate so far.
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!(line(&view), "warming up  1 s of 1s");
         view.update(&Progress::Draining { in_flight: 1 });
         assert_eq!(line(&view), "waiting for 1 answer; press Ctrl-C twice to give up");
-        let spec = LoadSpec { shape: Shape::Count { requests: 1_000 }, ..sample.spec };
+        let spec = LoadSpec { kind: LoadKind::Count { requests: 1_000 }, ..sample.spec };
         let mut view = View::new(&spec, sample::URL);
         view.update(&Progress::WindowStart { unix_ms: 0 });
         view.update(&Progress::Second(LoadSecond { length_s: 1.0, right: 250, ..LoadSecond::default() }));

@@ -16,7 +16,7 @@ const LAG: f64 = 0.1;
 
 /// The sentence, in at most two lines of 68 columns.
 pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
-    let (result, open) = (outcome.result, outcome.spec.shape.is_open());
+    let (result, open) = (outcome.result, outcome.spec.kind.is_open());
     let window = &result.window;
     let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
     if window.right == 0 && window.error_count() > 0 {
