@@ -77,7 +77,7 @@ mod tests {
         let profile = Profile {
             name: "tuned".into(),
             about: String::new(),
-            files: Vec::new(),
+            files: BTreeMap::new(),
             reasons: Vec::new(),
             speaks: tuned.map(<[_]>::to_vec),
             nice: 0,

@@ -1,13 +1,17 @@
-//! A product as valid types: how to install it, how to run it, and which profiles it has.
-//! `weir-product` reads and renders it, `weir-install` installs it, and `weir-host` and the lab run it.
+//! A product: how to install it, how to run it, and which profiles it has. Parts, processes and profiles are read from
+//! `product.toml` as they are here; [`crate::file`] checks them. `weir-product` reads and renders a product,
+//! `weir-install` installs it, and `weir-host` and the lab run it. Editors show the comments of the fields beside the keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::suite::Protocol;
+use crate::file::NAME_WANTED;
+use crate::suite::{Protocol, ten_seconds};
+use crate::units::{self, HumanDuration};
 
 /// A program under test, as data: everything that weir knows about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,13 +110,22 @@ impl Program {
 }
 
 /// One of a product's processes: a store, a side-car, the proxy itself. Most products have one, named as the product.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Its name, `[a-z0-9-]+`.
+    /// Its name: lower-case letters, digits and `-`.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
     pub name: String,
-    /// Names of its ports beside the one that clients use, `[a-z][a-z0-9_]*`. It is ready when all of them accept connections.
+    /// Names of ports that it listens on, beside the one for clients; weir chooses the numbers: `{{ ports.<name> }}` in every
+    /// template. It is ready when all of them accept connections, and the next part starts then.
+    #[serde(default)]
     pub ports: Vec<String>,
-    /// Share of the proxy's CPUs that it has for itself, above 0 and at most 1; `None` shares what is left.
+    /// Share of the proxy's CPUs that it has for itself, such as 0.25: at least one CPU. Left out, it shares what the others
+    /// leave.
+    #[serde(rename = "cpus")]
+    #[schemars(
+        range(max = 1.0),
+        extend("exclusiveMinimum" = 0, "x-weir-wanted" = "a number above 0 and at most 1, such as 0.25")
+    )]
     pub cpu_share: Option<f64>,
     /// How it is run.
     pub process: ProcessSpec,
@@ -228,40 +241,60 @@ pub struct Need {
 }
 
 /// How a product's version is read from the binary itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct VersionProbe {
-    /// Template of the argument vector; first is the binary.
+    /// Template of the arguments; the first is the binary: `["{{ binary }}", "-v"]`.
+    #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Regular expression with one group, searched in stdout and stderr together.
+    /// Regular expression with one group, searched in what the command prints.
+    #[schemars(length(min = 1))]
     pub pattern: String,
-    /// Lowest version accepted, dotted numbers; `None` accepts all.
+    /// Lowest version accepted. Left out, every version is.
+    #[schemars(
+        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
+    )]
     pub at_least: Option<String>,
 }
 
 /// How a product's process is run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct ProcessSpec {
-    /// Template of the argument vector that runs it in the foreground.
+    /// Template of the arguments that run it in the foreground; the first is the binary.
+    #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Template of the product's own configuration check, run before it starts; empty for none.
+    /// Template of the product's own check of its configuration, run before it starts.
+    #[serde(default)]
     pub check: Vec<String>,
     /// Templates of environment variables.
+    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// How long it may take to answer the first request.
+    #[serde(with = "units::human", default = "ten_seconds")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub ready_within: Duration,
-    /// How long it may take to end after SIGTERM before SIGKILL.
+    /// How long it may take to end after SIGTERM, before SIGKILL.
+    #[serde(with = "units::human", default = "five_seconds")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub stop_within: Duration,
-    /// The signal by which it takes no more connections, finishes what is in flight, and ends.
+    /// The signal by which it takes no more connections, finishes what is in flight, and ends. Left out, `TERM`.
+    #[serde(default)]
     pub graceful: Signal,
-    /// How it reads its configuration anew while it runs; `None` when it cannot.
+    /// How it reads its configuration anew while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
+    #[schemars(extend("x-weir-wanted" = "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }"))]
     pub reload: Option<Reload>,
-    /// Files and folders, relative to its folder in a trial, that it makes, that are large, and that nobody reads
-    /// afterwards: removed when it has ended.
+    /// What it makes in its folder that is large and that nobody reads afterwards, such as a data base: removed when it
+    /// has ended.
+    #[serde(default)]
     pub scratch: Vec<String>,
 }
 
+fn five_seconds() -> Duration {
+    Duration::from_secs(5)
+}
+
 /// A signal that asks a program for something.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[allow(missing_docs, reason = "a description of each would turn the schema's list of names into a list of tables")]
 pub enum Signal {
@@ -291,38 +324,49 @@ impl Signal {
 }
 
 /// How a product reads its configuration anew while it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Reload {
     /// This signal to its first process.
     Signal(Signal),
-    /// This command beside it (a template of the argument vector).
-    Command(Vec<String>),
+    /// This command beside it (a template of the arguments).
+    Command(#[schemars(length(min = 1))] Vec<String>),
 }
 
 /// A named configuration of a product.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Profile {
     /// `stock`, `tuned` ...
+    #[serde(skip)]
     pub name: String,
     /// One line: what it stands for.
+    #[schemars(length(min = 1))]
     pub about: String,
-    /// Files rendered into the trial's folder: (template, file name).
-    pub files: Vec<(String, String)>,
-    /// Every line that differs from `stock`, why, and where that comes from.
+    /// Files rendered into the trial's folder: name of the file = name of its template.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Every line that differs from `stock`, why, and where that comes from; one `[[profile.<name>.reason]]` each.
+    #[serde(default, rename = "reason")]
     pub reasons: Vec<Reason>,
-    /// What the product speaks with clients under this profile, where that is less than it can.
+    /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,
     /// Scheduling priority of its processes as `nice` gives it: 0, like every other program, to 19, behind all others.
+    #[serde(default)]
+    #[schemars(range(max = 19))]
     pub nice: u8,
 }
 
 /// Why a profile's line is what it is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Reason {
     /// The setting, as in the configuration.
+    #[schemars(length(min = 1))]
     pub setting: String,
     /// Why.
+    #[schemars(length(min = 1))]
     pub why: String,
     /// The document it comes from.
+    #[schemars(length(min = 1))]
     pub source: String,
 }

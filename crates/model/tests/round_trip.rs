@@ -336,8 +336,8 @@ fn a_product_is_read_whole() {
     assert_eq!(program.front().process.stop_within, Duration::from_secs(2));
     assert_eq!((program.front().process.graceful, &program.front().process.reload), (Signal::Term, &None));
     assert_eq!((product.caches, product.notes.len()), (false, 0));
-    // (template, file name)
-    assert_eq!(product.profiles["tuned"].files, [("tuned.conf.j2".to_owned(), "nginx.conf".to_owned())]);
+    let files = [("nginx.conf".to_owned(), "tuned.conf.j2".to_owned())];
+    assert_eq!(product.profiles["tuned"].files, files.into());
     assert_eq!(product.profiles["tuned"].reasons.len(), 1);
     assert_eq!(product.profiles["stock"].name, "stock");
     assert_eq!(product.spoken_under("tuned"), [Protocol::Http11]);

@@ -167,7 +167,7 @@ fn program(product: &Product) -> Result<&Program, RenderError> {
 /// Every file of the profile as (relative name, text).
 fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<Vec<(PathBuf, String)>, RenderError> {
     let mut texts = Vec::with_capacity(profile.files.len());
-    for (template, file) in &profile.files {
+    for (file, template) in &profile.files {
         let source = product.templates.get(template).ok_or_else(|| RenderError::MissingTemplate {
             product: product.name.clone(),
             profile: profile.name.clone(),

@@ -10,7 +10,6 @@ mod install;
 mod install_wire;
 mod locate;
 mod product;
-mod product_wire;
 mod schema;
 mod shape;
 mod suite;

@@ -1,18 +1,80 @@
-//! Turns the wire structs of `product.toml` into a valid [`Product`].
+//! `product.toml` as a whole: its sections, and what a schema cannot say of them.
 //! The catalogue in `weir-product` calls [`Product::parse`].
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::errors::Errors;
 use super::install::{self, Files};
+use super::install_wire::InstallTable;
 use super::locate::{child, item};
-use super::product_wire::{Kind, PartTable, ProcessTable, ProductFile, ProfileTable, ReloadTable, VersionTable};
 use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;
-use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reason, Reload, VersionProbe};
+use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reload, VersionProbe};
 use crate::suite::Protocol;
 use crate::text::{one_of, suggestion};
+
+/// A product of weir: a program under test, as data.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(title = "weir product")]
+pub(super) struct ProductFile {
+    /// What it is.
+    product: Head,
+    /// Ways to get it, tried in order; one `[[install]]` each.
+    #[serde(default)]
+    install: Vec<InstallTable>,
+    /// How its version is read from the binary itself.
+    version: Option<VersionProbe>,
+    /// How it is run, when it is one process.
+    process: Option<ProcessSpec>,
+    /// How it is run, when it is several: one `[[part]]` each, in the order in which they start. Clients talk to the last.
+    #[serde(default)]
+    part: Vec<Part>,
+    /// Named configurations: `[profile.stock]` is what its documentation shows first, `[profile.tuned]` what its own
+    /// experts would run.
+    #[schemars(extend("x-weir-wanted" = "at least [profile.stock]"))]
+    profile: BTreeMap<String, Profile>,
+}
+
+/// What it is.
+#[derive(Deserialize, JsonSchema)]
+struct Head {
+    /// Name as its makers write it.
+    #[schemars(length(min = 1))]
+    title: String,
+    /// One line: what it is.
+    #[schemars(length(min = 1))]
+    about: String,
+    /// Home page.
+    #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
+    home: String,
+    /// What it can speak with clients, with weir's files.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    speaks: Vec<Protocol>,
+    /// It answers from a cache of its own: the audit then says so instead of calling requests lost.
+    #[serde(default)]
+    caches: bool,
+    /// Traps, one a line, for people.
+    #[serde(default)]
+    notes: Vec<String>,
+    /// A proxy, or no proxy at all.
+    #[serde(default)]
+    kind: Kind,
+}
+
+/// A proxy, or no proxy at all.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    /// A program that weir starts.
+    #[default]
+    Proxy,
+    /// No program: the client talks to the origin.
+    Direct,
+}
 
 impl Product {
     /// Reads a product. `name` is its folder's, `source_name` the file as the user named it, `templates` the text of
@@ -28,167 +90,153 @@ impl Product {
         templates: BTreeMap<String, String>,
         files: Files,
     ) -> Result<Product, Vec<InputError>> {
-        super::read(source_name, text, &schema::PRODUCT, |file, errors| read(name, file, templates, files, errors))
+        super::read(source_name, text, &schema::PRODUCT, |file: ProductFile, errors| {
+            if !is_name(name) {
+                errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
+            }
+            let ProductFile { product: head, install, version, process, part, profile: mut profiles } = file;
+            check_profiles(&mut profiles, &templates, errors);
+            check_speaks(&head.speaks, &profiles, errors);
+            let kind = match head.kind {
+                Kind::Direct => {
+                    let sections = [
+                        ("install", !install.is_empty()),
+                        ("version", version.is_some()),
+                        ("process", process.is_some()),
+                        ("part", !part.is_empty()),
+                    ];
+                    check_direct(sections, &profiles, errors);
+                    ProductKind::Direct
+                }
+                Kind::Proxy => {
+                    let installs = installs(install, &files, errors);
+                    let version = version_probe(version, errors);
+                    let parts = parts(name, process, part, errors)?;
+                    ProductKind::Proxy(Box::new(Program { installs, version: version?, parts }))
+                }
+            };
+            let Head { title, about, home, speaks, caches, notes, .. } = head;
+            let name = name.to_owned();
+            Some(Product { name, title, about, home, speaks, caches, notes, kind, profiles, templates, files })
+        })
     }
 }
 
-fn read(
-    name: &str,
-    mut file: ProductFile,
-    templates: BTreeMap<String, String>,
-    files: Files,
-    errors: &mut Errors<'_>,
-) -> Option<Product> {
-    if !is_name(name) {
-        errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
-    }
-    let profiles = profiles(std::mem::take(&mut file.profile), &templates, errors);
-    let head = &file.product;
-    speaks("product.speaks", &head.speaks, errors);
-    for profile in profiles.values() {
-        speaks_less(profile, &head.speaks, errors);
-    }
-    let kind = match head.kind {
-        Kind::Direct => direct(&file, &profiles, errors),
-        Kind::Proxy => proxy(name, &mut file, &files, errors),
-    };
-    let head = file.product;
-    Some(Product {
-        name: name.to_owned(),
-        title: head.title,
-        about: head.about,
-        home: head.home,
-        speaks: head.speaks,
-        caches: head.caches,
-        notes: head.notes,
-        kind: kind?,
-        profiles,
-        templates,
-        files,
-    })
-}
-
-/// Each protocol once, and one of them such that it can be measured.
-fn speaks(path: &str, protocols: &[Protocol], errors: &mut Errors<'_>) {
-    for (index, protocol) in protocols.iter().enumerate() {
-        if protocols[..index].contains(protocol) {
-            let found = format!("{:?} stands here twice", protocol.as_str());
-            errors.add(&item(path, index), found, "each protocol once");
+/// Some protocol can be measured, and a profile speaks what the product can, or less.
+fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
+    let mut measured = |path: &str, protocols: &[Protocol]| {
+        if !protocols.iter().any(|protocol| protocol.is_measured()) {
+            let wanted = format!("at least {}", one_of(Protocol::measured().map(Protocol::as_str)));
+            errors.add(path, "none of these is a protocol that weir measures", wanted);
         }
+    };
+    measured("product.speaks", product);
+    for (name, profile) in profiles {
+        let path = child(&child("profile", name), "speaks");
+        profile.speaks.iter().for_each(|own| measured(&path, own));
     }
-    if !protocols.iter().any(|protocol| protocol.is_measured()) {
-        let measured = Protocol::measured().map(Protocol::as_str);
-        errors.add(path, "none of these is a protocol that weir measures", format!("at least {}", one_of(measured)));
-    }
-}
-
-/// A profile speaks what the product can, or less.
-fn speaks_less(profile: &Profile, product: &[Protocol], errors: &mut Errors<'_>) {
-    let path = child(&child("profile", &profile.name), "speaks");
-    let Some(own) = &profile.speaks else { return };
-    speaks(&path, own, errors);
-    for (index, protocol) in own.iter().enumerate().filter(|(_, protocol)| !product.contains(protocol)) {
-        let found = format!("{:?} is not among what the product speaks", protocol.as_str());
-        errors.add(&item(&path, index), found, one_of(product.iter().map(|protocol| protocol.as_str())));
+    for (name, profile) in profiles {
+        let path = child(&child("profile", name), "speaks");
+        let foreign = |(_, protocol): &(usize, &Protocol)| !product.contains(protocol);
+        for (index, protocol) in profile.speaks.iter().flatten().enumerate().filter(foreign) {
+            let found = format!("{:?} is not among what the product speaks", protocol.as_str());
+            errors.add(&item(&path, index), found, one_of(product.iter().map(|protocol| protocol.as_str())));
+        }
     }
 }
 
 /// `direct` runs nothing, so its file may not say how to run it.
-fn direct(file: &ProductFile, profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) -> Option<ProductKind> {
-    let sections = [
-        ("install", !file.install.is_empty()),
-        ("version", file.version.is_some()),
-        ("process", file.process.is_some()),
-        ("part", !file.part.is_empty()),
-    ];
-    for (section, given) in sections {
-        if given {
-            let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
-            errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
-        }
+fn check_direct(sections: [(&str, bool); 4], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
+    for (section, _) in sections.into_iter().filter(|(_, given)| *given) {
+        let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
+        errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
     }
-    for profile in profiles.values().filter(|profile| !profile.files.is_empty()) {
-        let path = child(&child("profile", &profile.name), "files");
+    for (name, _) in profiles.iter().filter(|(_, profile)| !profile.files.is_empty()) {
+        let path = child(&child("profile", name), "files");
         errors.add(&path, "a product of kind \"direct\" has no files", "no files");
     }
-    Some(ProductKind::Direct)
 }
 
-fn proxy(name: &str, file: &mut ProductFile, files: &Files, errors: &mut Errors<'_>) -> Option<ProductKind> {
-    if file.install.is_empty() {
-        errors.add(
-            "install",
-            "missing: there is no way to get the product",
-            format!("at least one [[install]] with a method: {}", one_of(install::METHODS)),
-        );
+fn installs(tables: Vec<InstallTable>, files: &Files, errors: &mut Errors<'_>) -> Vec<crate::product::Install> {
+    if tables.is_empty() {
+        let wanted = format!("at least one [[install]] with a method: {}", one_of(install::METHODS));
+        errors.add("install", "missing: there is no way to get the product", wanted);
     }
-    if file.version.is_none() {
-        errors.add(
-            "version",
-            "missing: a product whose version cannot be read is not measured",
-            "[version] with command and pattern",
-        );
-    }
-    let installs = install::installs(std::mem::take(&mut file.install), files, errors);
-    let version = file.version.take().map(|table| version_probe(table, errors));
-    let parts = match (file.process.take(), std::mem::take(&mut file.part)) {
-        (Some(_), parts) if !parts.is_empty() => {
-            errors.add(
-                "process",
-                "there is a [process] and a [[part]]",
-                "one of the two: [process] for a single process",
-            );
-            return None;
-        }
-        (Some(table), _) => {
-            let process = process_spec("process", table, errors);
-            vec![Part { name: name.to_owned(), ports: Vec::new(), cpu_share: None, process }]
-        }
-        (None, parts) if parts.is_empty() => {
-            errors.add(
-                "process",
-                "missing: nothing says how the product is run",
-                "[process] with command, or a [[part]] for each of its processes",
-            );
-            return None;
-        }
-        (None, tables) => parts(tables, errors),
+    install::installs(tables, files, errors)
+}
+
+fn version_probe(probe: Option<VersionProbe>, errors: &mut Errors<'_>) -> Option<VersionProbe> {
+    let Some(probe) = probe else {
+        let found = "missing: a product whose version cannot be read is not measured";
+        errors.add("version", found, "[version] with command and pattern");
+        return None;
     };
-    Some(ProductKind::Proxy(Box::new(Program { installs, version: version?, parts })))
+    let wanted = "a regular expression with one group, such as 'nginx/(\\d+\\.\\d+\\.\\d+)'";
+    match regex::Regex::new(&probe.pattern) {
+        Err(error) => {
+            // The message draws the pattern with a mark below it, over several lines; its last line says what is wrong.
+            let message = error.to_string();
+            let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            errors.add("version.pattern", format!("'{}' is no regular expression: {reason}", probe.pattern), wanted);
+        }
+        // The whole match counts as a group of its own.
+        Ok(pattern) if pattern.captures_len() != 2 => {
+            let found = format!("'{}' has {} groups", probe.pattern, pattern.captures_len() - 1);
+            errors.add("version.pattern", found, wanted);
+        }
+        Ok(_) => {}
+    }
+    check_command("version.command", &probe.command, errors);
+    Some(probe)
 }
 
-fn parts(tables: Vec<PartTable>, errors: &mut Errors<'_>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::with_capacity(tables.len());
-    for (index, table) in tables.into_iter().enumerate() {
-        let path = item("part", index);
-        let name_path = child(&path, "name");
-        if !is_name(&table.name) {
-            errors.add(&name_path, format!("a part is named {:?}", table.name), NAME_WANTED);
-        } else if parts.iter().any(|part| part.name == table.name) {
-            errors.add(&name_path, format!("another part is named {:?}", table.name), "a name for each part");
+/// A product of one process is one part that has the product's name.
+fn parts(name: &str, process: Option<ProcessSpec>, parts: Vec<Part>, errors: &mut Errors<'_>) -> Option<Vec<Part>> {
+    match (process, parts.as_slice()) {
+        (Some(process), []) => {
+            check_process("process", &process, errors);
+            Some(vec![Part { name: name.to_owned(), ports: Vec::new(), cpu_share: None, process }])
         }
-        for (at, port) in table.ports.iter().enumerate() {
-            let port_path = item(&child(&path, "ports"), at);
-            let others = parts.iter().flat_map(|part| &part.ports).chain(&table.ports[..at]);
+        (None, [_, ..]) => {
+            check_parts(&parts, errors);
+            Some(parts)
+        }
+        (Some(_), _) => {
+            let wanted = "one of the two: [process] for a single process";
+            errors.add("process", "there is a [process] and a [[part]]", wanted);
+            None
+        }
+        (None, []) => {
+            let wanted = "[process] with command, or a [[part]] for each of its processes";
+            errors.add("process", "missing: nothing says how the product is run", wanted);
+            None
+        }
+    }
+}
+
+fn check_parts(parts: &[Part], errors: &mut Errors<'_>) {
+    for (index, part) in parts.iter().enumerate() {
+        let (path, before) = (item("part", index), &parts[..index]);
+        if before.iter().any(|other| other.name == part.name) {
+            let found = format!("another part is named {:?}", part.name);
+            errors.add(&child(&path, "name"), found, "a name for each part");
+        }
+        for (at, port) in part.ports.iter().enumerate() {
+            let path = item(&child(&path, "ports"), at);
             if !is_port_name(port) {
                 let wanted = "lower-case letters, digits and _, a letter first: it is used as {{ ports.<name> }}";
-                errors.add(&port_path, format!("a port is named {port:?}"), wanted);
-            } else if others.into_iter().any(|other| other == port) {
-                errors.add(&port_path, format!("another port is named {port:?}"), "a name for each port");
+                errors.add(&path, format!("a port is named {port:?}"), wanted);
+            } else if before.iter().flat_map(|other| &other.ports).chain(&part.ports[..at]).any(|other| other == port) {
+                errors.add(&path, format!("another port is named {port:?}"), "a name for each port");
             }
         }
-        if table.cpus == Some(0.0) {
-            errors.add(&child(&path, "cpus"), "found 0", "a number above 0 and at most 1, such as 0.25");
-        }
-        let process = process_spec(&child(&path, "process"), table.process, errors);
-        parts.push(Part { name: table.name, ports: table.ports, cpu_share: table.cpus, process });
+        check_process(&child(&path, "process"), &part.process, errors);
     }
     let shares: f64 = parts.iter().filter_map(|part| part.cpu_share).sum();
     if shares > 1.0 {
         let found = format!("the parts' cpus are {shares} together");
         errors.add("part", found, "at most 1: shares of the CPUs that the proxy has");
     }
-    parts
 }
 
 fn is_port_name(name: &str) -> bool {
@@ -196,75 +244,21 @@ fn is_port_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-fn version_probe(table: VersionTable, errors: &mut Errors<'_>) -> VersionProbe {
-    let wanted = "a regular expression with one group, such as 'nginx/(\\d+\\.\\d+\\.\\d+)'";
-    match regex::Regex::new(&table.pattern) {
-        Err(error) => {
-            // The message draws the pattern with a mark below it, over several lines; its last line says what is wrong.
-            let message = error.to_string();
-            let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            let found = format!("'{}' is no regular expression: {reason}", table.pattern);
-            errors.add("version.pattern", found, wanted);
-        }
-        // The whole match counts as a group of its own.
-        Ok(pattern) if pattern.captures_len() != 2 => {
-            let found = format!("'{}' has {} groups", table.pattern, pattern.captures_len() - 1);
-            errors.add("version.pattern", found, wanted);
-        }
-        Ok(_) => {}
+fn check_process(path: &str, process: &ProcessSpec, errors: &mut Errors<'_>) {
+    check_command(&child(path, "command"), &process.command, errors);
+    check_command(&child(path, "check"), &process.check, errors);
+    if let Some(Reload::Command(command)) = &process.reload {
+        check_command(&child(&child(path, "reload"), "command"), command, errors);
     }
-    check_command("version.command", &table.command, errors);
-    VersionProbe { command: table.command, pattern: table.pattern, at_least: table.at_least }
-}
-
-fn process_spec(path: &str, table: ProcessTable, errors: &mut Errors<'_>) -> ProcessSpec {
-    check_command(&child(path, "command"), &table.command, errors);
-    check_command(&child(path, "check"), &table.check, errors);
-    for name in table.env.keys() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            let path = child(&child(path, "env"), name);
-            errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name without =, such as GOMAXPROCS");
-        }
+    for name in process.env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        let path = child(&child(path, "env"), name);
+        errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name without =, such as GOMAXPROCS");
     }
-    for (i, name) in table.scratch.iter().enumerate() {
-        // What is removed stays inside the folder, and is not the folder.
-        if name.is_empty() || !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            let path = item(&child(path, "scratch"), i);
-            errors.add(
-                &path,
-                format!("found {name:?}"),
-                "a name below the product's folder in a trial, such as \"data\"",
-            );
-        }
-    }
-    ProcessSpec {
-        command: table.command,
-        check: table.check,
-        env: table.env,
-        ready_within: table.ready_within.into(),
-        stop_within: table.stop_within.into(),
-        graceful: table.graceful,
-        reload: table.reload.and_then(|table| reload(&child(path, "reload"), table, errors)),
-        scratch: table.scratch,
-    }
-}
-
-fn reload(path: &str, table: ReloadTable, errors: &mut Errors<'_>) -> Option<Reload> {
-    let wanted = "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }";
-    match (table.signal, table.command) {
-        (Some(signal), None) => Some(Reload::Signal(signal)),
-        (None, Some(command)) => {
-            check_command(&child(path, "command"), &command, errors);
-            Some(Reload::Command(command))
-        }
-        (Some(_), Some(_)) => {
-            errors.add(path, "there is a signal and a command", format!("one of the two: {wanted}"));
-            None
-        }
-        (None, None) => {
-            errors.add(path, "there is neither a signal nor a command", wanted);
-            None
-        }
+    // What is removed stays inside the folder, and is not the folder.
+    let inside = |name: &str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    for (i, name) in process.scratch.iter().enumerate().filter(|(_, name)| name.is_empty() || !inside(name)) {
+        let wanted = "a name below the product's folder in a trial, such as \"data\"";
+        errors.add(&item(&child(path, "scratch"), i), format!("found {name:?}"), wanted);
     }
 }
 
@@ -277,45 +271,32 @@ fn check_command(path: &str, command: &[String], errors: &mut Errors<'_>) {
     }
 }
 
-fn profiles(
-    tables: BTreeMap<String, ProfileTable>,
+/// Checks the profiles and gives them their names.
+fn check_profiles(
+    profiles: &mut BTreeMap<String, Profile>,
     templates: &BTreeMap<String, String>,
     errors: &mut Errors<'_>,
-) -> BTreeMap<String, Profile> {
-    if tables.is_empty() {
+) {
+    if profiles.is_empty() {
         errors.add("profile", "there is no profile", "at least [profile.stock]");
     }
     let before = errors.count();
-    let mut profiles = BTreeMap::new();
-    for (name, table) in tables {
-        let path = child("profile", &name);
-        if !is_name(&name) {
+    for (name, profile) in profiles.iter_mut() {
+        let path = child("profile", name);
+        if !is_name(name) {
             errors.add(&path, format!("a profile is named {name:?}"), NAME_WANTED);
         }
-        for (file, template) in &table.files {
+        for (file, template) in &profile.files {
             check_file(&child(&child(&path, "files"), file), file, template, templates, errors);
         }
-        let reasons = table.reason.into_iter();
-        let profile = Profile {
-            name: name.clone(),
-            about: table.about,
-            files: table.files.into_iter().map(|(file, template)| (template, file)).collect(),
-            reasons: reasons.map(|r| Reason { setting: r.setting, why: r.why, source: r.source }).collect(),
-            speaks: table.speaks,
-            nice: table.nice,
-        };
-        profiles.insert(name, profile);
+        profile.name.clone_from(name);
     }
     // A profile with a wrong template name already has its message; the template that it meant counts as used.
     let meant = profiles.is_empty() || errors.count() > before;
-    for unused in unused_templates(&profiles, templates).into_iter().filter(|_| !meant) {
-        let found = format!("the template {unused:?} is used by no profile");
-        errors.add_about_file(
-            found,
-            "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template",
-        );
+    for unused in unused_templates(profiles, templates).into_iter().filter(|_| !meant) {
+        let wanted = "[profile.<name>] with files = { \"<file>\" = \"<template>\" }, or no such template";
+        errors.add_about_file(format!("the template {unused:?} is used by no profile"), wanted);
     }
-    profiles
 }
 
 fn check_file(path: &str, file: &str, template: &str, templates: &BTreeMap<String, String>, errors: &mut Errors<'_>) {
@@ -324,16 +305,15 @@ fn check_file(path: &str, file: &str, template: &str, templates: &BTreeMap<Strin
         errors.add(path, found, "a name without / and .., in the trial's folder");
     }
     if !templates.contains_key(template) {
-        let names = || templates.keys().map(String::as_str);
-        let found = format!("the product's folder has no template {template:?}{}", suggestion(template, names()));
-        errors.add(path, found, one_of(names()));
+        let near = suggestion(template, templates.keys());
+        errors.add(path, format!("the product's folder has no template {template:?}{near}"), one_of(templates.keys()));
     }
 }
 
 /// Templates that neither a profile nor another template names.
 fn unused_templates<'t>(profiles: &BTreeMap<String, Profile>, templates: &'t BTreeMap<String, String>) -> Vec<&'t str> {
     let rendered =
-        |name: &str| profiles.values().flat_map(|profile| &profile.files).any(|(template, _)| template == name);
+        |name: &str| profiles.values().flat_map(|profile| &profile.files).any(|(_, template)| template == name);
     // An include or an import names the other template in quotes.
     let included = |name: &str| {
         let quoted = [format!("\"{name}\""), format!("'{name}'")];

@@ -11,7 +11,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value as Json;
 
-use super::product_wire::ProductFile;
+use super::product::ProductFile;
 use super::suite::SuiteFile;
 use crate::units::{ByteCount, HumanDuration, Rate};
 

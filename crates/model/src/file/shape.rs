@@ -102,13 +102,23 @@ fn check_branches(node: &Node, schema: &Json, branches: &[Json], path: &str, err
     if let (Value::Table(entries), Some(tag)) = (&node.value, tag_of(branches)) {
         return check_tagged(entries, schema, branches, tag, path, errors);
     }
-    match branches.iter().find(|branch| node.value.may_be(branch)) {
-        Some(branch) => check(node, branch, path, errors),
-        None => {
-            errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
-            None
+    match &node.value {
+        // Of several kinds of tables it is the one that has a key of this.
+        Value::Table(entries) => {
+            if let Some(branch) = branches.iter().find(|branch| entries.iter().any(|(key, _)| has(branch, key))) {
+                let own =
+                    branch["properties"].as_object().and_then(|keys| keys.keys().next()).map_or("", String::as_str);
+                return check_branch(entries, branches, branch, own, &|_| describe(schema), path, errors);
+            }
+        }
+        value => {
+            if let Some(branch) = branches.iter().find(|branch| value.may_be(branch)) {
+                return check(node, branch, path, errors);
+            }
         }
     }
+    errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
+    None
 }
 
 /// A table of which the value of one key, the tag, decides which other keys it has.
@@ -139,18 +149,30 @@ fn check_tagged(
         check_table(checked, &json!({ "properties": properties, "required": required }), path, errors);
         return None;
     };
-    let (misplaced, own): (Vec<_>, Vec<_>) =
-        entries.iter().partition(|(key, _)| !has(branch, key) && branches.iter().any(|other| has(other, key)));
-    for (key, _) in misplaced {
-        let with = branches
-            .iter()
-            .filter(|other| has(other, key))
-            .map(|other| format!("{tag} = {}", other["properties"][tag]["const"]));
-        let with: Vec<String> = with.collect();
-        let found = format!("does not go with {tag} = {}", branch["properties"][tag]["const"]);
-        errors.add(&child(path, key), found, format!("{}, or no {key}", with.join(" or ")));
+    let own = format!("{tag} = {}", branch["properties"][tag]["const"]);
+    let wanted = |key: &str| {
+        let with = branches.iter().filter(|other| has(other, key));
+        let with: Vec<String> = with.map(|other| format!("{tag} = {}", other["properties"][tag]["const"])).collect();
+        format!("{}, or no {key}", with.join(" or "))
+    };
+    check_branch(entries, branches, branch, &own, &wanted, path, errors)
+}
+
+/// A table that is checked against one of several branches, `own` in words. `wanted` says what a key of another needs.
+fn check_branch(
+    entries: &[(String, Node)],
+    branches: &[Json],
+    branch: &Json,
+    own: &str,
+    wanted: &dyn Fn(&str) -> String,
+    path: &str,
+    errors: &mut Errors<'_>,
+) -> Option<Json> {
+    let of_other = |key: &str| !has(branch, key) && branches.iter().any(|other| has(other, key));
+    for (key, _) in entries.iter().filter(|(key, _)| of_other(key)) {
+        errors.add(&child(path, key), format!("does not go with {own}"), wanted(key));
     }
-    check_table(own, branch, path, errors)
+    check_table(entries.iter().filter(|(key, _)| !of_other(key)), branch, path, errors)
 }
 
 fn has(branch: &Json, key: &str) -> bool {

@@ -46,7 +46,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
     let profile = Profile {
         name: "p".to_owned(),
         about: String::new(),
-        files: vec![("t.j2".to_owned(), file.to_owned())],
+        files: [(file.to_owned(), "t.j2".to_owned())].into(),
         reasons: Vec::new(),
         speaks: None,
         nice: 0,
