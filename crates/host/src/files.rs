@@ -46,14 +46,22 @@ pub fn pretty<T: Serialize>(record: &T) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
+/// Bytes that this user may still write on the disk of a folder.
+///
+/// # Errors
+/// What the system said.
+pub fn free_bytes(folder: &Path) -> std::io::Result<u64> {
+    let stat = rustix::fs::statvfs(folder)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// Checks that the folder's disk has room.
 ///
 /// # Errors
 /// When there is less than 64 MiB, or the folder cannot be read.
 pub fn disk_has_room(folder: &Path) -> Result<(), InputError> {
     let fail = |found: String| InputError::of("--out", found, "a folder that weir may write to, with 64 MiB free");
-    let stat = rustix::fs::statvfs(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
-    let free = stat.f_bavail * stat.f_frsize;
+    let free = free_bytes(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
     if free < LEAST_FREE {
         return Err(fail(format!("{} has {} MiB free", folder.display(), free / 1024 / 1024)));
     }

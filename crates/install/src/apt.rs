@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::child::OnStop;
+use super::child::{OnStop, words};
 use super::{InstallError, Notify, Progress, child, lookup};
 use weir_host::stop::Stop;
 
@@ -71,7 +71,9 @@ pub(super) fn why_not_root() -> Option<String> {
 /// The error for a user who may not install packages.
 pub(super) fn not_root(why: String, packages: &[String], upgrade: bool) -> InstallError {
     let command = format!("sudo {}", child::command_line(&install_command(packages, upgrade)));
-    InstallError::NotRoot { why, command }
+    InstallError::Message(format!(
+        "installing packages needs root, and `sudo -n` does not work here ({why})\n  expected: run this and try again: {command}"
+    ))
 }
 
 /// A step that installs `packages`.
@@ -83,7 +85,7 @@ pub(super) fn step(packages: Vec<String>, upgrade: bool) -> AptStep {
 
 /// The version of an installed package, as dpkg has it.
 pub(super) fn installed_version(package: &str) -> Option<String> {
-    let command = words(&["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Version}\n", package]);
+    let command = words(&format!(r"dpkg-query -W -f ${{db:Status-Abbrev}}${{Version}}\n {package}"));
     let answer = child::ask(&command, ANSWER).ok()?;
     Some(answer.strip_prefix("ii ")?.lines().next()?.to_owned())
 }
@@ -92,7 +94,7 @@ pub(super) fn installed_version(package: &str) -> Option<String> {
 pub(super) fn install(step: &AptStep, stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
     let wanted = install_command(&step.packages, step.upgrade);
     let root = Root::find().map_err(|why| not_root(why, &step.packages, step.upgrade))?;
-    let update = words(&["apt-get", "update"]);
+    let update = words("apt-get update");
     let before = installed_packages();
     if step.refresh {
         root.run(&update, stop, notify)?;
@@ -112,7 +114,7 @@ pub(super) fn install(step: &AptStep, stop: &Stop, notify: &mut Notify<'_>) -> R
 
 fn install_command(packages: &[String], upgrade: bool) -> Vec<String> {
     // The lock of dpkg is often held for a while by unattended upgrades.
-    let mut command = words(&["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends"]);
+    let mut command = words("apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends");
     if !upgrade {
         command.push("--no-upgrade".to_owned());
     }
@@ -136,9 +138,9 @@ impl Root {
         if lookup::on_path("sudo").is_none() {
             return Err("there is no sudo".to_owned());
         }
-        let prefix = words(&["sudo", "-n"]);
+        let prefix = words("sudo -n");
         let mut trial = prefix.clone();
-        trial.extend(words(&["echo", "weir-may"]));
+        trial.extend(words("echo weir-may"));
         match child::ask(&trial, ANSWER) {
             Ok(answer) if answer.starts_with("weir-may") => Ok(Root { prefix }),
             Ok(answer) => Err(on_one_line(&answer)),
@@ -148,8 +150,7 @@ impl Root {
 
     fn run(&self, command: &[String], stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
         let mut whole = self.prefix.clone();
-        whole.extend(words(&["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"]));
-        whole.extend(words(&["SYSTEMD_OFFLINE=1", "RUNLEVEL=1"]));
+        whole.extend(words("env DEBIAN_FRONTEND=noninteractive LC_ALL=C SYSTEMD_OFFLINE=1 RUNLEVEL=1"));
         whole.extend_from_slice(command);
         notify(Progress::Action(&child::command_line(command)));
         child::run(&whole, LIMIT, OnStop::Wait, stop, notify)
@@ -174,10 +175,10 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Not
     let running = Path::new("/run/systemd/system").is_dir();
     let mut commands = Vec::new();
     if running {
-        commands.push(words(&["systemctl", "daemon-reload"]));
+        commands.push(words("systemctl daemon-reload"));
     }
     if !services.is_empty() {
-        let mut disable = words(if running { &["systemctl", "disable", "--now"] } else { &["systemctl", "disable"] });
+        let mut disable = words(if running { "systemctl disable --now" } else { "systemctl disable" });
         disable.extend(services);
         commands.push(disable);
     }
@@ -190,27 +191,27 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Not
 
 /// Services that a package brings and that would start with the machine.
 fn services_of(package: &str) -> Vec<String> {
-    let files = child::ask(&words(&["dpkg-query", "-L", package]), ANSWER).unwrap_or_default();
+    let files = child::ask(&words(&format!("dpkg-query -L {package}")), ANSWER).unwrap_or_default();
     let services = files.lines().filter(|line| line.contains("/systemd/system/") && line.ends_with(".service"));
     let names = services.filter_map(|line| line.rsplit('/').next());
     // A template (`name@.service`) is no service yet.
     let names = names.filter(|name| !name.contains('@'));
     let enabled = |name: &&str| {
-        let answer = child::ask(&words(&["systemctl", "is-enabled", name]), ANSWER);
+        let answer = child::ask(&words(&format!("systemctl is-enabled {name}")), ANSWER);
         answer.is_ok_and(|answer| answer.lines().next() == Some("enabled"))
     };
     names.filter(enabled).map(str::to_owned).collect()
 }
 
 fn installed_packages() -> BTreeSet<String> {
-    let command = words(&["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Package}\n"]);
+    let command = words(r"dpkg-query -W -f ${db:Status-Abbrev}${Package}\n");
     let answer = child::ask_much(&command, ANSWER).unwrap_or_default();
     answer.lines().filter_map(|line| line.strip_prefix("ii ")).map(str::to_owned).collect()
 }
 
 /// Bytes that apt would download for these and what they depend on.
 fn download_size(packages: &[String]) -> Option<u64> {
-    let mut command = words(&["apt-get", "--print-uris", "-qq", "-y", "--no-install-recommends", "install", "--"]);
+    let mut command = words("apt-get --print-uris -qq -y --no-install-recommends install --");
     command.extend_from_slice(packages);
     let answer = child::ask(&command, ANSWER).ok()?;
     if answer.lines().any(|line| line.starts_with("E:")) {
@@ -230,10 +231,6 @@ fn lists_are_stale(lists: &Path, now: SystemTime) -> bool {
     !(any && young)
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_step_says_what_it_does() {
-        let mut step = AptStep { packages: words(&["a", "b"]), refresh: true, upgrade: false, download: None };
+        let mut step = AptStep { packages: words("a b"), refresh: true, upgrade: false, download: None };
         let rest = "apt-get install -y --no-install-recommends a b";
         let end = "; services that come with them are not started";
         assert_eq!(step.to_string(), format!("apt-get update; {rest}{end}"));

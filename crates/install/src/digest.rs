@@ -1,8 +1,8 @@
-//! SHA-256 of files, computed once a process for a file that does not change.
+//! SHA-256 of files, computed once a process for a file that does not change. Finding and downloads call it.
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -29,16 +29,9 @@ pub(super) fn of_file(path: &Path) -> io::Result<String> {
 
 /// SHA-256 of the file as it is now.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            n => hasher.update(&buffer[..n]),
-        }
-    }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(format!("{:x}", hasher.finalize()))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use weir_model::product::{Install, Product, ProductKind, Program, Source};
 
-use super::{Found, FoundProgram, InstallError, Installed, apt, digest, lookup, parallel, place, using, version};
+use rayon::prelude::*;
+
+use super::{Found, FoundProgram, InstallError, Installed, apt, digest, lookup, place, using, version};
 use crate::home::Home;
 use weir_product::render::RenderError;
 
@@ -55,12 +57,22 @@ pub fn quick_find(product: &Product, home: &Home) -> Result<Found<FoundProgram>,
 
 /// [`find`] for each, several at once.
 pub fn find_all(products: &[&Product], home: &Home) -> Vec<Result<Found, InstallError>> {
-    parallel::map(products, |product| find(product, home))
+    at_once(products, |product| find(product, home))
 }
 
 /// [`quick_find`] for each, several at once.
 pub fn quick_find_all(products: &[&Product], home: &Home) -> Vec<Result<Found<FoundProgram>, InstallError>> {
-    parallel::map(products, |product| quick_find(product, home))
+    at_once(products, |product| quick_find(product, home))
+}
+
+/// The result for each product, several at once: asking twenty binaries for their versions one after the other takes
+/// seconds. Most of the time is spent waiting for a process to load, so there are more threads than CPUs.
+fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + Sync) -> Vec<R> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    match rayon::ThreadPoolBuilder::new().num_threads(cpus * 2).build() {
+        Ok(pool) => pool.install(|| products.par_iter().map(|product| ask(product)).collect()),
+        Err(_) => products.iter().map(|product| ask(product)).collect(),
+    }
 }
 
 /// The program of a product that has one.
@@ -71,22 +83,19 @@ pub(super) fn program_of(product: &Product) -> Result<&Program, InstallError> {
     }
 }
 
-/// A way to install, in words.
+/// A source, in words.
 pub(super) fn label(install: &Install) -> String {
-    let of = |way: &str, source: &Source| match source {
-        Source::Package { package, version } => format!("{way} {package} {version}"),
-        Source::Project(project) => format!("{way} project {project}"),
-    };
+    let method = install.method();
     match install {
-        Install::System { binary } => format!("system ({binary})"),
-        Install::Apt { package, .. } => format!("apt {package}"),
-        Install::Wheel { package, version, .. } => format!("wheel {package} {version}"),
-        Install::Crate { source, .. } => of("crate", source),
-        Install::Go { source, .. } => of("go", source),
-        Install::Maven { project, .. } => format!("maven project {project}"),
-        Install::Npm { project, .. } => format!("npm project {project}"),
-        Install::Release { version, .. } => format!("release {version}"),
-        Install::Own { .. } => "own".to_owned(),
+        Install::System { binary } => format!("{method} ({binary})"),
+        Install::Apt { package, .. } => format!("{method} {package}"),
+        Install::Wheel { package, version, .. }
+        | Install::Build { source: Source::Package { package, version }, .. } => {
+            format!("{method} {package} {version}")
+        }
+        Install::Build { source: Source::Project(project), .. } => format!("{method} project {project}"),
+        Install::Release { version, .. } => format!("{method} {version}"),
+        Install::Own { .. } => method.to_owned(),
     }
 }
 
@@ -123,37 +132,20 @@ pub(super) fn locate(product: &Product, install: &Install, home: &Home) -> Resul
         }
         _ => {}
     }
-    match (place::of(product, install, home)?, pattern(install)) {
+    match (place::of(product, install, home)?, install.binary_inside()) {
         (Some(place), Some(pattern)) => place.binary(pattern),
         _ => Err("not installed".to_owned()),
     }
 }
 
-/// The binary's path inside the folder of a way that has one; a `*` stands for any part of one component.
-pub(super) fn pattern(install: &Install) -> Option<&str> {
-    match install {
-        Install::Wheel { binary, .. }
-        | Install::Crate { binary, .. }
-        | Install::Go { binary, .. }
-        | Install::Maven { binary, .. }
-        | Install::Npm { binary, .. }
-        | Install::Release { binary, .. } => Some(binary),
-        Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => None,
-    }
-}
-
 /// What is found in PATH is mostly what a package put there: the record then says which package, and its full version.
 fn origin(product: &Product, program: &Program, install: &Install, binary: &Path) -> String {
-    match install {
-        Install::System { .. } | Install::Apt { .. } => {}
-        Install::Crate { source: Source::Project(name), .. }
-        | Install::Go { source: Source::Project(name), .. }
-        | Install::Maven { project: name, .. }
-        | Install::Npm { project: name, .. } => {
-            let digest = super::project::digest(product, name).unwrap_or_default();
-            return format!("{} {}", label(install), digest.get(..12).unwrap_or_default());
-        }
-        _ => return label(install),
+    if let Some(name) = install.project() {
+        let digest = super::project::digest(product, name).unwrap_or_default();
+        return format!("{} {}", label(install), digest.get(..12).unwrap_or_default());
+    }
+    if install.binary_inside().is_some() {
+        return label(install);
     }
     let real = binary.canonicalize().ok();
     let package = program.installs.iter().find_map(|install| match install {

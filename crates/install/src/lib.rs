@@ -5,8 +5,8 @@
 //! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. Only the user's choice ([`Using`]) is remembered. The
 //! state is what is on the disk, so an interrupted install is simply repeated.
 //!
-//! Each source of products is a file of its own: [`apt`](AptStep), [`wheel`](WheelStep), [`release`](ReleaseStep) and, for
-//! what is compiled here, [`build`](BuildStep). All but apt install into a folder of weir's own that is complete or absent
+//! Each source of products is a file of its own: [`apt`](AptStep), [`download`](DownloadStep) for releases and
+//! wheels and, for what is compiled here, [`build`](BuildStep). All but apt install into a folder of weir's own that is complete or absent
 //! (`place`).
 //!
 //! This crate knows no product by name, and neither runs nor measures products. It asks a binary only for its version.
@@ -15,27 +15,26 @@ mod apt;
 mod build;
 mod child;
 mod digest;
+mod download;
 mod error;
 mod fetch;
 mod find;
 pub mod home;
 mod lock;
 mod lookup;
-mod parallel;
 mod place;
 mod plan;
 mod project;
-mod release;
 #[cfg(test)]
 mod tests;
 mod tools;
 mod unpack;
 mod using;
 mod version;
-mod wheel;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use weir_host::Host;
 use weir_host::stop::Stop;
 pub use weir_product::launch::Installed;
 
@@ -43,12 +42,11 @@ use crate::home::Home;
 
 pub use apt::AptStep;
 pub use build::BuildStep;
+pub use download::DownloadStep;
 pub use error::InstallError;
 pub use find::{find, find_all, quick_find, quick_find_all};
 pub use plan::{Step, plan, plan_latest, run_step};
-pub use release::ReleaseStep;
 pub use using::{Latest, Own, Using, use_binary, use_no_binary, use_pinned, using};
-pub use wheel::WheelStep;
 
 /// A product's program as [`quick_find`] finds it: [`Installed`] without the hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +76,8 @@ pub enum Found<T = Installed> {
 pub struct InstallContext<'a> {
     /// weir's own folder, where products go.
     pub home: &'a Home,
-    /// weir's own program, which also is the supervisor below which builds run (see [`weir_host::supervisor`]).
-    pub weir: &'a Path,
+    /// The machine on which builds run, below a supervisor.
+    pub host: &'a dyn Host,
     /// Checked several times a second. When set, the step ends and leaves nothing unfinished behind.
     pub stop: &'a Stop,
 }

@@ -1,8 +1,10 @@
-//! Where programs are: the PATH, the folders that a user's PATH often lacks, and patterns below a folder.
+//! Where programs are: the PATH, the folders that a user's PATH often lacks, and patterns below a folder. All sources call it.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use glob::{MatchOptions, Pattern, glob_with};
 
 /// Servers live in sbin folders, which are not in an ordinary user's PATH on Debian.
 const USUAL: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -28,26 +30,11 @@ pub(super) fn is_executable(path: &Path) -> bool {
 
 /// The files below `root` whose path matches `pattern`, in which a `*` stands for any part of one component.
 pub(super) fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
-    let mut found = vec![root.to_owned()];
-    for component in pattern.split('/') {
-        found = found.iter().flat_map(|dir| children(dir, component)).collect();
-    }
-    found.retain(|path| path.is_file());
-    found.sort();
-    found
-}
-
-fn children(dir: &Path, component: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let fits = |name: &OsStr| name.to_str().is_some_and(|name| fits(name, component));
-    entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path()).collect()
-}
-
-fn fits(name: &str, pattern: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return name == pattern };
-    let Some(name) = name.strip_prefix(head) else { return false };
-    // Every place where the star may end.
-    (0..=name.len()).filter(|&at| name.is_char_boundary(at)).any(|at| fits(&name[at..], rest))
+    let literal: Vec<String> = pattern.split('*').map(Pattern::escape).collect();
+    let pattern = format!("{}/{}", Pattern::escape(&root.to_string_lossy()), literal.join("*"));
+    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+    let found = glob_with(&pattern, options).into_iter().flatten().flatten();
+    found.filter(|path| path.is_file()).collect()
 }
 
 #[cfg(test)]

@@ -28,34 +28,30 @@ pub(super) struct InstallFolder {
 /// The place of one way to install; `None` for ways whose binaries are elsewhere. The error says why there is none on
 /// this machine.
 pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Option<InstallFolder>, String> {
-    let place = |way: &str, version: &str, seal: String| {
-        let folder = home.product(&product.name).join(format!("{way}-{}", plain(version)));
+    let place = |version: &str, seal: String| {
+        let folder = home.product(&product.name).join(format!("{}-{}", install.method(), plain(version)));
         Ok(Some(InstallFolder { folder, seal }))
     };
-    let project = |way: &str, name: &str, more: &str| {
-        let digest =
-            project::digest(product, name).ok_or_else(|| format!("the product's folder has no files below {name}/"))?;
-        place(way, digest.get(..12).unwrap_or(&digest), format!("{way} project {name} {digest}{more}"))
-    };
+    let method = install.method();
     match install {
         Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => Ok(None),
-        Install::Wheel { version, sha256, .. } => place("wheel", version, for_here(sha256)?.clone()),
-        Install::Release { version, sha256, .. } => place("release", version, for_here(sha256)?.clone()),
-        Install::Crate { source, features, .. } => {
+        Install::Wheel { version, sha256, .. } | Install::Release { version, sha256, .. } => {
+            place(version, for_here(sha256)?.clone())
+        }
+        Install::Build { source, features, .. } => {
             let features: String = features.iter().map(|feature| format!(" +{feature}")).collect();
             match source {
                 Source::Package { package, version } => {
-                    place("crate", version, format!("crate {package} {version}{features}"))
+                    place(version, format!("{method} {package} {version}{features}"))
                 }
-                Source::Project(name) => project("crate", name, &features),
+                Source::Project(name) => {
+                    let digest = project::digest(product, name)
+                        .ok_or_else(|| format!("the product's folder has no files below {name}/"))?;
+                    let version = digest.get(..12).unwrap_or(&digest);
+                    place(version, format!("{method} project {name} {digest}{features}"))
+                }
             }
         }
-        Install::Go { source: Source::Package { package, version }, .. } => {
-            place("go", version, format!("go {package} {version}"))
-        }
-        Install::Go { source: Source::Project(name), .. } => project("go", name, ""),
-        Install::Maven { project: name, .. } => project("maven", name, ""),
-        Install::Npm { project: name, .. } => project("npm", name, ""),
     }
 }
 

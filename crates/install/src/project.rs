@@ -21,26 +21,22 @@ pub(super) fn digest(product: &Product, project: &str) -> Option<String> {
             hasher.update(part);
         }
     }
-    any.then(|| hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    any.then(|| format!("{:x}", hasher.finalize()))
 }
 
-/// How many packages a project's lock file names, if it has one in the format that `marker` begins each entry of.
-pub(super) fn locked(product: &Product, project: &str, file: &str, marker: &str) -> Option<usize> {
+/// How many lines of one of a project's files begin like this; `None` when there is no such file.
+pub(super) fn lines_with(product: &Product, project: &str, file: &str, begin: &str) -> Option<usize> {
     let (_, bytes) = files(product, project).find(|(name, _)| *name == file)?;
     let text = std::str::from_utf8(bytes).ok()?;
-    // One of them is the project itself.
-    Some(text.lines().filter(|line| line.trim_start().starts_with(marker)).count().saturating_sub(1))
+    Some(text.lines().filter(|line| line.trim_start().starts_with(begin)).count())
 }
 
 /// Writes a project's files into `folder`.
 pub(super) fn write(product: &Product, project: &str, folder: &Path) -> Result<(), InstallError> {
     for (name, bytes) in files(product, project) {
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(InstallError::Definition {
-                product: product.name.clone(),
-                key: "install.project".to_owned(),
-                message: format!("the file {project}/{name} leads out of the folder"),
-            });
+            let message = format!("the file {project}/{name} leads out of the folder");
+            return Err(InstallError::definition(&product.name, "install.project", &message));
         }
         let path = folder.join(name);
         if let Some(parent) = path.parent() {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use regex::Regex;
-use weir_model::product::{Install, Need};
+use weir_model::product::{BuildTool, Need};
 
 use super::{child, lookup, version};
 
@@ -42,21 +42,21 @@ impl std::fmt::Display for MissingTool {
     }
 }
 
-/// What a way to install needs: what its method always does, and what the product's file adds or says more exactly.
-pub(super) fn needs(install: &Install) -> Vec<Need> {
-    let need = |program: &str, package: &str| Need {
-        program: program.to_owned(),
-        package: Some(package.to_owned()),
+/// What building with a tool needs: what it always does, and what the product's file adds or says more exactly.
+pub(super) fn needs(tool: BuildTool, more: &[Need]) -> Vec<Need> {
+    let always: &[(&str, &str)] = match tool {
+        // rustc links with the system's C compiler.
+        BuildTool::Cargo => &[("cargo", "cargo"), ("cc", "build-essential")],
+        BuildTool::Go => &[("go", "golang-go")],
+        BuildTool::Maven => &[("mvn", "maven"), ("javac", "default-jdk-headless")],
+        BuildTool::Npm => &[("npm", "npm"), ("node", "nodejs")],
+    };
+    let need = |(program, package): &(&str, &str)| Need {
+        program: (*program).to_owned(),
+        package: Some((*package).to_owned()),
         at_least: None,
     };
-    let (mut all, more) = match install {
-        // rustc links with the system's C compiler.
-        Install::Crate { needs, .. } => (vec![need("cargo", "cargo"), need("cc", "build-essential")], needs),
-        Install::Go { needs, .. } => (vec![need("go", "golang-go")], needs),
-        Install::Maven { needs, .. } => (vec![need("mvn", "maven"), need("javac", "default-jdk-headless")], needs),
-        Install::Npm { needs, .. } => (vec![need("npm", "npm"), need("node", "nodejs")], needs),
-        _ => return Vec::new(),
-    };
+    let mut all: Vec<Need> = always.iter().map(need).collect();
     for need in more {
         match all.iter_mut().find(|known| known.program == need.program) {
             Some(known) => *known = Need { package: need.package.clone().or(known.package.take()), ..need.clone() },
@@ -133,13 +133,7 @@ mod tests {
     fn what_the_product_says_of_a_tool_counts() {
         let more = Need { program: "cargo".into(), package: None, at_least: Some("1.85".into()) };
         let protoc = Need { program: "protoc".into(), package: Some("protobuf-compiler".into()), at_least: None };
-        let install = Install::Crate {
-            source: weir_model::product::Source::Project("program".into()),
-            binary: "x".into(),
-            features: Vec::new(),
-            needs: vec![more, protoc.clone()],
-        };
-        let needs = needs(&install);
+        let needs = needs(BuildTool::Cargo, &[more, protoc.clone()]);
         assert_eq!(needs.len(), 3);
         assert_eq!((needs[0].package.as_deref(), needs[0].at_least.as_deref()), (Some("cargo"), Some("1.85")));
         assert_eq!(needs[2], protoc);

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir_model::product::{Install, Product, Source};
+use weir_model::product::{Install, Product};
 
 use super::find::program_of;
 use super::{FoundProgram, InstallError, Installed, digest, lookup, place, version};
@@ -60,28 +60,21 @@ pub struct Latest {
 }
 
 impl Latest {
-    /// The product's entry that it is the newest version of.
-    fn entry<'p>(&self, installs: &'p [Install]) -> Option<&'p Install> {
-        installs.iter().find(|install| package_of(install) == Some((self.source.as_str(), self.package.as_str())))
+    /// The newest version of a package, as it turned out.
+    pub(super) fn new(source: &str, package: &str, version: &str) -> Latest {
+        let folder = format!("{source}-latest-{}", place::plain(version));
+        Latest { source: source.to_owned(), package: package.to_owned(), version: version.to_owned(), folder }
     }
 
-    fn seal(&self) -> String {
-        format!("latest {} {} {}", self.source, self.package, self.version)
+    /// The product's entry that it is the newest version of.
+    fn entry<'p>(&self, installs: &'p [Install]) -> Option<&'p Install> {
+        installs.iter().find(|install| install.method() == self.source && install.package() == Some(&self.package))
     }
 
     /// Where it is kept.
     pub(super) fn place(&self, product: &str, home: &Home) -> place::InstallFolder {
-        place::InstallFolder { folder: home.product(product).join(&self.folder), seal: self.seal() }
-    }
-}
-
-/// (way, package) of the ways that have packages with a newest version.
-pub(super) fn package_of(install: &Install) -> Option<(&'static str, &str)> {
-    match install {
-        Install::Wheel { package, .. } => Some(("wheel", package)),
-        Install::Crate { source: Source::Package { package, .. }, .. } => Some(("crate", package)),
-        Install::Go { source: Source::Package { package, .. }, .. } => Some(("go", package)),
-        _ => None,
+        let seal = format!("latest {} {} {}", self.source, self.package, self.version);
+        place::InstallFolder { folder: home.product(product).join(&self.folder), seal }
     }
 }
 
@@ -98,7 +91,12 @@ pub fn using(product: &str, home: &Home) -> Result<Using, InstallError> {
         }
         Err(error) => return Err(InstallError::Io { path, error }),
     };
-    toml::from_str(&text).map_err(|error| InstallError::Using { path, message: error.message().to_owned() })
+    toml::from_str(&text).map_err(|error| unreadable(&path, error.message()))
+}
+
+fn unreadable(path: &Path, why: &str) -> InstallError {
+    let remedy = "that file removed; the product is then chosen by its own file again";
+    InstallError::Message(format!("{}: {why}\n  expected: {remedy}", path.display()))
 }
 
 /// Takes the user's binary for `product` from now on; it must run and say an acceptable version.
@@ -107,11 +105,9 @@ pub fn using(product: &str, home: &Home) -> Result<Using, InstallError> {
 /// When it does not, or the choice cannot be written down.
 pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Installed, InstallError> {
     let program = program_of(product)?;
-    let refuse = |why: String, wanted: &str| InstallError::Own {
-        product: product.name.clone(),
-        path: binary.to_owned(),
-        why,
-        wanted: wanted.to_owned(),
+    let refuse = |why: String, wanted: &str| {
+        let (path, name) = (binary.display(), &product.name);
+        InstallError::Message(format!("{path}: cannot be used as {name}: {why}\n  expected: {wanted}"))
     };
     let binary = std::path::absolute(binary).map_err(InstallError::io(binary))?;
     if !binary.is_file() {
@@ -130,9 +126,8 @@ pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Insta
         refuse(why, &wanted)
     })?;
     let sha256 = digest::read(&binary).map_err(InstallError::io(&binary))?;
-    let mut chosen = using(&product.name, home)?;
-    chosen.own = Some(Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() });
-    write(&product.name, &chosen, home)?;
+    let own = Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() };
+    change(&product.name, home, |chosen| chosen.own = Some(own))?;
     let from = format!("own {}", binary.display());
     Ok(Installed { binary, version, sha256, from })
 }
@@ -142,10 +137,7 @@ pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Insta
 /// # Errors
 /// When the choice cannot be read or written.
 pub fn use_no_binary(product: &str, home: &Home) -> Result<bool, InstallError> {
-    let mut chosen = using(product, home)?;
-    let was = chosen.own.take().is_some();
-    write(product, &chosen, home)?;
-    Ok(was)
+    change(product, home, |chosen| chosen.own.take().is_some())
 }
 
 /// Takes the pinned version again; whether it was another. What was installed stays on the disk.
@@ -153,16 +145,18 @@ pub fn use_no_binary(product: &str, home: &Home) -> Result<bool, InstallError> {
 /// # Errors
 /// When the choice cannot be read or written.
 pub fn use_pinned(product: &str, home: &Home) -> Result<bool, InstallError> {
-    let mut chosen = using(product, home)?;
-    let was = chosen.latest.take().is_some();
-    write(product, &chosen, home)?;
-    Ok(was)
+    change(product, home, |chosen| chosen.latest.take().is_some())
 }
 
 pub(super) fn use_latest(product: &str, latest: Latest, home: &Home) -> Result<(), InstallError> {
+    change(product, home, |chosen| chosen.latest = Some(latest))
+}
+
+fn change<T>(product: &str, home: &Home, change: impl FnOnce(&mut Using) -> T) -> Result<T, InstallError> {
     let mut chosen = using(product, home)?;
-    chosen.latest = Some(latest);
-    write(product, &chosen, home)
+    let result = change(&mut chosen);
+    write(product, &chosen, home)?;
+    Ok(result)
 }
 
 /// By a rename, so that it is whole however this ends; an empty choice is no file.
@@ -175,8 +169,7 @@ fn write(product: &str, chosen: &Using, home: &Home) -> Result<(), InstallError>
             _ => Ok(()),
         };
     }
-    let text = toml::to_string(chosen)
-        .map_err(|error| InstallError::Using { path: path.clone(), message: error.to_string() })?;
+    let text = toml::to_string(chosen).map_err(|error| unreadable(&path, &error.to_string()))?;
     fs::create_dir_all(&folder).map_err(InstallError::io(&folder))?;
     let io = || InstallError::io(&path);
     let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(io())?;
@@ -190,50 +183,35 @@ pub(super) fn chosen_program(
     product: &Product,
     home: &Home,
 ) -> Result<Option<Result<FoundProgram, InstallError>>, InstallError> {
-    let Some(choice) = choice(product, &using(&product.name, home)?, home)? else { return Ok(None) };
-    let Choice { found, from, what, remedy } = choice;
-    let seen = match found {
-        Ok(binary) => version::read(product, &program_of(product)?.version, &binary, version::LIMIT)?
-            .map(|version| FoundProgram { binary, version, from }),
-        Err(why) => Err(why),
-    };
-    let product = product.name.clone();
-    Ok(Some(seen.map_err(|why| InstallError::Chosen { product, what, why, remedy })))
-}
-
-/// A choice in words, and where its binary is.
-struct Choice {
-    found: Result<PathBuf, String>,
-    from: String,
-    what: String,
-    remedy: String,
-}
-
-fn choice(product: &Product, chosen: &Using, home: &Home) -> Result<Option<Choice>, InstallError> {
     let name = &product.name;
-    if let Some(own) = &chosen.own {
-        let path = own.binary.display();
-        let found = own.binary.is_file().then(|| own.binary.clone());
-        return Ok(Some(Choice {
-            found: found.ok_or_else(|| "there is no such file".to_owned()),
-            from: format!("own {path}"),
-            what: format!("{path} by `weir products use`"),
-            remedy: format!("weir products use {name} --binary <path>, or weir products use {name} --none"),
-        }));
-    }
-    let Some(latest) = &chosen.latest else { return Ok(None) };
-    let entry = latest.entry(&program_of(product)?.installs).and_then(super::find::pattern);
-    let found = match entry {
-        Some(pattern) => latest.place(name, home).binary(pattern),
-        None => Err("the product's file no longer has that package".to_owned()),
+    let program = program_of(product)?;
+    let (found, from, what, remedy) = match using(name, home)? {
+        Using { own: Some(own), .. } => {
+            let path = own.binary.display().to_string();
+            let found = own.binary.is_file().then_some(own.binary).ok_or_else(|| "there is no such file".to_owned());
+            let remedy = format!("weir products use {name} --binary <path>, or weir products use {name} --none");
+            (found, format!("own {path}"), format!("{path} by `weir products use`"), remedy)
+        }
+        Using { latest: Some(latest), .. } => {
+            let found = match latest.entry(&program.installs).and_then(Install::binary_inside) {
+                Some(pattern) => latest.place(name, home).binary(pattern),
+                None => Err("the product's file no longer has that package".to_owned()),
+            };
+            let package = format!("{} {} {}", latest.source, latest.package, latest.version);
+            let from = format!("{package} (latest: no pinned hash was checked)");
+            let remedy = format!("weir products install {name} --latest, or weir products use {name} --pinned");
+            (found, from, format!("{package} by `weir products install --latest`"), remedy)
+        }
+        Using { own: None, latest: None } => return Ok(None),
     };
-    let package = format!("{} {} {}", latest.source, latest.package, latest.version);
-    Ok(Some(Choice {
-        found,
-        from: format!("{package} (latest: no pinned hash was checked)"),
-        what: format!("{package} by `weir products install --latest`"),
-        remedy: format!("weir products install {name} --latest, or weir products use {name} --pinned"),
-    }))
+    let seen =
+        match found {
+            Ok(binary) => version::read(product, &program.version, &binary, version::LIMIT)?
+                .map(|version| FoundProgram { binary, version, from }),
+            Err(why) => Err(why),
+        };
+    let product = name.clone();
+    Ok(Some(seen.map_err(|why| InstallError::Chosen { product, what, why, remedy })))
 }
 
 /// Whether the user's binary is another than when it was chosen; it is measured all the same, and the record says so.

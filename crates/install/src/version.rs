@@ -72,11 +72,7 @@ pub(super) fn is_below(version: &str, wanted: &str) -> bool {
 }
 
 fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallError> {
-    let wrong = |message: String| InstallError::Definition {
-        product: product.name.clone(),
-        key: "version.pattern".to_owned(),
-        message,
-    };
+    let wrong = |message: String| InstallError::definition(&product.name, "version.pattern", &message);
     let regex = Regex::new(&probe.pattern).map_err(|error| wrong(error.to_string()))?;
     if regex.captures_len() != 2 {
         let message = format!("{} groups in `{}`; exactly one is wanted", regex.captures_len() - 1, probe.pattern);

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_install::{Found, InstallContext, Installed, Step, find, plan, run_step};
@@ -25,7 +26,8 @@ fn install(products: &[&Product], home: &Home) -> Vec<Step> {
     for step in &steps {
         eprintln!("{step}");
         // Packages and wheels need no supervisor.
-        let context = InstallContext { home, weir: Path::new("/nonexistent"), stop: &Stop::new() };
+        let (host, stop) = (LocalHost::new("/nonexistent".into()), Stop::new());
+        let context = InstallContext { home, host: &host, stop: &stop };
         run_step(step, context, &mut |progress| eprintln!("  {progress:?}")).unwrap_or_else(|error| panic!("{error}"));
     }
     steps
@@ -66,7 +68,7 @@ fn a_wheel_product_is_installed_into_an_empty_home() {
 
     assert!(matches!(find(&product, &home).unwrap(), Found::No { .. }));
     let steps = install(&[&product], &home);
-    assert!(matches!(steps.last(), Some(Step::Wheel(_))), "{steps:?}");
+    assert!(matches!(steps.last(), Some(Step::Download(_))), "{steps:?}");
     let installed = found(&product, &home);
     assert_eq!(installed.version, version);
     assert!(installed.from.starts_with("wheel "), "{installed:?}");

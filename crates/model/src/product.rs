@@ -157,41 +157,16 @@ pub enum Install {
         /// SHA-256 of the wheel file by architecture (`x86_64`, `aarch64`).
         sha256: BTreeMap<String, String>,
     },
-    /// A program in Rust, built by cargo with the versions of its lock file.
-    Crate {
-        /// A crate of crates.io, or a project.
+    /// A program that is built here, with the versions of its lock file or registry.
+    Build {
+        /// By what.
+        tool: BuildTool,
+        /// A package of the tool's registry, or a project.
         source: Source,
-        /// Path of the binary in the folder it is built in: `bin/<x>` of a package, `target/release/<x>` of a project.
+        /// Path of the binary in the folder it is built in; for npm, the program's file in the project.
         binary: String,
-        /// Features beside the default ones.
+        /// Features beside the default ones; cargo's only.
         features: Vec<String>,
-        /// What has to be on the machine.
-        needs: Vec<Need>,
-    },
-    /// A program in Go, built by go.
-    Go {
-        /// A package of a module, or a project.
-        source: Source,
-        /// Path of the binary in the folder it is built in.
-        binary: String,
-        /// What has to be on the machine.
-        needs: Vec<Need>,
-    },
-    /// A program in Java: a project that Maven packages into one jar that runs by itself.
-    Maven {
-        /// Folder of the project below the product's.
-        project: String,
-        /// Path of the jar in the project; the one file that is kept.
-        binary: String,
-        /// What has to be on the machine.
-        needs: Vec<Need>,
-    },
-    /// A program in JavaScript: a project with its packages, as its lock file has them, none of whose scripts are run.
-    Npm {
-        /// Folder of the project below the product's.
-        project: String,
-        /// Path of the program's file in the project.
-        binary: String,
         /// What has to be on the machine.
         needs: Vec<Need>,
     },
@@ -213,6 +188,73 @@ pub enum Install {
         /// What to take there.
         about: String,
     },
+}
+
+impl Install {
+    /// Its name in files.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Install::System { .. } => "system",
+            Install::Apt { .. } => "apt",
+            Install::Wheel { .. } => "wheel",
+            Install::Build { tool, .. } => tool.method(),
+            Install::Release { .. } => "release",
+            Install::Own { .. } => "own",
+        }
+    }
+
+    /// Path of the binary inside what is installed, for the methods that install into a folder of weir's own.
+    pub fn binary_inside(&self) -> Option<&str> {
+        match self {
+            Install::Wheel { binary, .. } | Install::Build { binary, .. } | Install::Release { binary, .. } => {
+                Some(binary)
+            }
+            Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => None,
+        }
+    }
+
+    /// The project that is built.
+    pub fn project(&self) -> Option<&str> {
+        match self {
+            Install::Build { source: Source::Project(project), .. } => Some(project),
+            _ => None,
+        }
+    }
+
+    /// The package of a registry, which has a newest version.
+    pub fn package(&self) -> Option<&str> {
+        match self {
+            Install::Wheel { package, .. } | Install::Build { source: Source::Package { package, .. }, .. } => {
+                Some(package)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What builds a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildTool {
+    /// cargo: a crate of crates.io, or a project in Rust.
+    Cargo,
+    /// go: a package of a module, or a project in Go.
+    Go,
+    /// Maven: a project in Java, packaged into one jar that runs by itself; the one file that is kept.
+    Maven,
+    /// npm: a project in JavaScript with its packages, none of whose scripts are run.
+    Npm,
+}
+
+impl BuildTool {
+    /// The method's name in files.
+    pub fn method(self) -> &'static str {
+        match self {
+            BuildTool::Cargo => "crate",
+            BuildTool::Go => "go",
+            BuildTool::Maven => "maven",
+            BuildTool::Npm => "npm",
+        }
+    }
 }
 
 /// Where a program that is built comes from.

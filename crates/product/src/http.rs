@@ -27,7 +27,7 @@ pub struct Http {
     timeout: Duration,
     /// The client for plain HTTP/1.1, with its own pool of connections.
     independent: Option<ureq::Agent>,
-    kept: Cell<Option<Box<Connection>>>,
+    kept: Cell<Option<Connection>>,
 }
 
 impl fmt::Debug for Http {
@@ -40,8 +40,8 @@ impl fmt::Debug for Http {
 }
 
 enum Connection {
-    Http1(Http1),
-    Http2(Http2),
+    Http1(Box<Http1>),
+    Http2(Box<Http2>),
 }
 
 impl Http {
@@ -73,7 +73,7 @@ impl Http {
                 asked => return self.keep(kept, asked),
             }
         }
-        let mut connection = Box::new(self.connect(until).map_err(|e| e.to_string())?);
+        let mut connection = self.connect(until).map_err(|e| e.to_string())?;
         let asked = self.ask(&mut connection, request, until);
         self.keep(connection, asked)
     }
@@ -97,14 +97,14 @@ impl Http {
 
     fn connect(&self, until: Instant) -> Result<Connection, RequestError> {
         match self.protocol.application() {
-            Application::Http1 => Ok(Connection::Http1(Http1::new(Transport::open(&self.endpoint, until)?))),
+            Application::Http1 => Ok(Connection::Http1(Box::new(Http1::new(Transport::open(&self.endpoint, until)?)))),
             Application::Http2 => {
                 let conn = Http2::open(&self.endpoint, until)?;
                 match conn.negotiated() {
                     Some(agreed) if agreed.alpn.as_deref() != Some("h2") => {
                         Err(RequestError::Tls("the peer did not agree on h2 by ALPN".to_owned()))
                     }
-                    _ => Ok(Connection::Http2(conn)),
+                    _ => Ok(Connection::Http2(Box::new(conn))),
                 }
             }
             Application::Http3 => Err(RequestError::Unreachable("HTTP/3 is not supported here".to_owned())),
@@ -126,7 +126,7 @@ impl Http {
     }
 
     /// Keeps the connection if it may carry another request.
-    fn keep(&self, kept: Box<Connection>, asked: Result<Response, RequestError>) -> Result<Response, String> {
+    fn keep(&self, kept: Connection, asked: Result<Response, RequestError>) -> Result<Response, String> {
         let response = asked.map_err(|e| e.to_string())?;
         if response.keep_alive {
             self.kept.set(Some(kept));

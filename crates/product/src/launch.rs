@@ -258,14 +258,13 @@ pub(crate) fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, St
 }
 
 /// An argument vector as a line that a person can paste.
-fn command_line(argv: &[String]) -> String {
-    argv.iter()
-        .map(|arg| {
-            let plain = !arg.is_empty() && arg.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
-            if plain { arg.clone() } else { format!("'{}'", arg.replace('\'', "'\\''")) }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+pub fn command_line(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let quoted = |argument: &String| match argument.chars().all(plain) && !argument.is_empty() {
+        true => argument.clone(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    };
+    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ fn check(uri: &Uri) -> Result<(), String> {
     match uri.scheme_str() {
         Some("https") => Ok(()),
         Some("http") if is_here(uri) => Ok(()),
-        Some("http") => Err("an http:// address is taken of this machine only; https:// would be right".to_owned()),
-        _ => Err("an https:// address would be right".to_owned()),
+        Some("http") => Err("an http:// address is taken of this machine only; https:// expected".to_owned()),
+        _ => Err("an https:// address expected".to_owned()),
     }
 }
 
@@ -92,28 +92,25 @@ fn next(at: &Uri, response: &Response<Body>) -> Result<Uri, String> {
 /// A redirect's address, which may leave out what is as before.
 fn joined(at: &Uri, location: &str) -> String {
     let scheme = at.scheme_str().unwrap_or("https");
-    let host = at.authority().map_or("", |authority| authority.as_str());
     if location.contains("://") {
         return location.to_owned();
     }
     if location.starts_with("//") {
         return format!("{scheme}:{location}");
     }
-    let mut path: Vec<&str> = match location.starts_with('/') {
-        true => Vec::new(),
-        false => at.path().split('/').filter(|part| !part.is_empty()).collect(),
-    };
-    if !at.path().ends_with('/') {
-        path.pop();
-    }
-    for part in location.trim_start_matches('/').split('/') {
+    // The last component of a path is a file's name.
+    let folder = at.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = if location.starts_with('/') { location.to_owned() } else { format!("{folder}/{location}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.trim_start_matches('/').split('/') {
         match part {
             "." => {}
-            ".." => drop(path.pop()),
-            part => path.push(part),
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
         }
     }
-    format!("{scheme}://{host}/{}", path.join("/"))
+    let host = at.authority().map_or("", |authority| authority.as_str());
+    format!("{scheme}://{host}/{}", parts.join("/"))
 }
 
 fn agent(uri: &Uri, roots: &Roots, proxy: Option<Proxy>) -> Result<Agent, String> {

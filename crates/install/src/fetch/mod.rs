@@ -1,4 +1,4 @@
-//! Downloads one file from the vendor's server into a folder of weir. The release source calls it.
+//! Downloads one file from the vendor's server into a folder of weir. Release downloads call it.
 //!
 //! It uses HTTPS with the machine's certificate authorities, through the proxy that the environment names. Plain `http://` is
 //! allowed only for this machine, where nobody can intercept it. The caller compares the hash in any case.
@@ -8,16 +8,17 @@
 mod follow;
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use ureq::http::Uri;
+use weir_host::stop::Stop;
 
 use super::{InstallError, Notify, Progress};
-use weir_host::stop::Stop;
 
 pub(super) use follow::{Route, allowed};
 
@@ -27,18 +28,19 @@ const MOST_BYTES: u64 = 2 << 30;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PIECE: usize = 1 << 16;
 
-/// How a download came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fetched {
-    pub(super) sha256: String,
-    pub(super) bytes: u64,
+/// How far a download is.
+#[derive(Default)]
+struct Transfer {
+    done: AtomicU64,
+    /// Bytes there will be, where the server says so.
+    of: OnceLock<u64>,
 }
 
-enum Piece {
-    Begins(Option<u64>),
-    Bytes(Vec<u8>),
-    Ends,
-    Fails(String),
+enum FetchError {
+    /// The server, or the way to it.
+    Server(String),
+    /// The file cannot be written.
+    File(io::Error),
 }
 
 /// Fetches `url` into the file `into`, which must not exist. `remedy` says what else the user can do.
@@ -49,76 +51,66 @@ pub(super) fn fetch(
     remedy: &str,
     stop: &Stop,
     notify: &mut Notify<'_>,
-) -> Result<Fetched, InstallError> {
-    let fails = |why: String| InstallError::Download { url: url.to_owned(), why, remedy: remedy.to_owned() };
+) -> Result<(), InstallError> {
+    let fails = |why: String| InstallError::Message(format!("{url}: not downloaded: {why}\n  expected: {remedy}"));
     let uri = allowed(url).map_err(fails)?;
-    let mut file = File::create_new(into).map_err(InstallError::io(into))?;
-    let pieces = read(uri, route);
-    let mut hasher = Sha256::new();
-    let (mut done, mut of) = (0u64, None);
+    let file = File::create_new(into).map_err(InstallError::io(into))?;
+    let transfer = Arc::new(Transfer::default());
+    let (sender, result) = channel();
+    let (reading, told_to_stop) = (transfer.clone(), stop.clone());
+    // It ends with the download, or soon after a request to stop.
+    std::thread::spawn(move || sender.send(read(&uri, &route, file, &reading, &told_to_stop)));
+    let mut shown = 0;
     loop {
+        let result = result.recv_timeout(POLL_INTERVAL);
+        let done = transfer.done.load(Ordering::Relaxed);
+        match done > shown {
+            true => notify(Progress::Bytes { done, of: transfer.of.get().copied() }),
+            false => notify(Progress::Tick),
+        }
+        shown = done;
         if stop.is_requested() {
             return Err(InstallError::Interrupted);
         }
-        match pieces.recv_timeout(POLL_INTERVAL) {
-            Ok(Piece::Begins(length)) => of = length,
-            Ok(Piece::Bytes(bytes)) => {
-                done = done.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-                if done.max(of.unwrap_or(0)) > MOST_BYTES {
-                    return Err(fails(format!("it has more than {MOST_BYTES} bytes, which no release has")));
-                }
-                hasher.update(&bytes);
-                file.write_all(&bytes).map_err(InstallError::io(into))?;
-                notify(Progress::Bytes { done, of });
-            }
-            Ok(Piece::Ends) => break,
-            Ok(Piece::Fails(why)) => {
+        match result {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(FetchError::File(error))) => return Err(InstallError::io(into)(error)),
+            Ok(Err(FetchError::Server(why))) => {
                 let came = if done > 0 { format!(" (after {done} bytes)") } else { String::new() };
                 return Err(fails(format!("{why}{came}")));
             }
-            Err(RecvTimeoutError::Timeout) => notify(Progress::Tick),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(fails("the download broke off".to_owned())),
         }
     }
-    let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Fetched { sha256, bytes: done })
 }
 
-/// Reads in a thread of its own, which ends with the download, or soon after nobody takes what it reads.
-fn read(uri: Uri, route: Route) -> Receiver<Piece> {
-    let (sender, receiver) = sync_channel(4);
-    std::thread::spawn(move || {
-        let last = match pass_on(&uri, route, &sender) {
-            Ok(()) => Piece::Ends,
-            Err(why) => Piece::Fails(why),
-        };
-        // Nobody listens any more when the user wanted to stop.
-        let _ = sender.send(last);
-    });
-    receiver
-}
-
-fn pass_on(uri: &Uri, route: Route, sender: &SyncSender<Piece>) -> Result<(), String> {
-    let mut response = follow::follow(uri, &route)?;
+fn read(uri: &Uri, route: &Route, mut file: File, transfer: &Transfer, stop: &Stop) -> Result<(), FetchError> {
+    let too_much = || FetchError::Server(format!("it has more than {MOST_BYTES} bytes, which no release has"));
+    let mut response = follow::follow(uri, route).map_err(FetchError::Server)?;
     let length = response.body().content_length();
-    let mut body = response.body_mut().with_config().limit(MOST_BYTES + 1).reader();
-    if sender.send(Piece::Begins(length)).is_err() {
-        return Ok(());
+    if let Some(length) = length {
+        let _ = transfer.of.set(length);
     }
+    if length.is_some_and(|length| length > MOST_BYTES) {
+        return Err(too_much());
+    }
+    let mut body = response.body_mut().with_config().limit(MOST_BYTES + 1).reader();
     let mut buffer = vec![0; PIECE];
-    loop {
-        match body.read(&mut buffer) {
+    while !stop.is_requested() {
+        let piece = match body.read(&mut buffer) {
             Ok(0) => return Ok(()),
-            Ok(n) => {
-                if sender.send(Piece::Bytes(buffer[..n].to_vec())).is_err() {
-                    return Ok(());
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(n) => &buffer[..n],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
                 let of = length.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default();
-                return Err(format!("the server broke off{of}: {error}"));
+                return Err(FetchError::Server(format!("the server broke off{of}: {error}")));
             }
+        };
+        file.write_all(piece).map_err(FetchError::File)?;
+        if transfer.done.fetch_add(piece.len() as u64, Ordering::Relaxed) + piece.len() as u64 > MOST_BYTES {
+            return Err(too_much());
         }
     }
+    Ok(())
 }

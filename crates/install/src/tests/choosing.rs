@@ -115,7 +115,13 @@ fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
         binary: "x".to_owned(),
         sha256: BTreeMap::new(),
     };
-    let npm = Install::Npm { project: "program".to_owned(), binary: "x".to_owned(), needs: Vec::new() };
+    let npm = Install::Build {
+        tool: weir_model::product::BuildTool::Npm,
+        source: weir_model::product::Source::Project("program".to_owned()),
+        binary: "x".to_owned(),
+        features: Vec::new(),
+        needs: Vec::new(),
+    };
     let product = product(vec![releases, npm]);
     let text = plan_latest(&[&product], &Home::at("/nonexistent")).unwrap_err().to_string();
     for words in ["no newest version of thing", "release 1: no hash is known", "npm project program: its versions are"]

@@ -15,6 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use weir_host::LocalHost;
 use weir_model::product::{Install, Part, ProcessSpec, Product, ProductKind, Program, Signal, VersionProbe};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
@@ -62,6 +63,11 @@ fn program_of(product: &mut Product) -> &mut Program {
         ProductKind::Proxy(program) => program,
         ProductKind::Direct => panic!("it has a program"),
     }
+}
+
+/// A host that starts nothing.
+fn no_host() -> LocalHost {
+    LocalHost::new("/nonexistent".into())
 }
 
 /// An executable script.

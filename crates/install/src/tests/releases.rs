@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use super::server::{Answer, Server};
 use super::*;
+use crate::download::{self, DownloadStep, Means};
 use crate::fetch::Route;
 use crate::home::Home;
-use crate::release::{self, ReleaseStep};
 use crate::{Found, InstallContext, InstallError, Progress, find};
 use weir_host::stop::Stop;
 
@@ -43,15 +43,16 @@ impl InstallFolder {
     /// What weir says while it installs.
     fn install_by(&self, release: &Install, route: Route) -> Result<Vec<String>, InstallError> {
         let home = self.home();
-        let step = ReleaseStep::new(&product(vec![release.clone()]), release, &home).unwrap().unwrap();
-        let context = InstallContext { home: &home, weir: Path::new("/nonexistent"), stop: &self.stop };
+        let step = DownloadStep::new(&product(vec![release.clone()]), release, &home, false).unwrap().unwrap();
+        let host = no_host();
+        let context = InstallContext { home: &home, host: &host, stop: &self.stop };
         let mut lines = Vec::new();
         let mut notify = |progress: Progress<'_>| match progress {
             Progress::Action(line) => lines.push(line.to_owned()),
             Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
             _ => {}
         };
-        release::install_by(&step, route, context, &mut notify)?;
+        download::install(&step, Means { pip_options: Vec::new(), route }, context, &mut notify)?;
         Ok(lines)
     }
 
@@ -354,10 +355,11 @@ fn bombs_are_refused_before_they_go_off() {
 #[test]
 fn what_cannot_be_had_on_this_machine_is_said_before_anything_is_fetched() {
     let home = Home::at("/nonexistent");
-    let why =
-        |install: &Install| ReleaseStep::new(&product(vec![install.clone()]), install, &home).unwrap().unwrap_err();
+    let why = |install: &Install| {
+        DownloadStep::new(&product(vec![install.clone()]), install, &home, false).unwrap().unwrap_err()
+    };
     let good = release("https://example.org/thing.tar.gz".to_owned(), b"", "thing");
-    assert!(ReleaseStep::new(&product(vec![good.clone()]), &good, &home).unwrap().is_ok());
+    assert!(DownloadStep::new(&product(vec![good.clone()]), &good, &home, false).unwrap().is_ok());
     let Install::Release { version, url, binary, sha256 } = good else { panic!("it is one") };
     let other = BTreeMap::from([("pdp11".to_owned(), "x".to_owned())]);
     let elsewhere =

@@ -9,8 +9,10 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
+use crate::download::{self, DownloadStep, Means};
+use crate::fetch::Route;
 use crate::home::Home;
-use crate::{Found, InstallContext, InstallError, Latest, Progress, WheelStep, digest, find, lock, wheel};
+use crate::{Found, InstallContext, InstallError, Latest, Progress, digest, find, lock};
 use weir_host::stop::Stop;
 
 const BINARY: &str = "thing-1.0.data/scripts/thing";
@@ -56,16 +58,18 @@ impl InstallFolder {
         let (home, stop) = (self.home(), Stop::new());
         let install = self.install_of(sha256);
         let product = product(vec![install.clone()]);
-        let step = WheelStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
+        let step = DownloadStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
         let links = format!("--find-links={}", self.dir.path().join("links").display());
-        let context = InstallContext { home: &home, weir: Path::new("/nonexistent"), stop: &stop };
+        let means = Means { pip_options: vec!["--no-index".to_owned(), links], route: Route::from_env() };
+        let host = no_host();
+        let context = InstallContext { home: &home, host: &host, stop: &stop };
         let mut lines = Vec::new();
         let mut notify = |progress: Progress<'_>| {
             if let Progress::Action(line) = progress {
                 lines.push(line.to_owned());
             }
         };
-        let latest = wheel::install(&step, &["--no-index".to_owned(), links], context, &mut notify)?;
+        let latest = download::install(&step, means, context, &mut notify)?;
         Ok((lines, latest))
     }
 

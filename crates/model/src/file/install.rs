@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::errors::Errors;
 use super::install_wire::{ByArch, FileHash, FileUrl, InstallTable, NeedTable};
 use super::locate::{child, item};
-use crate::product::{Install, Need, Source};
+use crate::product::{BuildTool, Install, Need, Source};
 use crate::text::suggestion;
 
 /// Every method there is, for messages.
@@ -47,22 +47,24 @@ impl Reader<'_, '_> {
             InstallTable::Crate { package, version, project, binary, features, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/sozu");
                 let source = self.source(package, version, project, &["Cargo.toml", "Cargo.lock"]);
-                Install::Crate { source, binary, features, needs: all_needs(needs) }
+                Install::Build { tool: BuildTool::Cargo, source, binary, features, needs: all_needs(needs) }
             }
             InstallTable::Go { package, version, project, binary, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/caddy");
                 let source = self.source(package, version, project, &["go.mod"]);
-                Install::Go { source, binary, needs: all_needs(needs) }
+                Install::Build { tool: BuildTool::Go, source, binary, features: Vec::new(), needs: all_needs(needs) }
             }
             InstallTable::Maven { project, binary, needs } => {
                 self.inside(&binary, "the project", "target/gateway.jar");
                 self.project(&project, &["pom.xml"]);
-                Install::Maven { project, binary, needs: all_needs(needs) }
+                let source = Source::Project(project);
+                Install::Build { tool: BuildTool::Maven, source, binary, features: Vec::new(), needs: all_needs(needs) }
             }
             InstallTable::Npm { project, binary, needs } => {
                 self.inside(&binary, "the project", "server.js");
                 self.project(&project, &["package.json", "package-lock.json"]);
-                Install::Npm { project, binary, needs: all_needs(needs) }
+                let source = Source::Project(project);
+                Install::Build { tool: BuildTool::Npm, source, binary, features: Vec::new(), needs: all_needs(needs) }
             }
             InstallTable::Release { version, url, binary, sha256 } => {
                 self.inside(&binary, "the archive", "thing-1.2.3/thing");
@@ -188,19 +190,9 @@ fn folders(files: &Files) -> BTreeSet<&str> {
 
 /// Reports folders that no install method names: either the folder or the method is wrong.
 fn unused_folders(installs: &[Install], files: &Files, errors: &mut Errors<'_>) {
-    let used: Vec<&str> = installs.iter().filter_map(project_of).collect();
+    let used: Vec<&str> = installs.iter().filter_map(Install::project).collect();
     for folder in folders(files).into_iter().filter(|folder| !used.contains(folder)) {
         let found = format!("the folder {folder:?} is the project of no [[install]]");
         errors.add_about_file(found, format!("[[install]] with project = {folder:?}, or no such folder"));
-    }
-}
-
-fn project_of(install: &Install) -> Option<&str> {
-    match install {
-        Install::Crate { source: Source::Project(project), .. }
-        | Install::Go { source: Source::Project(project), .. }
-        | Install::Maven { project, .. }
-        | Install::Npm { project, .. } => Some(project),
-        _ => None,
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_install::{self as install, Found, InstallContext, InstallError, Installed, Progress, Step};
@@ -191,9 +191,9 @@ fn not_confirmed(why: &str) -> Failure {
     Failure::missing(format!("{why}\n  to go on without asking: --yes"))
 }
 
-/// What installing needs besides a folder: weir's own program, and the flag that Ctrl-C sets.
+/// What installing needs besides a folder: this machine, and the flag that Ctrl-C sets.
 struct Context {
-    weir: PathBuf,
+    host: LocalHost,
     stop: Stop,
 }
 
@@ -201,9 +201,10 @@ impl Context {
     fn new() -> Result<Context, Failure> {
         let stop = Stop::new();
         stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
-        Ok(Context { weir: std::env::current_exe().map_err(Failure::missing)?, stop })
+        Ok(Context { host: LocalHost::new(std::env::current_exe().map_err(Failure::missing)?), stop })
     }
 
+<<<<<<< HEAD
     fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
         let context = InstallContext { home, weir: &self.weir, stop: &self.stop };
         for step in steps {
@@ -211,6 +212,13 @@ impl Context {
             install::run_step(step, context, &mut |progress| shown.update(progress))?;
         }
         Ok(())
+=======
+/// Does the steps.
+fn work(steps: &[Step], home: &Home, context: &Context) -> Result<(), InstallError> {
+    let shop = InstallContext { home, host: &context.host, stop: &context.stop };
+    for step in steps {
+        let mut shown = InstallProgress::new();
+        install::run_step(step, shop, &mut |progress| shown.update(progress))?;
     }
 }
 

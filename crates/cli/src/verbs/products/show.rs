@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_install::home::Home;
 use weir_install::quick_find;
-use weir_model::product::{Install, Product, ProductKind, Source};
+use weir_model::product::{BuildTool, Install, Product, ProductKind, Source};
 use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
@@ -82,10 +82,15 @@ fn describe(way: &Install, name: &str) -> String {
         Install::System { binary } => format!("{binary}, already on the machine"),
         Install::Apt { package, .. } => format!("apt package {package}"),
         Install::Wheel { package, version, .. } => format!("wheel {package} {version}, verified by its SHA-256"),
-        Install::Crate { source, .. } => of("crate", source),
-        Install::Go { source, .. } => of("Go module", source),
-        Install::Maven { project, .. } => format!("products/{name}/{project}, built here (Maven)"),
-        Install::Npm { project, .. } => format!("products/{name}/{project}, assembled here (npm)"),
+        Install::Build { tool: BuildTool::Npm, source: Source::Project(project), .. } => {
+            format!("products/{name}/{project}, assembled here (npm)")
+        }
+        Install::Build { tool, source, .. } => match tool {
+            BuildTool::Cargo => of("crate", source),
+            BuildTool::Go => of("Go module", source),
+            BuildTool::Maven => of("Maven", source),
+            BuildTool::Npm => of("npm", source),
+        },
         Install::Release { version, .. } => {
             format!("the vendor's release {version}, verified by its SHA-256")
         }

@@ -1,0 +1,352 @@
+//! Products that are compiled or assembled here: crates, Go modules, Maven and npm projects. Plans and steps call it.
+//!
+//! Each build is one call of the language's package manager, with versions and hashes from its lock file or its registry.
+//! Downloads stay in the package manager's cache, the result goes to weir's folder, and intermediate files are removed. npm runs
+//! no scripts of packages; cargo, go and Maven run the build scripts of theirs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir_host::ProcessSpec;
+use weir_host::files::free_bytes;
+use weir_model::product::{BuildTool, Install, Need, Product, Source};
+
+use super::child::{self, words};
+use super::place::{self, InstallFolder};
+use super::{InstallContext, InstallError, Latest, Notify, Progress, lookup, project, tools};
+use crate::home::Home;
+
+/// The longest builds take ten minutes on two cores; what takes this long hangs.
+const LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// A disk with less room is full.
+const FULL: u64 = 1 << 20;
+
+/// Something to build.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuildStep {
+    /// The product that wants it.
+    product: Box<Product>,
+    tool: BuildTool,
+    source: Source,
+    /// Pattern of the program's path in the folder it is built in.
+    binary: String,
+    features: Vec<String>,
+    needs: Vec<Need>,
+    /// Where it goes; `None` for the newest version, whose folder is named by what it turns out to be.
+    place: Option<InstallFolder>,
+}
+
+/// One command that builds.
+#[derive(Debug)]
+struct Job {
+    /// Arguments; the first is the program.
+    command: Vec<String>,
+    /// Where it runs.
+    dir: PathBuf,
+    /// Variables set on top of the user's own.
+    set: Vec<(&'static str, String)>,
+    /// The folder of which only the program is kept; `None` when all of what was made is in its place already.
+    keep_from: Option<PathBuf>,
+}
+
+/// Variables of the user or of an outer cargo that would change the program or where it is put.
+fn unset(tool: BuildTool) -> &'static [&'static str] {
+    match tool {
+        BuildTool::Cargo => &[
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "CARGO_INSTALL_ROOT",
+        ],
+        BuildTool::Go => &["GOOS", "GOARCH"],
+        BuildTool::Maven | BuildTool::Npm => &[],
+    }
+}
+
+impl BuildStep {
+    /// The step for one of a product's sources, or why there is none; `None` when nothing is built.
+    pub(super) fn new(
+        product: &Product,
+        install: &Install,
+        home: &Home,
+        newest: bool,
+    ) -> Option<Result<BuildStep, String>> {
+        let Install::Build { tool, source, binary, features, needs } = install else { return None };
+        let place = if newest { Ok(None) } else { place::of(product, install, home) };
+        Some(place.map(|place| BuildStep {
+            product: Box::new(product.clone()),
+            tool: *tool,
+            source: source.clone(),
+            binary: binary.clone(),
+            features: features.clone(),
+            needs: tools::needs(*tool, needs),
+            place,
+        }))
+    }
+
+    /// Name of the product that wants it.
+    pub fn product(&self) -> &str {
+        &self.product.name
+    }
+
+    pub(super) fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    /// How many packages its lock file names, and what they are called.
+    fn locked(&self) -> Option<(usize, &'static str)> {
+        let Source::Project(name) = &self.source else { return None };
+        let entries = |file, begin| project::lines_with(&self.product, name, file, begin);
+        match self.tool {
+            // One of them is the project itself.
+            BuildTool::Cargo => Some((entries("Cargo.lock", "[[package]]")?.saturating_sub(1), "crates")),
+            BuildTool::Npm => Some((entries("package-lock.json", "\"node_modules/")?, "packages")),
+            BuildTool::Go | BuildTool::Maven => None,
+        }
+    }
+
+    /// Writes what is to be built into the folder `work`, and says how it is built. What has its place already goes to `out`.
+    fn job(&self, work: &Path, out: &Path) -> Result<Job, InstallError> {
+        let project = work.join("project");
+        let text = |path: &Path| path.display().to_string();
+        let job =
+            |command: Vec<String>, dir: &Path| Job { command, dir: dir.to_owned(), set: Vec::new(), keep_from: None };
+        if let Source::Project(name) = &self.source {
+            // npm's program runs from where its packages are.
+            let to = if self.tool == BuildTool::Npm { out } else { &project };
+            project::write(&self.product, name, to)?;
+        }
+        let pinned = self.place.is_some();
+        Ok(match (self.tool, &self.source) {
+            (BuildTool::Cargo, Source::Package { package, version }) => {
+                // The newest is tracked by cargo, so that its version can be read afterwards.
+                let which = if pinned { format!("--no-track --version {version}") } else { String::new() };
+                let root = [text(out)];
+                let arguments = words(&which).into_iter().chain(self.features()).chain([package.clone()]);
+                let command = words("cargo install --locked --root").into_iter().chain(root).chain(arguments);
+                Job { set: cargo_set(&work.join("target")), ..job(command.collect(), work) }
+            }
+            (BuildTool::Cargo, Source::Project(_)) => {
+                let command = words("cargo build --release --locked").into_iter().chain(self.features()).collect();
+                Job {
+                    set: cargo_set(&project.join("target")),
+                    keep_from: Some(project.clone()),
+                    ..job(command, &project)
+                }
+            }
+            (BuildTool::Go, Source::Package { package, version }) => {
+                let version = if pinned { version } else { "latest" };
+                let bin = out.join(Path::new(&self.binary).parent().unwrap_or(Path::new("bin")));
+                let set = vec![("GOBIN", text(&bin)), ("GOWORK", "off".to_owned())];
+                Job { set, ..job(words(&format!("go install -v -trimpath {package}@{version}")), work) }
+            }
+            (BuildTool::Go, Source::Project(_)) => {
+                let to = [text(&out.join(&self.binary)), ".".to_owned()];
+                let command = words("go build -v -trimpath -o").into_iter().chain(to).collect();
+                Job { set: vec![("GOWORK", "off".to_owned())], ..job(command, &project) }
+            }
+            (BuildTool::Maven, _) => {
+                Job { keep_from: Some(project.clone()), ..job(words("mvn -B -Dstyle.color=never package"), &project) }
+            }
+            (BuildTool::Npm, _) => job(words("npm ci --omit=dev --ignore-scripts --no-audit --no-fund"), out),
+        })
+    }
+
+    fn features(&self) -> Vec<String> {
+        match self.features.is_empty() {
+            true => Vec::new(),
+            false => vec!["--features".to_owned(), self.features.join(",")],
+        }
+    }
+
+    /// Which version the newest turned out to be, read from what was built.
+    fn newest(&self, out: &Path) -> Result<Latest, InstallError> {
+        let Source::Package { package, .. } = &self.source else {
+            return Err(InstallError::Message("a project has no newest version".to_owned()));
+        };
+        let version = match self.tool {
+            BuildTool::Cargo => from_cargo(out, package),
+            _ => from_go(out, &self.binary),
+        };
+        let version = version.ok_or_else(|| {
+            let method = self.tool.method();
+            InstallError::Message(format!("{method} {package}: was built, and its version cannot be read"))
+        })?;
+        Ok(Latest::new(self.tool.method(), package, &version))
+    }
+}
+
+fn cargo_set(target: &Path) -> Vec<(&'static str, String)> {
+    vec![
+        ("CARGO_TARGET_DIR", target.display().to_string()),
+        ("CARGO_TERM_PROGRESS_WHEN", "never".to_owned()),
+        ("CARGO_TERM_COLOR", "never".to_owned()),
+    ]
+}
+
+impl fmt::Display for BuildStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match &self.source {
+            Source::Package { package, .. } if self.place.is_none() => format!("the newest {package}"),
+            Source::Package { package, version } => format!("{package} {version}"),
+            Source::Project(project) => format!("products/{}/{project}", self.product.name),
+        };
+        match self.tool {
+            BuildTool::Cargo => write!(f, "cargo: build {what} from source")?,
+            BuildTool::Go => write!(f, "go: build {what} from source")?,
+            BuildTool::Maven => write!(f, "mvn package: build {what}")?,
+            BuildTool::Npm => write!(f, "npm ci --ignore-scripts: put {what} together")?,
+        }
+        match self.locked() {
+            Some((count, what)) => write!(f, ", with up to {count} {what} to download")?,
+            None => write!(f, ", and download what it is made of")?,
+        }
+        match &self.place {
+            Some(place) => write!(f, ", into {}", place.folder.display()),
+            None => write!(f, "; no version and no hash is pinned"),
+        }
+    }
+}
+
+/// Builds the product unless it is installed. Returns what was built when that was the newest version. The caller holds the
+/// lock.
+pub(super) fn install(
+    step: &BuildStep,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<Option<Latest>, InstallError> {
+    if step.place.as_ref().is_some_and(|place| place.binary(&step.binary).is_ok()) {
+        return Ok(None);
+    }
+    // A step before this one may have brought them; it may also have brought old ones.
+    if let Some(lack) = tools::missing_tools(&step.needs).first() {
+        return Err(InstallError::Message(format!("{} cannot be built: {lack}", step.product.name)));
+    }
+    let mut latest = None;
+    place::make(&context.home.product(&step.product.name), |work, out| {
+        let job = step.job(work, out)?;
+        run(&job, unset(step.tool), work, context, notify)?;
+        let wrong = |why: String| InstallError::Failed {
+            command: child::command_line(&job.command),
+            outcome: format!("went well, and yet did not make the program: {why}"),
+            tail: String::new(),
+        };
+        if let Some(from) = &job.keep_from {
+            keep(from, &place::binary_in(from, &step.binary).map_err(wrong)?, out)?;
+        }
+        place::binary_in(out, &step.binary).map_err(wrong)?;
+        match &step.place {
+            Some(place) => Ok(place.clone()),
+            None => Ok(latest.insert(step.newest(out)?).place(&step.product.name, context.home)),
+        }
+    })?;
+    Ok(latest)
+}
+
+/// Runs it to its end. `work` is a folder that is removed afterwards, where its output goes.
+fn run(
+    job: &Job,
+    unset: &[&str],
+    work: &Path,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<(), InstallError> {
+    notify(Progress::Action(&child::command_line(&job.command)));
+    let scraps = work.join("tmp");
+    fs::create_dir_all(&scraps).map_err(InstallError::io(&scraps))?;
+    let spec = ProcessSpec {
+        argv: argv(job),
+        env: environment(job, unset, &scraps),
+        dir: job.dir.clone(),
+        output: work.join("output"),
+        ..ProcessSpec::default()
+    };
+    child::run_supervised(context.host, &spec, LIMIT, context.stop, notify).map_err(|error| match error {
+        // Programs report a full disk in different ways, or not at all, because their output goes to that disk.
+        InstallError::Failed { .. } if free_bytes(work).is_ok_and(|bytes| bytes < FULL) => {
+            InstallError::Io { path: work.to_owned(), error: std::io::ErrorKind::StorageFull.into() }
+        }
+        InstallError::Failed { outcome, tail, .. } => {
+            InstallError::Failed { command: child::command_line(&job.command), outcome, tail }
+        }
+        other => other,
+    })
+}
+
+/// The program by its path: weir looks in more folders than the supervisor's `exec` does.
+fn argv(job: &Job) -> Vec<String> {
+    let mut argv = job.command.clone();
+    let path = argv.first().and_then(|program| lookup::on_path(program));
+    if let (Some(program), Some(path)) = (argv.first_mut(), path.as_ref().and_then(|path| path.to_str())) {
+        path.clone_into(program);
+    }
+    argv
+}
+
+/// The user's environment, so that the user's proxies, registries and mirrors apply. The temporary folder is one that is removed
+/// with the rest, because a killed compiler leaves files in it.
+fn environment(job: &Job, unset: &[&str], scraps: &Path) -> BTreeMap<String, String> {
+    let users =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut environment: BTreeMap<String, String> = users.filter(|(name, _)| !unset.contains(&name.as_str())).collect();
+    environment.insert("TMPDIR".to_owned(), scraps.display().to_string());
+    environment.extend(job.set.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    environment
+}
+
+/// Keeps only the program, at the same relative path.
+fn keep(from: &Path, binary: &Path, out: &Path) -> Result<(), InstallError> {
+    let to = out.join(binary.strip_prefix(from).unwrap_or(binary));
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
+    }
+    fs::rename(binary, &to).map_err(InstallError::io(&to))
+}
+
+/// cargo notes what it installed below a root: `"sozu 2.3.3 (registry+…)" = ["sozu"]`.
+fn from_cargo(out: &Path, package: &str) -> Option<String> {
+    let table: toml::Table = fs::read_to_string(out.join(".crates.toml")).ok()?.parse().ok()?;
+    let mut installed = table.get("v1")?.as_table()?.keys();
+    let after_name = installed.find_map(|key| key.strip_prefix(package)?.strip_prefix(' '))?;
+    after_name.split(' ').next().map(str::to_owned)
+}
+
+/// go writes the module's version into what it builds: `mod github.com/caddyserver/caddy/v2 v2.11.4 h1:…`, with tabs.
+fn from_go(out: &Path, pattern: &str) -> Option<String> {
+    let mut command = words("go version -m");
+    command.push(place::binary_in(out, pattern).ok()?.display().to_string());
+    let answer = child::ask(&command, Duration::from_secs(30)).ok()?;
+    let module = answer.lines().find_map(|line| line.trim().strip_prefix("mod\t"))?;
+    module.split('\t').nth(1).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargos_note_says_the_version() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(from_cargo(dir.path(), "thing"), None);
+        let note = "[v1]\n\"other 9.0.0 (registry+https://example.org)\" = [\"other\"]\n\
+                    \"thing 2.3.4 (registry+https://example.org)\" = [\"thing\"]\n";
+        fs::write(dir.path().join(".crates.toml"), note).unwrap();
+        assert_eq!(from_cargo(dir.path(), "thing").as_deref(), Some("2.3.4"));
+        assert_eq!(from_cargo(dir.path(), "thin"), None);
+    }
+
+    #[test]
+    fn the_users_settings_stay_except_those_that_make_another_program() {
+        let set = vec![("GOBIN", "/there".to_owned())];
+        let job = Job { command: words("sh"), dir: "/".into(), set, keep_from: None };
+        let environment = environment(&job, &["PATH"], Path::new("/scraps"));
+        assert_eq!(environment.get("TMPDIR").map(String::as_str), Some("/scraps"));
+        assert_eq!(environment.get("GOBIN").map(String::as_str), Some("/there"));
+        assert!(!environment.contains_key("PATH"));
+        assert!(argv(&job)[0].ends_with("/sh"), "{:?}", argv(&job));
+    }
+}

