@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use weir_model::Catalogue;
 use weir_model::Condition;
 use weir_model::load::TlsVersion;
-use weir_model::product::{Install, Need, Product, ProductKind, Reload, Signal, Source};
+use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
     Series, Suite, Tls, Workload,
@@ -369,30 +369,24 @@ fn every_way_to_get_a_product_is_read() {
         at_least: at_least.map(str::to_owned),
     };
     let hash = "0123456789abcdef".repeat(4);
-    let crate_way = |source, binary: &str, features: &[&str], needs| Install::Crate {
+    let build = |tool, source, binary: &str, features: &[&str], needs| Install::Build {
+        tool,
         source,
         binary: binary.into(),
         features: features.iter().map(|feature| (*feature).to_owned()).collect(),
         needs,
     };
+    let protoc = need("protoc", Some("protobuf-compiler"), None);
+    let (go, go_package) = (need("go", None, Some("1.22")), package("example.com/thing/v2/cmd/thing", "v2.11.4"));
     assert_eq!(
         program.installs,
         [
-            crate_way(
-                package("sozu", "2.3.3"),
-                "bin/sozu",
-                &["splice"],
-                vec![need("protoc", Some("protobuf-compiler"), None)]
-            ),
-            crate_way(project("rust"), "target/release/thing", &[], vec![]),
-            Install::Go {
-                source: package("example.com/thing/v2/cmd/thing", "v2.11.4"),
-                binary: "bin/thing".into(),
-                needs: vec![need("go", None, Some("1.22"))],
-            },
-            Install::Go { source: project("go"), binary: "thing".into(), needs: vec![] },
-            Install::Maven { project: "java".into(), binary: "target/thing.jar".into(), needs: vec![] },
-            Install::Npm { project: "js".into(), binary: "server.js".into(), needs: vec![] },
+            build(BuildTool::Cargo, package("sozu", "2.3.3"), "bin/sozu", &["splice"], vec![protoc]),
+            build(BuildTool::Cargo, project("rust"), "target/release/thing", &[], vec![]),
+            build(BuildTool::Go, go_package, "bin/thing", &[], vec![go]),
+            build(BuildTool::Go, project("go"), "thing", &[], vec![]),
+            build(BuildTool::Maven, project("java"), "target/thing.jar", &[], vec![]),
+            build(BuildTool::Npm, project("js"), "server.js", &[], vec![]),
             Install::Release {
                 version: "1.2.3".into(),
                 url: [("x86_64".to_owned(), "https://example.com/thing-1.2.3.tar.gz".to_owned())].into(),

@@ -204,21 +204,13 @@ impl Context {
         Ok(Context { host: LocalHost::new(std::env::current_exe().map_err(Failure::missing)?), stop })
     }
 
-<<<<<<< HEAD
     fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
-        let context = InstallContext { home, weir: &self.weir, stop: &self.stop };
+        let context = InstallContext { home, host: &self.host, stop: &self.stop };
         for step in steps {
             let mut shown = InstallProgress::new();
             install::run_step(step, context, &mut |progress| shown.update(progress))?;
         }
         Ok(())
-=======
-/// Does the steps.
-fn work(steps: &[Step], home: &Home, context: &Context) -> Result<(), InstallError> {
-    let shop = InstallContext { home, host: &context.host, stop: &context.stop };
-    for step in steps {
-        let mut shown = InstallProgress::new();
-        install::run_step(step, shop, &mut |progress| shown.update(progress))?;
     }
 }
 
