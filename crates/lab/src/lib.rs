@@ -11,6 +11,7 @@ mod fixture;
 pub mod journal;
 pub mod plan;
 pub mod preflight;
+pub mod progress;
 pub mod rates;
 pub mod run;
 pub mod skipped;

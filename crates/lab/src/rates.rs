@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use weir_model::record::{Measurement, Verdict};
+use weir_model::record::{CaseId, Measurement, Verdict};
 use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec, Suite, table_rate};
 
 /// A chosen rate and the capacity that it comes from.
@@ -38,11 +38,9 @@ pub fn choose(
     };
     let mut chosen = Vec::new();
     for workload in &suite.workloads {
-        let capacities: Vec<(&Entry, f64)> = suite
-            .entries
-            .iter()
-            .filter_map(|entry| Some((entry, capacity(measured, entry, &workload.name, base)?)))
-            .collect();
+        let case = |entry: &Entry| CaseId::of(entry, workload, base);
+        let capacities: Vec<(&Entry, f64)> =
+            suite.entries.iter().filter_map(|entry| Some((entry, capacity(measured, &case(entry))?))).collect();
         let made = |entry: Option<Entry>, basis: &Entry, capacity: f64| ChosenRate {
             load: load.name.clone(),
             workload: workload.name.clone(),
@@ -68,30 +66,25 @@ pub fn choose(
     chosen
 }
 
-/// The rate that holds for one entry.
-pub fn rate_for(chosen: &[ChosenRate], load: &Load, workload: &str, entry: &Entry) -> Option<f64> {
+/// The rate of a case, which runs under `load`.
+pub fn rate_for(chosen: &[ChosenRate], load: &Load, case: &CaseId) -> Option<f64> {
     match &load.kind {
         LoadKind::Closed | LoadKind::Count { .. } | LoadKind::Search { .. } => None,
         LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => Some(*rate),
-        LoadKind::Open { rate: RateSpec::Table(table), .. } => table_rate(table, workload, &entry.product),
-        LoadKind::Open { .. } => chosen
-            .iter()
-            .find(|c| c.load == load.name && c.workload == workload && c.entry.as_ref().is_none_or(|e| e == entry))
-            .map(|c| c.rate),
+        LoadKind::Open { rate: RateSpec::Table(table), .. } => table_rate(table, &case.workload, &case.product),
+        LoadKind::Open { .. } => {
+            let is_of = |entry: &Entry| entry.product == case.product && entry.profile == case.profile;
+            let holds = |c: &&ChosenRate| c.load == load.name && c.workload == case.workload;
+            chosen.iter().filter(holds).find(|c| c.entry.as_ref().is_none_or(is_of)).map(|c| c.rate)
+        }
     }
 }
 
 /// Median rate over the blocks whose results may be ranked.
-fn capacity(measured: &[Measurement], entry: &Entry, workload: &str, load: &str) -> Option<f64> {
+fn capacity(measured: &[Measurement], case: &CaseId) -> Option<f64> {
     let rates: Vec<f64> = measured
         .iter()
-        .filter(|m| {
-            m.case.product == entry.product
-                && m.case.profile == entry.profile
-                && m.case.workload == workload
-                && m.case.load == load
-                && matches!(m.verdict, Verdict::Valid | Verdict::Suspect)
-        })
+        .filter(|m| m.case == *case && matches!(m.verdict, Verdict::Valid | Verdict::Suspect))
         .filter_map(|m| Some(m.load.as_ref()?.rate))
         .filter(|rate| *rate > 0.0)
         .collect();
@@ -126,6 +119,11 @@ mod tests {
 
     fn entry(product: &str) -> Entry {
         Entry { product: product.into(), profile: "tuned".into() }
+    }
+
+    fn case(product: &str, workload: &str) -> CaseId {
+        let name = |name: &str| name.to_owned();
+        CaseId { product: name(product), profile: name("tuned"), workload: name(workload), load: name("half") }
     }
 
     fn choose_for(of: RateBase, rows: &[Measurement]) -> Vec<ChosenRate> {
@@ -199,18 +197,18 @@ mod tests {
     fn the_rate_that_holds_is_that_of_load_workload_and_entry() {
         let slowest = load_share("half", RateBase::Slowest, 0.5, "capacity");
         let chosen = choose_for(RateBase::Slowest, &rows());
-        assert_eq!(rate_for(&chosen, &slowest, "w0", &entry("p2")), Some(2_000.0));
-        assert_eq!(rate_for(&chosen, &slowest, "w1", &entry("p2")), None);
+        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w0")), Some(2_000.0));
+        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w1")), None);
         let other = Load { name: "other".into(), ..slowest.clone() };
-        assert_eq!(rate_for(&chosen, &other, "w0", &entry("p2")), None);
+        assert_eq!(rate_for(&chosen, &other, &case("p2", "w0")), None);
         let own = choose_for(RateBase::Own, &rows());
-        assert_eq!(rate_for(&own, &slowest, "w0", &entry("p2")), Some(2_500.0));
-        assert_eq!(rate_for(&own, &slowest, "w0", &entry("p3")), None);
+        assert_eq!(rate_for(&own, &slowest, &case("p2", "w0")), Some(2_500.0));
+        assert_eq!(rate_for(&own, &slowest, &case("p3", "w0")), None);
         let closed = Load { kind: LoadKind::Closed, ..slowest.clone() };
-        assert_eq!(rate_for(&chosen, &closed, "w0", &entry("p2")), None);
+        assert_eq!(rate_for(&chosen, &closed, &case("p2", "w0")), None);
         let LoadKind::Open { arrivals, .. } = slowest.kind else { unreachable!("open by construction") };
         let fixed = Load { kind: LoadKind::Open { rate: RateSpec::Fixed(7.0), arrivals }, ..slowest };
-        assert_eq!(rate_for(&[], &fixed, "w9", &entry("p9")), Some(7.0));
+        assert_eq!(rate_for(&[], &fixed, &case("p9", "w9")), Some(7.0));
     }
 
     /// Never more than the rate, at most 1 % less, and never 0.

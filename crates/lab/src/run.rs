@@ -7,25 +7,25 @@ mod length;
 mod resumed;
 mod skip;
 
+pub use crate::progress::{Observer, RunEvent};
 pub use length::overhead;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_host::LocalHost;
 use weir_host::files::pretty;
 use weir_model::Placement;
-use weir_model::load::{DriverChoice, LoadSecond};
+use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
-use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
+use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
-use crate::trial::{self, Abort, Part, TrialContext, TrialEvent, TrialSpec};
+use crate::trial::{self, Abort, TrialContext, TrialSpec};
 use weir_host::placement::restrict_to;
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
@@ -56,43 +56,6 @@ pub struct Setup {
     pub weir_version: String,
     /// Findings of `weir doctor`.
     pub doctor: Vec<Finding>,
-}
-
-/// Progress of a run.
-#[derive(Debug)]
-pub enum RunEvent<'a> {
-    /// The run begins.
-    Begin {
-        /// Trials in all.
-        trials: usize,
-        /// Trials finished before.
-        finished: usize,
-        /// Its folder.
-        folder: &'a Path,
-    },
-    /// A rate was chosen for an open load.
-    Rate(&'a ChosenRate),
-    /// A trial begins.
-    Trial {
-        /// The trial.
-        planned: &'a Planned,
-        /// Estimated time for the rest of the run, this trial included.
-        left: Duration,
-    },
-    /// A stage of the trial begins.
-    Stage(&'static str),
-    /// A part of the trial begins: a point of a series, a trial of a search.
-    Part(Part),
-    /// A second of load.
-    Second(&'a LoadSecond),
-    /// A trial is over and recorded.
-    Finished(&'a Measurement),
-}
-
-/// Receives the progress of a run.
-pub trait Observer {
-    /// Called on the run's thread; must not take long.
-    fn notify(&mut self, event: RunEvent<'_>);
 }
 
 /// How a run ended.
@@ -241,19 +204,11 @@ impl Run {
         let left = length::left(&self.suite, &self.plan, &self.measured, planned.trial);
         observer.notify(RunEvent::Trial { planned, left });
         let folder = self.journal.trial_folder(&planned.folder())?;
-        let entry = entry_of(planned);
-        let rate = rates::rate_for(&self.chosen, &load, &workload.name, &entry);
+        let rate = rates::rate_for(&self.chosen, &load, &planned.case);
         let spec = TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder };
-        let mut notify = |step: TrialEvent<'_>| {
-            observer.notify(match step {
-                TrialEvent::Stage(stage) => RunEvent::Stage(stage),
-                TrialEvent::Part(part) => RunEvent::Part(part),
-                TrialEvent::Second(row) => RunEvent::Second(row),
-            });
-        };
-        let result = match skip::reason(&self.measured, &entry, &workload.name, &load, rate) {
+        let result = match skip::reason(&self.measured, &planned.case, &load, rate) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
-            None => trial::run(&self.context, &spec, stop, &mut notify),
+            None => trial::run(&self.context, &spec, stop, observer),
         };
         let measurement = match result {
             Ok(measurement) => measurement,
@@ -290,10 +245,6 @@ impl Run {
 /// Name of the file with the rates chosen for an open load.
 fn rates_file(load: &Load) -> String {
     format!("rates-{}.json", load.name)
-}
-
-fn entry_of(planned: &Planned) -> Entry {
-    Entry { product: planned.case.product.clone(), profile: planned.case.profile.clone() }
 }
 
 fn context(setup: Setup, seed: u64) -> TrialContext {

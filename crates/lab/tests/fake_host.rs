@@ -126,7 +126,7 @@ fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
     };
     let planned = Planned { trial: 1, block: 1, case };
     let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder };
-    trial::run(&context, &spec, &Stop::new(), &mut |_| {}).expect("a measurement")
+    trial::run(&context, &spec, &Stop::new(), &mut ()).expect("a measurement")
 }
 
 #[test]

@@ -24,13 +24,8 @@ impl Suite {
 
     /// The names of those cases.
     pub fn case_ids(&self, load: &Load, skipped: &[Skipped]) -> Vec<CaseId> {
-        let id = |(workload, entry): (&Workload, &Entry)| CaseId {
-            product: entry.product.clone(),
-            profile: entry.profile.clone(),
-            workload: workload.name.clone(),
-            load: load.name.clone(),
-        };
-        self.cases(load, skipped).into_iter().map(id).collect()
+        let cases = self.cases(load, skipped).into_iter();
+        cases.map(|(workload, entry)| CaseId::of(entry, workload, &load.name)).collect()
     }
 
     /// The number of trials of a run, over all blocks.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::counters::OriginCounters;
 use crate::load::{LoadResult, SearchResult};
 use crate::placement::Placement;
-use crate::suite::Protocol;
+use crate::suite::{Entry, Protocol, Workload};
 
 /// Version of [`Measurement`]. 2 added `protocol`; 3 `points`, `warmup` and `search`.
 pub const MEASUREMENT_SCHEMA: u32 = 3;
@@ -32,6 +32,16 @@ pub struct CaseId {
 }
 
 impl CaseId {
+    /// The case of an entry with a workload under a load.
+    pub fn of(entry: &Entry, workload: &Workload, load: &str) -> CaseId {
+        CaseId {
+            product: entry.product.clone(),
+            profile: entry.profile.clone(),
+            workload: workload.name.clone(),
+            load: load.to_owned(),
+        }
+    }
+
     /// `product-profile-workload-load`: also the trial folder's suffix.
     pub fn slug(&self) -> String {
         format!("{}-{}-{}-{}", self.product, self.profile, self.workload, self.load)

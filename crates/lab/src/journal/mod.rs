@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use weir_host::files::{FileError, pretty};
 use weir_model::record::Measurement;
 
-pub use row::Row;
+use row::{COLUMNS, TRIAL, row};
 
 /// A run folder, locked against a second weir.
 #[derive(Debug)]
@@ -217,11 +217,11 @@ impl Journal {
     fn append(&mut self, measurement: &Measurement) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
         let length = self.csv.seek(SeekFrom::End(0)).map_err(|e| io(&path, e))?;
-        let mut writer = csv::WriterBuilder::new().has_headers(length == 0).from_writer(Vec::new());
-        writer
-            .serialize(Row::from(measurement))
-            .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
-        let bytes = writer.into_inner().map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
+        let broken = |why: String| JournalError::Broken { path: path.clone(), why };
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let header = if length == 0 { writer.write_record(COLUMNS.iter().map(|(name, _)| name)) } else { Ok(()) };
+        header.and_then(|()| writer.write_record(row(measurement))).map_err(|e| broken(e.to_string()))?;
+        let bytes = writer.into_inner().map_err(|e| broken(e.to_string()))?;
         self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
     }
 
@@ -232,10 +232,7 @@ impl Journal {
         self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut text)).map_err(|e| io(&path, e))?;
         let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         self.csv.set_len(whole as u64).map_err(|e| io(&path, e))?;
-        let mut known = Vec::new();
-        for row in csv::Reader::from_reader(&text[..whole]).deserialize::<Row>() {
-            known.push(row.map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?.trial);
-        }
+        let known = trials(&text[..whole]).map_err(|why| JournalError::Broken { path, why })?;
         for (trial, measurement) in self.finished()? {
             if !known.contains(&trial) {
                 self.append(&measurement)?;
@@ -243,6 +240,17 @@ impl Journal {
         }
         Ok(())
     }
+}
+
+/// The trials of the rows of a CSV file.
+fn trials(csv: &[u8]) -> Result<Vec<u32>, String> {
+    let mut reader = csv::Reader::from_reader(csv);
+    let column = reader.headers().map_err(|e| e.to_string())?.iter().position(|name| name == TRIAL);
+    let trial = |record: csv::StringRecord| {
+        let cell = column.and_then(|column| record.get(column)).unwrap_or_default();
+        cell.parse().map_err(|_| format!("{cell:?} is not the number of a trial"))
+    };
+    reader.into_records().map(|record| record.map_err(|e| e.to_string()).and_then(trial)).collect()
 }
 
 /// The lock of a run folder. The kernel lets go of it when weir ends, however it ends.

@@ -3,173 +3,104 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use weir_model::load::TlsResult;
-use weir_model::record::{Measurement, Role};
+use serde_json::Value;
+use weir_model::load::{LoadResult, TlsResult};
+use weir_model::record::{Measurement, Role, RoleUsage};
 
-/// Columns in file order. A cell is empty where a failed trial or the kernel gave no value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Version of the columns.
-    pub schema: u32,
-    /// Number of the trial.
-    pub trial: u32,
-    /// Block.
-    pub block: u32,
-    /// Product.
-    pub product: String,
-    /// Profile.
-    pub profile: String,
-    /// Workload.
-    pub workload: String,
-    /// Load.
-    pub load: String,
-    /// What client and product spoke.
-    pub protocol: String,
-    /// HTTP/2: streams that a connection could have open; else 1.
-    pub streams: Option<u32>,
-    /// Versions of TLS spoken, separated by spaces; empty without TLS.
-    pub tls_version: String,
-    /// Cipher suites spoken, separated by spaces.
-    pub tls_suite: String,
-    /// Verdict.
-    pub verdict: String,
-    /// Stage and message of the error, in one line.
-    pub error: String,
-    /// RFC 3339.
-    pub started: String,
-    /// Version of the product.
-    pub product_version: String,
-    /// Cores given to the product.
-    pub cores: u32,
-    /// Length of the measured window.
-    pub window_s: Option<f64>,
-    /// Open loads: requests a second ordered.
-    pub offered_rate: Option<f64>,
-    /// Right answers a second.
-    pub rate: Option<f64>,
-    /// Their bodies, bytes a second.
-    pub body_bytes_per_s: Option<f64>,
-    /// Requests due in the window.
-    pub due: Option<u64>,
-    /// Sent.
-    pub sent: Option<u64>,
-    /// Due and never sent.
-    pub unsent: Option<u64>,
-    /// Answered rightly.
-    pub right: Option<u64>,
-    /// Not answered rightly.
-    pub errors: Option<u64>,
-    /// Due to answered, median.
-    pub latency_p50_us: Option<f64>,
-    /// 90th percentile.
-    pub latency_p90_us: Option<f64>,
-    /// 99th percentile.
-    pub latency_p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub latency_p999_us: Option<f64>,
-    /// Largest.
-    pub latency_max_us: Option<f64>,
-    /// Sent to answered, 99th percentile.
-    pub service_p99_us: Option<f64>,
-    /// Due to sent, 99th percentile.
-    pub lag_p99_us: Option<f64>,
-    /// CPU of the client per answer of the window, without what it spent awake and waiting for due times.
-    pub client_cpu_us_per_request: Option<f64>,
-    /// CPU of the product per answer of the window.
-    pub proxy_cpu_us_per_request: Option<f64>,
-    /// CPU of the origin per answer of the window.
-    pub origin_cpu_us_per_request: Option<f64>,
-    /// Cores the product kept busy.
-    pub proxy_cores_busy: Option<f64>,
-    /// Largest resident set of the product.
-    pub proxy_rss_max_bytes: Option<u64>,
-    /// Largest proportional set of the product.
-    pub proxy_pss_max_bytes: Option<u64>,
-    /// Requests that reached the origin.
-    pub origin_requests: Option<u64>,
-    /// Connections that the origin accepted.
-    pub origin_connections: Option<u64>,
-    /// Names of the checks that found something, separated by spaces.
-    pub findings: String,
-}
-
-/// Version of [`Row`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
+/// Version of [`COLUMNS`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
 const ROW_SCHEMA: u32 = 2;
 
-impl From<&Measurement> for Row {
-    fn from(m: &Measurement) -> Row {
-        let identity = Row {
-            schema: ROW_SCHEMA,
-            trial: m.trial,
-            block: m.block,
-            product: m.case.product.clone(),
-            profile: m.case.profile.clone(),
-            workload: m.case.workload.clone(),
-            load: m.case.load.clone(),
-            protocol: m.protocol.as_str().to_owned(),
-            verdict: m.verdict.as_str().to_owned(),
-            error: m.error.as_ref().map(|e| one_line(&format!("{}: {}", e.stage, e.message))).unwrap_or_default(),
-            started: m.started.clone(),
-            product_version: m.product_version.clone().unwrap_or_default(),
-            cores: m.cores,
-            findings: m.findings.iter().map(|f| f.check.as_str()).collect::<Vec<_>>().join(" "),
-            ..Row::default()
-        };
-        with_usage(with_load(identity, m), m)
-    }
+/// The value of a measurement in a column; null where a failed trial or the kernel gave none.
+type Cell = fn(&Measurement) -> Value;
+
+/// Columns in file order.
+pub const COLUMNS: [(&str, Cell); 41] = [
+    ("schema", |_| ROW_SCHEMA.into()),
+    (TRIAL, |m| m.trial.into()),
+    ("block", |m| m.block.into()),
+    ("product", |m| m.case.product.as_str().into()),
+    ("profile", |m| m.case.profile.as_str().into()),
+    ("workload", |m| m.case.workload.as_str().into()),
+    ("load", |m| m.case.load.as_str().into()),
+    ("protocol", |m| m.protocol.as_str().into()),
+    ("streams", |m| load(m, |load| load.streams)),
+    ("tls_version", |m| tls(m, |tls| &tls.versions)),
+    ("tls_suite", |m| tls(m, |tls| &tls.suites)),
+    ("verdict", |m| m.verdict.as_str().into()),
+    ("error", |m| m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).into()),
+    ("started", |m| m.started.as_str().into()),
+    ("product_version", |m| m.product_version.as_deref().into()),
+    ("cores", |m| m.cores.into()),
+    ("window_s", |m| load(m, |load| load.window_s)),
+    ("offered_rate", |m| load(m, |load| load.offered_rate)),
+    ("rate", |m| load(m, |load| load.rate)),
+    ("body_bytes_per_s", |m| load(m, |load| load.body_bytes_per_s)),
+    ("due", |m| load(m, |load| load.window.due)),
+    ("sent", |m| load(m, |load| load.window.sent)),
+    ("unsent", |m| load(m, |load| load.window.unsent)),
+    ("right", |m| load(m, |load| load.window.right)),
+    ("errors", |m| load(m, |load| load.window.error_count())),
+    ("latency_p50_us", |m| load(m, |load| load.latency.p50_us)),
+    ("latency_p90_us", |m| load(m, |load| load.latency.p90_us)),
+    ("latency_p99_us", |m| load(m, |load| load.latency.p99_us)),
+    ("latency_p999_us", |m| load(m, |load| load.latency.p999_us)),
+    ("latency_max_us", |m| load(m, |load| load.latency.max_us)),
+    ("service_p99_us", |m| load(m, |load| load.service.p99_us)),
+    ("lag_p99_us", |m| load(m, |load| load.lag.p99_us)),
+    ("client_cpu_us_per_request", client_cpu_us),
+    ("proxy_cpu_us_per_request", |m| cpu_us(m, Role::Proxy).into()),
+    ("origin_cpu_us_per_request", |m| cpu_us(m, Role::Origin).into()),
+    ("proxy_cores_busy", |m| proxy(m).map(|usage| usage.cores_busy).into()),
+    ("proxy_rss_max_bytes", |m| proxy(m).map(|usage| usage.rss_max_bytes).into()),
+    ("proxy_pss_max_bytes", |m| proxy(m).and_then(|usage| usage.pss_max_bytes).into()),
+    ("origin_requests", |m| m.origin.as_ref().map(|counters| counters.requests).into()),
+    ("origin_connections", |m| m.origin.as_ref().map(|counters| counters.connections_accepted).into()),
+    ("findings", |m| m.findings.iter().map(|f| f.check.as_str()).collect::<Vec<_>>().join(" ").into()),
+];
+
+/// The column that says which trial a row is of.
+pub const TRIAL: &str = "trial";
+
+/// The cells of a measurement, each in one line: a torn row is then recognised, and `wc -l`, `grep` and `tail` work on rows.
+pub fn row(m: &Measurement) -> impl Iterator<Item = String> {
+    COLUMNS.iter().map(|(_, cell)| match cell(m) {
+        Value::Null => String::new(),
+        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        number => number.to_string(),
+    })
 }
 
-/// A row is one line, so that a torn row is recognised, and `wc -l`, `grep` and `tail` work on rows.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+fn load<T: Into<Value>>(m: &Measurement, value: fn(&LoadResult) -> T) -> Value {
+    m.load.as_ref().map(value).into()
 }
 
-fn with_load(row: Row, m: &Measurement) -> Row {
-    let Some(load) = &m.load else { return row };
-    let names = |pick: fn(&TlsResult) -> &BTreeMap<String, u64>| {
-        let names = load.tls.as_ref().map(|tls| pick(tls).keys().map(|name| name.replace(' ', "")).collect::<Vec<_>>());
-        names.unwrap_or_default().join(" ")
-    };
-    Row {
-        streams: Some(load.streams),
-        tls_version: names(|tls| &tls.versions),
-        tls_suite: names(|tls| &tls.suites),
-        window_s: Some(load.window_s),
-        offered_rate: load.offered_rate,
-        rate: Some(load.rate),
-        body_bytes_per_s: Some(load.body_bytes_per_s),
-        due: Some(load.window.due),
-        sent: Some(load.window.sent),
-        unsent: Some(load.window.unsent),
-        right: Some(load.window.right),
-        errors: Some(load.window.error_count()),
-        latency_p50_us: Some(load.latency.p50_us),
-        latency_p90_us: Some(load.latency.p90_us),
-        latency_p99_us: Some(load.latency.p99_us),
-        latency_p999_us: Some(load.latency.p999_us),
-        latency_max_us: Some(load.latency.max_us),
-        service_p99_us: Some(load.service.p99_us),
-        lag_p99_us: Some(load.lag.p99_us),
-        ..row
-    }
+/// Names of what was spoken, separated by spaces.
+fn tls(m: &Measurement, names: fn(&TlsResult) -> &BTreeMap<String, u64>) -> Value {
+    let tls = m.load.as_ref().and_then(|load| load.tls.as_ref());
+    tls.map(|tls| names(tls).keys().map(|name| name.replace(' ', "")).collect::<Vec<_>>().join(" ")).into()
 }
 
-fn with_usage(row: Row, m: &Measurement) -> Row {
-    let answers = m.load.as_ref().map(|l| l.rate * l.window_s).filter(|n| *n > 0.0);
-    let usage = |role| m.usage.iter().find(|u| u.role == role);
-    let per_request = |role| Some((usage(role)?.cpu_user_us + usage(role)?.cpu_system_us) as f64 / answers?);
-    let busy_poll = m.load.as_ref().map_or(0, |l| l.busy_poll_us) as f64;
-    let client = || Some((per_request(Role::Client)? - busy_poll / answers?).max(0.0));
-    Row {
-        client_cpu_us_per_request: client(),
-        proxy_cpu_us_per_request: per_request(Role::Proxy),
-        origin_cpu_us_per_request: per_request(Role::Origin),
-        proxy_cores_busy: usage(Role::Proxy).map(|u| u.cores_busy),
-        proxy_rss_max_bytes: usage(Role::Proxy).map(|u| u.rss_max_bytes),
-        proxy_pss_max_bytes: usage(Role::Proxy).and_then(|u| u.pss_max_bytes),
-        origin_requests: m.origin.as_ref().map(|b| b.requests),
-        origin_connections: m.origin.as_ref().map(|b| b.connections_accepted),
-        ..row
-    }
+fn usage(m: &Measurement, role: Role) -> Option<&RoleUsage> {
+    m.usage.iter().find(|usage| usage.role == role)
+}
+
+fn proxy(m: &Measurement) -> Option<&RoleUsage> {
+    usage(m, Role::Proxy)
+}
+
+/// Answers of the window.
+fn answers(m: &Measurement) -> Option<f64> {
+    m.load.as_ref().map(|load| load.rate * load.window_s).filter(|answers| *answers > 0.0)
+}
+
+/// CPU time of a role per answer of the window.
+fn cpu_us(m: &Measurement, role: Role) -> Option<f64> {
+    let usage = usage(m, role)?;
+    Some((usage.cpu_user_us + usage.cpu_system_us) as f64 / answers(m)?)
+}
+
+/// The client's, without what it spent awake and waiting for due times.
+fn client_cpu_us(m: &Measurement) -> Value {
+    let busy_poll_us = m.load.as_ref().map_or(0, |load| load.busy_poll_us) as f64;
+    cpu_us(m, Role::Client).zip(answers(m)).map(|(us, answers)| (us - busy_poll_us / answers).max(0.0)).into()
 }

@@ -36,7 +36,7 @@ fn finish(journal: &mut Journal, measurement: &Measurement) {
 }
 
 fn trials(csv: &str) -> Vec<u32> {
-    csv::Reader::from_reader(csv.as_bytes()).deserialize::<Row>().map(|row| row.expect("a whole row").trial).collect()
+    super::trials(csv.as_bytes()).expect("whole rows")
 }
 
 #[test]

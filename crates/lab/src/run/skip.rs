@@ -3,8 +3,8 @@
 //!
 //! A pure function of the measurements so far. A trial that is not tried gets an error row with the reason.
 
-use weir_model::record::{Measurement, TrialError};
-use weir_model::suite::{Entry, Load, LoadKind, RateBase, RateSpec};
+use weir_model::record::{CaseId, Measurement, TrialError};
+use weir_model::suite::{Load, LoadKind, RateBase, RateSpec};
 
 /// How many trials may fail in a row before their load began, until weir stops trying. One failure may be chance.
 const FAILURES_IN_A_ROW: usize = 2;
@@ -19,26 +19,17 @@ const OF_THE_WORKLOAD: [&str; 5] = ["render", "check", "start", "ready", "verify
 const NOT_TRIED: [&str; 2] = ["not-tried", "rate"];
 
 /// The error row's reason, or `None` when the trial should be tried.
-pub fn reason(
-    measured: &[Measurement],
-    entry: &Entry,
-    workload: &str,
-    load: &Load,
-    rate: Option<f64>,
-) -> Option<TrialError> {
+pub fn reason(measured: &[Measurement], case: &CaseId, load: &Load, rate: Option<f64>) -> Option<TrialError> {
     no_rate(load, rate).or_else(|| {
-        let of_entry = |m: &Measurement| m.case.product == entry.product && m.case.profile == entry.profile;
-        let of_both = |m: &Measurement| of_entry(m) && m.case.workload == workload;
-        let error =
+        let of_entry = |m: &Measurement| m.case.product == case.product && m.case.profile == case.profile;
+        let of_both = |m: &Measurement| of_entry(m) && m.case.workload == case.workload;
+        let last =
             failing(measured, of_entry, &OF_THE_ENTRY).or_else(|| failing(measured, of_both, &OF_THE_WORKLOAD))?;
+        let TrialError { stage, message, .. } = last;
         Some(TrialError {
             stage: "not-tried".to_owned(),
-            message: format!(
-                "not tried again after failing twice; the last time at \"{}\": {}",
-                error.stage, error.message
-            ),
-            evidence: error.evidence.clone(),
-            remedy: error.remedy.clone(),
+            message: format!("not tried again after failing twice; the last time at \"{stage}\": {message}"),
+            ..last.clone()
         })
     })
 }
@@ -79,8 +70,9 @@ mod tests {
     use super::*;
     use crate::fixture::{failed, load_share, measured};
 
-    fn entry(product: &str) -> Entry {
-        Entry { product: product.into(), profile: "tuned".into() }
+    fn case(product: &str, workload: &str) -> CaseId {
+        let name = |name: &str| name.to_owned();
+        CaseId { product: name(product), profile: name("tuned"), workload: name(workload), load: name("capacity") }
     }
 
     fn closed() -> Load {
@@ -88,7 +80,7 @@ mod tests {
     }
 
     fn reason_for(rows: &[Measurement], product: &str, workload: &str) -> Option<TrialError> {
-        reason(rows, &entry(product), workload, &closed(), None)
+        reason(rows, &case(product, workload), &closed(), None)
     }
 
     #[test]
@@ -133,12 +125,12 @@ mod tests {
     #[test]
     fn a_share_of_nothing_is_not_tried() {
         let own = load_share("half", RateBase::Own, 0.5, "capacity");
-        let said = reason(&[], &entry("a"), "w", &own, None).expect("no rate");
+        let said = reason(&[], &case("a", "w"), &own, None).expect("no rate");
         assert_eq!(said.stage, "rate");
         assert_eq!(said.message, "this product never carried the load capacity, of which this one's rate is a share");
         let slowest = load_share("half", RateBase::Slowest, 0.5, "capacity");
-        let said = reason(&[], &entry("a"), "w", &slowest, None).expect("no rate");
+        let said = reason(&[], &case("a", "w"), &slowest, None).expect("no rate");
         assert!(said.message.starts_with("no product carried"), "{}", said.message);
-        assert_eq!(reason(&[], &entry("a"), "w", &slowest, Some(5.0)), None);
+        assert_eq!(reason(&[], &case("a", "w"), &slowest, Some(5.0)), None);
     }
 }

@@ -8,8 +8,8 @@ use weir_host::files::{FileError, pretty};
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
-use super::TrialEvent;
 use super::work::Work;
+use crate::progress::{Observer, RunEvent};
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
 
@@ -23,13 +23,13 @@ pub struct Measured {
 }
 
 /// Follows a load to its end.
-pub fn measure(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<Measured, Failure> {
+pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
         match work.receive()? {
             Some(ClientReport::Done(result)) => break *result,
             Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
-            Some(report) => window = follow(&mut work, &report, notify)?.or(window),
+            Some(report) => window = follow(&mut work, &report, observer)?.or(window),
             None => {}
         }
     };
@@ -44,18 +44,18 @@ pub fn measure(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Re
 pub fn follow(
     work: &mut Work<'_>,
     report: &ClientReport,
-    notify: &mut dyn FnMut(TrialEvent<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<Option<Window>, Failure> {
     match report {
         ClientReport::Warmup(row) => {
-            notify(TrialEvent::Stage("warming up"));
-            notify(TrialEvent::Second(row));
+            observer.notify(RunEvent::Stage("warming up"));
+            observer.notify(RunEvent::Second(row));
         }
         ClientReport::WindowStart { .. } => {
-            notify(TrialEvent::Stage("measuring"));
+            observer.notify(RunEvent::Stage("measuring"));
             work.begin_window()?;
         }
-        ClientReport::Second(row) => notify(TrialEvent::Second(row)),
+        ClientReport::Second(row) => observer.notify(RunEvent::Second(row)),
         ClientReport::WindowEnd => return work.end_window().map(Some),
         _ => {}
     }

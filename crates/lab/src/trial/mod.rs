@@ -7,7 +7,6 @@
 //! This module does not know which trials there are, nor what their numbers mean.
 
 mod connections;
-mod fold;
 mod measure;
 mod points;
 mod search;
@@ -23,14 +22,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
-use weir_model::load::{DriverChoice, LoadSecond};
+use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, TrialError};
+use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::suite::{Expect, Load, Series, Workload};
 
 use crate::journal::JournalError;
 use crate::plan::Planned;
-use weir_audit;
+use crate::progress::{Observer, RunEvent};
 use weir_audit as audit;
 use weir_host::ports;
 use weir_host::stop::Stop;
@@ -41,7 +40,7 @@ use weir_product::running::Running;
 use weir_product::verify;
 
 pub use points::Part;
-use series::{RunningTrial, TrialOutput};
+use series::RunningTrial;
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -58,6 +57,14 @@ pub struct TrialContext {
     pub origin: Option<String>,
     /// Seed of the run.
     pub seed: u64,
+}
+
+impl TrialContext {
+    /// A product of the run, or a failure at this stage.
+    fn product(&self, name: &str, stage: &str) -> Result<&Product, Failure> {
+        let missing = || Failure::at(stage, format!("no product {name}"), "", "run `weir products list`");
+        self.products.get(name).ok_or_else(missing)
+    }
 }
 
 /// A trial to run.
@@ -86,17 +93,6 @@ pub enum Abort {
     Journal(#[from] JournalError),
 }
 
-/// Progress of a running trial.
-#[derive(Debug)]
-pub enum TrialEvent<'a> {
-    /// A stage begins: `starting`, `verifying`, `connecting`, `warming up`, `measuring`, `settling`.
-    Stage(&'static str),
-    /// A part of the trial begins: a point of a series, a trial of a search.
-    Part(Part),
-    /// A second of warm-up or window.
-    Second(&'a LoadSecond),
-}
-
 /// Runs a trial.
 ///
 /// # Errors
@@ -105,19 +101,15 @@ pub fn run(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
     stop: &Stop,
-    notify: &mut dyn FnMut(TrialEvent<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(context, trial);
-    let mut output = TrialOutput::default();
-    match attempt(context, trial, stop, notify, &mut output) {
-        Ok(findings) => conclude(&mut measurement, trial.load, output, findings),
+    match attempt(context, trial, stop, observer, &mut measurement) {
+        Ok(findings) => conclude(&mut measurement, trial.load, findings),
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         // What was measured before the failure is kept.
-        Err(Failure::Trial(error)) => {
-            let TrialOutput { points, warmup, search } = output;
-            measurement = failed(Measurement { points, warmup, search, ..measurement }, error);
-        }
+        Err(Failure::Trial(error)) => measurement = failed(measurement, error),
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
     measurement.took_s = clock.elapsed().as_secs_f64();
@@ -125,19 +117,14 @@ pub fn run(
 }
 
 /// Fills in the results of the points; `findings` are those of the trial as a whole.
-fn conclude(m: &mut Measurement, load: &Load, output: TrialOutput, findings: Vec<Finding>) {
-    let TrialOutput { mut points, warmup, search } = output;
-    (m.warmup, m.search) = (warmup, search);
-    m.findings = fold::fold(&points);
+fn conclude(m: &mut Measurement, load: &Load, findings: Vec<Finding>) {
+    m.findings = points::merged_findings(&m.points);
     m.findings.extend(findings);
     m.verdict = audit::verdict(&m.findings);
-    let last = if load.series == Series::Once { points.pop() } else { points.last().cloned() };
-    if let Some(last) = last {
-        m.load = Some(last.load);
-        m.origin = last.origin;
-        m.usage = last.usage;
+    let last = if load.series == Series::Once { m.points.pop() } else { m.points.last().cloned() };
+    if let Some(Point { load, origin, usage, .. }) = last {
+        (m.load, m.origin, m.usage) = (Some(load), origin, usage);
     }
-    m.points = points;
 }
 
 /// The error row of a trial that was not tried.
@@ -146,7 +133,7 @@ pub fn not_tried(context: &TrialContext, trial: &TrialSpec<'_>, error: TrialErro
 }
 
 fn failed(measurement: Measurement, error: TrialError) -> Measurement {
-    Measurement { verdict: weir_model::record::Verdict::Error, error: Some(error), ..measurement }
+    Measurement { verdict: Verdict::Error, error: Some(error), ..measurement }
 }
 
 fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
@@ -159,7 +146,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         protocol: trial.workload.protocol,
         started: jiff::Timestamp::now().to_string(),
         took_s: 0.0,
-        verdict: weir_model::record::Verdict::Valid,
+        verdict: Verdict::Valid,
         error: None,
         product_version: installed.map(|i| i.version.clone()),
         product_sha256: installed.map(|i| i.sha256.clone()),
@@ -179,17 +166,15 @@ fn attempt(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
     stop: &Stop,
-    notify: &mut dyn FnMut(TrialEvent<'_>),
-    output: &mut TrialOutput,
+    observer: &mut dyn Observer,
+    measurement: &mut Measurement,
 ) -> Result<Vec<Finding>, Failure> {
-    let product = context.products.get(&trial.planned.case.product).ok_or_else(|| {
-        Failure::at("start", format!("no product {}", trial.planned.case.product), "", "run `weir products list`")
-    })?;
-    let mut running_trial = set_up(context, trial, product, stop, notify)?;
-    series::measure_points(&mut running_trial, stop, notify, output)?;
+    let product = context.product(&trial.planned.case.product, "start")?;
+    let mut running_trial = set_up(context, trial, product, stop, observer)?;
+    series::measure_points(&mut running_trial, stop, observer, measurement)?;
     let RunningTrial { origin, running, .. } = running_trial;
     let steady = trial.load.steady.unwrap_or_default();
-    let mut findings: Vec<Finding> = audit::never_steady(output.warmup.as_ref(), steady).into_iter().collect();
+    let mut findings: Vec<Finding> = audit::never_steady(measurement.warmup.as_ref(), steady).into_iter().collect();
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)
@@ -201,11 +186,11 @@ fn set_up<'a>(
     trial: &'a TrialSpec<'a>,
     product: &'a Product,
     stop: &Stop,
-    notify: &mut dyn FnMut(TrialEvent<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<RunningTrial<'a>, Failure> {
     let [origin_addr, proxy_addr] = ports::free_on(context.launcher.host.as_ref())
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
-    notify(TrialEvent::Stage("starting"));
+    observer.notify(RunEvent::Stage("starting"));
     let at_origin = match &product.kind {
         ProductKind::Direct => trial.workload.protocol,
         ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
@@ -215,7 +200,7 @@ fn set_up<'a>(
     let target = running.as_ref().map_or(origin.addr, |r| r.addr);
     running_ready(&mut running, product, stop)?;
 
-    notify(TrialEvent::Stage("verifying"));
+    observer.notify(RunEvent::Stage("verifying"));
     let expect = verified(context, trial, product, &origin.http, target, &mut running)?;
     Ok(RunningTrial { context, trial, product, origin, running, target, expect })
 }

@@ -1,11 +1,14 @@
 //! The points of a load: what is measured one after another without a restart of the product. The series of a trial calls it.
 //!
-//! A pure function of the load and its rate. It does not know how a point is measured.
+//! Afterwards it merges the findings of all points into those of the trial. Pure functions: they do not know how a point is
+//! measured, nor what the checks look at.
 
 use std::path::{Path, PathBuf};
 
 use weir_model::load::ProbeKind;
+use weir_model::record::{Finding, Point};
 use weir_model::suite::{Load, LoadKind, Series};
+use weir_model::text::list;
 
 use weir_audit::RateIntent;
 
@@ -104,10 +107,44 @@ pub fn rate_intent(load: &Load) -> RateIntent {
     }
 }
 
+/// One finding of every check that found something at a point, in order of appearance. The most severe one is reported. Among
+/// equals, it is that of the last point, whose numbers are the trial's.
+pub fn merged_findings(points: &[Point]) -> Vec<Finding> {
+    let mut checks: Vec<&str> = Vec::new();
+    for finding in points.iter().flat_map(|point| &point.findings) {
+        if !checks.contains(&finding.check.as_str()) {
+            checks.push(&finding.check);
+        }
+    }
+    checks.into_iter().filter_map(|check| of_check(points, check)).collect()
+}
+
+fn of_check(points: &[Point], check: &str) -> Option<Finding> {
+    let of = points.len();
+    let seen: Vec<(u32, &Finding)> = points
+        .iter()
+        .filter_map(|point| Some((point.point, point.findings.iter().find(|finding| finding.check == check)?)))
+        .collect();
+    let (reported, gravest) = seen.iter().max_by_key(|(point, finding)| (finding.severity, *point))?;
+    let others: Vec<u32> = seen.iter().map(|(point, _)| *point).filter(|point| point != reported).collect();
+    let message = match others.len() {
+        _ if of == 1 => gravest.message.clone(),
+        0 => format!("point {reported} of {of}: {}", gravest.message),
+        n if n + 1 == of => format!("{} (point {reported}; something of the kind in all {of} points)", gravest.message),
+        n => {
+            let points = if n == 1 { "point" } else { "points" };
+            let others = list(&others.iter().map(u32::to_string).collect::<Vec<_>>());
+            format!("point {reported} of {of}: {} (something of the kind in {points} {others} too)", gravest.message)
+        }
+    };
+    Some(Finding { message, ..(*gravest).clone() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::load_share;
+    use crate::fixture::{load_result, load_share};
+    use weir_model::record::Severity;
     use weir_model::suite::RateBase;
 
     fn load(series: Series) -> Load {
@@ -158,5 +195,48 @@ mod tests {
             rate_intent(&Load { kind: LoadKind::Closed, saturating: true, ..load(Series::Once) }),
             RateIntent::Carried
         );
+    }
+
+    fn point(point: u32, findings: &[(&str, Severity)]) -> Point {
+        let findings = findings
+            .iter()
+            .map(|(check, severity)| Finding {
+                check: (*check).to_owned(),
+                severity: *severity,
+                message: format!("{check} at {point}"),
+                remedy: "mend".into(),
+            })
+            .collect();
+        let load = load_result(1.0);
+        Point { point, offered_rate: None, connections: 1, load, origin: None, usage: Vec::new(), findings }
+    }
+
+    fn reported(points: &[Point]) -> Vec<(Severity, String)> {
+        merged_findings(points).into_iter().map(|finding| (finding.severity, finding.message)).collect()
+    }
+
+    #[test]
+    fn a_trial_of_one_point_has_the_findings_of_the_point() {
+        assert_eq!(reported(&[point(1, &[("steal", Severity::Warning)])]), [(Severity::Warning, "steal at 1".into())]);
+        assert_eq!(reported(&[point(1, &[])]), []);
+        assert_eq!(reported(&[]), []);
+    }
+
+    #[test]
+    fn every_check_speaks_once_and_the_gravest_is_told() {
+        use Severity::{Fatal, Note, Warning};
+        let points = [
+            point(1, &[("errors", Fatal), ("tls", Note)]),
+            point(2, &[("tls", Note), ("steal", Warning)]),
+            point(3, &[("errors", Note), ("tls", Note)]),
+            point(4, &[("errors", Note), ("tls", Note)]),
+        ];
+        let expected = [
+            (Fatal, "point 1 of 4: errors at 1 (something of the kind in points 3 and 4 too)".to_owned()),
+            (Note, "tls at 4 (point 4; something of the kind in all 4 points)".to_owned()),
+            (Warning, "point 2 of 4: steal at 2".to_owned()),
+        ];
+        assert_eq!(reported(&points), expected);
+        assert_eq!(reported(&points[..3])[0].1, "point 1 of 3: errors at 1 (something of the kind in point 3 too)");
     }
 }

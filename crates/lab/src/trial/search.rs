@@ -13,11 +13,11 @@ use weir_model::suite::Load;
 use weir_model::text::human_rate;
 use weir_vitals::Window;
 
-use super::TrialEvent;
 use super::measure::{Measured, follow};
 use super::points::Part;
 use super::series::quiet_counters;
 use super::work::Work;
+use crate::progress::{Observer, RunEvent};
 use weir_host::role::{ClientReport, SearchSpec};
 use weir_product::failure::Failure;
 
@@ -56,7 +56,7 @@ struct Confirming {
 }
 
 /// Follows a search to its end.
-pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<SearchOutput, Failure> {
+pub fn run_search(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<SearchOutput, Failure> {
     let mut last = None;
     let mut now: Option<Confirming> = None;
     let result = loop {
@@ -64,7 +64,7 @@ pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) ->
         match report {
             ClientReport::Trial { number, kind, rate } => {
                 last = completed(&work, now.take())?.or(last);
-                notify(TrialEvent::Part(Part::Probe { number, kind, rate }));
+                observer.notify(RunEvent::Part(Part::Probe { number, kind, rate }));
                 if kind == ProbeKind::Confirm {
                     now = Some(Confirming { before: quiet_counters(work.origin)?, ..Confirming::default() });
                 }
@@ -73,8 +73,8 @@ pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) ->
             ClientReport::Found(result) => break *result,
             ClientReport::Failed(why) => return Err(work.failed(why)),
             report => match &mut now {
-                Some(now) => now.window = follow(&mut work, &report, notify)?.or(now.window.take()),
-                None => forward_row(&report, notify),
+                Some(now) => now.window = follow(&mut work, &report, observer)?.or(now.window.take()),
+                None => forward_row(&report, observer),
             },
         }
     };
@@ -84,9 +84,9 @@ pub fn run_search(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) ->
 }
 
 /// Forwards the seconds of a trial that only narrows the search; nothing of it is measured.
-fn forward_row(report: &ClientReport, notify: &mut dyn FnMut(TrialEvent<'_>)) {
+fn forward_row(report: &ClientReport, observer: &mut dyn Observer) {
     if let ClientReport::Warmup(row) | ClientReport::Second(row) = report {
-        notify(TrialEvent::Second(row));
+        observer.notify(RunEvent::Second(row));
     }
 }
 

@@ -10,7 +10,7 @@ use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::SearchResult;
 use weir_model::product::{Product, is_levelled};
-use weir_model::record::{Point, Warmup};
+use weir_model::record::{Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
 use super::measure::{Measured, longest, measure, write_files};
@@ -18,7 +18,8 @@ use super::points::{PointSpec, part, points, rate_intent};
 use super::serving::RunningOrigin;
 use super::spec::load_spec;
 use super::work::Work;
-use super::{TrialContext, TrialEvent, TrialSpec, connections, search, warm};
+use super::{TrialContext, TrialSpec, connections, search, warm};
+use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
 use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
@@ -54,61 +55,45 @@ pub struct RunningTrial<'a> {
     pub expect: Expect,
 }
 
-/// What was measured so far. It is kept when the trial fails later.
-#[derive(Debug, Default)]
-pub struct TrialOutput {
-    /// The points, in order.
-    pub points: Vec<Point>,
-    /// How the product was warmed up.
-    pub warmup: Option<Warmup>,
-    /// What a search did and found.
-    pub search: Option<SearchResult>,
-}
-
-/// Measures every point.
+/// Measures every point. What was measured stays in `measurement` when the trial fails later.
 pub fn measure_points(
     running_trial: &mut RunningTrial<'_>,
     stop: &Stop,
-    notify: &mut dyn FnMut(TrialEvent<'_>),
-    output: &mut TrialOutput,
+    observer: &mut dyn Observer,
+    measurement: &mut Measurement,
 ) -> Result<(), Failure> {
     if let Some(most) = running_trial.trial.load.steady {
-        output.warmup = Some(running_trial.warm_up(most, stop, notify)?);
+        measurement.warmup = Some(running_trial.warm_up(most, stop, observer)?);
     }
     for point in points(running_trial.trial.load, running_trial.trial.rate) {
         if let Some(part) = part(running_trial.trial.load, &point) {
-            notify(TrialEvent::Part(part));
+            observer.notify(RunEvent::Part(part));
         }
         let (mut measured, counters) = match &running_trial.trial.load.kind {
-            LoadKind::Search { objective } => running_trial.search(&point, objective, stop, notify, output)?,
-            _ => running_trial.measure_load(&point, stop, notify)?,
+            LoadKind::Search { objective } => running_trial.search(&point, objective, stop, observer, measurement)?,
+            _ => running_trial.measure_load(&point, stop, observer)?,
         };
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(running_trial.trial.folder);
         write_files(&folder, &measured.window)?;
-        let point = running_trial.audited(&point, measured, counters, output.search.as_ref());
-        output.points.push(point);
+        let point = running_trial.audited(&point, measured, counters, measurement.search.as_ref());
+        measurement.points.push(point);
     }
     Ok(())
 }
 
 impl RunningTrial<'_> {
     /// Warms the product up with the load without its series: at its rate, over all its connections.
-    fn warm_up(
-        &mut self,
-        most: Duration,
-        stop: &Stop,
-        notify: &mut dyn FnMut(TrialEvent<'_>),
-    ) -> Result<Warmup, Failure> {
+    fn warm_up(&mut self, most: Duration, stop: &Stop, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
         let TrialSpec { load, rate, folder, .. } = *self.trial;
         let folder = make_folder(folder.join(warm::FOLDER))?;
         let plain = PointSpec { point: 1, of: 1, rate, connections: load.connections };
         let spec = warm::warmup_spec(load_spec(self.context, self.trial, &plain, self.target, &self.expect)?, most);
         let longest = longest(&spec);
-        notify(TrialEvent::Stage("warming up until steady"));
+        observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
         let work = Work::start(self.context, &client, &folder, longest, &mut self.origin, &mut self.running, stop)?;
-        let warmup = warm::warm_up(work, notify)?;
+        let warmup = warm::warm_up(work, observer)?;
         // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.origin)?;
         Ok(warmup)
@@ -119,17 +104,17 @@ impl RunningTrial<'_> {
         &mut self,
         point: &PointSpec,
         stop: &Stop,
-        notify: &mut dyn FnMut(TrialEvent<'_>),
+        observer: &mut dyn Observer,
     ) -> Result<(Measured, Option<OriginCounters>), Failure> {
         let folder = make_folder(point.folder(self.trial.folder))?;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let before = self.origin.counters()?;
         let most = longest(&spec);
-        notify(TrialEvent::Stage("connecting"));
+        observer.notify(RunEvent::Stage("connecting"));
         let client = ClientSpec::from(spec);
         let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
-        let measured = measure(work, notify)?;
-        notify(TrialEvent::Stage("settling"));
+        let measured = measure(work, observer)?;
+        observer.notify(RunEvent::Stage("settling"));
         let after =
             if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
         Ok((measured, before.zip(after).map(|(before, after)| after.since(&before))))
@@ -141,18 +126,18 @@ impl RunningTrial<'_> {
         point: &PointSpec,
         objective: &[Condition],
         stop: &Stop,
-        notify: &mut dyn FnMut(TrialEvent<'_>),
-        output: &mut TrialOutput,
+        observer: &mut dyn Observer,
+        measurement: &mut Measurement,
     ) -> Result<(Measured, Option<OriginCounters>), Failure> {
         let folder = self.trial.folder;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let search = search::search_spec(self.trial.load, objective);
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { spec, search: Some(search) };
-        notify(TrialEvent::Stage("searching"));
+        observer.notify(RunEvent::Stage("searching"));
         let work = Work::start(self.context, &client, folder, most, &mut self.origin, &mut self.running, stop)?;
-        let found = search::run_search(work, notify)?;
-        output.search = Some(found.result);
+        let found = search::run_search(work, observer)?;
+        measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)
     }
 

@@ -58,10 +58,7 @@ pub fn start(
             Http::with_protocol(own.addr, request_timeout(trial.load), &context.launcher.wire_protocol(protocol)?);
         return Ok(RunningOrigin { addr: own.addr, kind: OriginKind::Own(own), http });
     };
-    let product = context
-        .products
-        .get(name)
-        .ok_or_else(|| Failure::at("origin", format!("no product {name}"), "", "run `weir products list`"))?;
+    let product = context.product(name, "origin")?;
     let folder = trial.folder.join("origin");
     write_response(
         context.launcher.host.as_ref(),

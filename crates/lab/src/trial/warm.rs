@@ -10,8 +10,8 @@ use weir_model::record::Warmup;
 use weir_model::suite::LoadKind;
 use weir_stats::steady_part;
 
-use super::TrialEvent;
 use super::work::Work;
+use crate::progress::{Observer, RunEvent};
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
 
@@ -84,13 +84,13 @@ pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
 }
 
 /// Follows the warm-up until the level is reached or its time is over. Then the last check decides.
-pub fn warm_up(mut work: Work<'_>, notify: &mut dyn FnMut(TrialEvent<'_>)) -> Result<Warmup, Failure> {
+pub fn warm_up(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
     let mut level = Level::default();
     let mut reached = false;
     let result = loop {
         match work.receive()? {
             Some(ClientReport::Second(row)) => {
-                notify(TrialEvent::Second(&row));
+                observer.notify(RunEvent::Second(&row));
                 if !reached && level.take(&row) {
                     reached = true;
                     work.ask_to_end()?;
