@@ -1,7 +1,6 @@
 //! `weir load`: runs the load generator by itself. Called by `main`.
 
 mod describe;
-mod fail_if;
 mod find_max;
 mod flag_values;
 mod flags;
@@ -12,7 +11,6 @@ mod request;
 mod sample;
 mod spec;
 mod summary;
-mod target;
 mod tls;
 mod urls;
 
@@ -21,14 +19,15 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use console::style;
 use weir_load::{Distributions, LoadError, Outputs, Progress, StopFlag};
-use weir_model::InputError;
+use weir_model::condition::Condition;
 use weir_model::load::{LoadResult, LoadSpec};
 
 pub use self::flags::Args;
 use self::format::Outcome;
 use crate::args::stop_on_signal;
-use crate::exit::{Failure, VerbResult};
+use crate::exit::{Exit, Failure, VerbResult};
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
@@ -45,11 +44,11 @@ pub fn main(args: &Args) -> VerbResult {
     let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
     let outcome = Outcome { title: &title, spec: &spec, result: &result, distributions: &distributions };
     if let Some((mut file, path)) = hgrm {
-        file.write_all(format::hgrm::file(outcome).as_bytes())
+        file.write_all(format::percentiles(outcome).as_bytes())
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
     }
     show(args, outcome)?;
-    fail_if::exit_status(&args.answers.fail_if, &result)
+    exit_status(&args.answers.fail_if, &result)
 }
 
 /// Runs the load and shows its progress.
@@ -91,7 +90,7 @@ fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
 
 fn create<'a>(flag: &str, path: &'a Path) -> Result<(File, &'a Path), Failure> {
     let file = File::create(path)
-        .map_err(|e| wrong(flag, format!("{}: {e}", path.display()), "a file that can be written"))?;
+        .map_err(|e| Failure::wrong(flag, format!("{}: {e}", path.display()), "a file that can be written"))?;
     Ok((file, path))
 }
 
@@ -100,16 +99,11 @@ fn failure(error: &LoadError) -> Failure {
     match error {
         LoadError::Order(what) => Failure::input(what),
         LoadError::Stopped => Failure::interrupted(error),
-        LoadError::NoConnection { .. } => Failure::missing(format!(
-            "{error}\n  to fix it: start the server, or correct the address; --timeout limits the wait"
-        )),
+        LoadError::NoConnection { .. } => {
+            Failure::to_fix(error, "start the server, or correct the address; --timeout limits the wait")
+        }
         _ => Failure::missing(error),
     }
-}
-
-/// Bad input in a flag.
-fn wrong(flag: &str, found: String, wanted: &str) -> Failure {
-    Failure::input(InputError { source: flag.to_owned(), line: None, key: None, found, wanted: wanted.to_owned() })
 }
 
 /// The first Ctrl-C ends the window early and keeps what was measured.
@@ -124,4 +118,52 @@ fn watch_signals(stop: &StopFlag) -> std::io::Result<()> {
         stop.set();
     });
     Ok(())
+}
+
+/// The exit status of a load: `--fail-if` decides where it was given, otherwise any request without a right answer fails. Prints the reasons.
+///
+/// # Errors
+/// None; the type is that of verbs.
+fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
+    let reasons = reasons(fail_if, result);
+    reasons.iter().for_each(|reason| remark!("{} failed: {reason}", style("weir:").red().bold().for_stderr()));
+    if result.cut_short {
+        return Ok(Exit::Interrupted);
+    }
+    let failed = result.window.error_count() + result.window.unsent > 0;
+    let failed = if fail_if.is_empty() { failed } else { !reasons.is_empty() };
+    Ok(if failed { Exit::Failed } else { Exit::Ok })
+}
+
+/// Conditions that hold, with what was measured, and conditions that cannot be judged: those must not pass silently.
+fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
+    fail_if
+        .iter()
+        .filter_map(|condition| match condition.value_of(result) {
+            None => Some(format!("{}, so --fail-if '{condition}' cannot be judged", condition.finding(result))),
+            Some(_) => {
+                condition.holds(result).then(|| format!("{} (--fail-if '{condition}')", condition.finding(result)))
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_decide_where_there_are_some() {
+        let list = |text: &str| Condition::list(text).expect("conditions");
+        let (plain, failing) = (sample::plain().result, sample::failing().result);
+        assert_eq!(exit_status(&[], &plain).expect("judged"), Exit::Ok);
+        assert_eq!(exit_status(&[], &failing).expect("judged"), Exit::Failed);
+        assert_eq!(exit_status(&list("errors>10%"), &failing).expect("judged"), Exit::Ok);
+        assert_eq!(exit_status(&list("errors>10%, p99>1ms"), &failing).expect("judged"), Exit::Failed);
+        let cut = LoadResult { cut_short: true, ..plain.clone() };
+        assert_eq!(exit_status(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
+        assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
+        let unknown = reasons(&list("handshake.p99>1ms"), &plain);
+        assert!(unknown[0].contains("was not measured") && unknown[0].contains("cannot be judged"), "{unknown:?}");
+    }
 }

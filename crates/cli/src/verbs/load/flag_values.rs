@@ -1,93 +1,153 @@
-//! Parsers of flag values with a notation of their own: changing rates, TLS versions, hashes. Their errors name what
-//! was found and what would be right. Used by `verbs::load::flags`.
+//! Parsers of flag values with a notation of their own, and of files that flags name. Their errors say what was found and
+//! what would be right; clap names the flag. Used by `verbs::load::flags`.
 
+use std::path::PathBuf;
+
+use weir_load::replay;
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};
-use weir_model::units::{HumanDuration, Rate};
+use weir_model::units::{ByteCount, HumanDuration, Rate};
+use xxhash_rust::xxh3::xxh3_64;
 
-/// `FROM..TO`: requests a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateSpan(pub f64, pub f64);
+use crate::exit::wrong_value;
 
-/// `1000x10s,2000x10s`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepList(pub Vec<Step>);
+/// Content of generated bodies: lines of text, which servers can log.
+const FILLING: &[u8] = b"weir weir weir weir weir weir weir weir weir weir weir weir weir\n";
 
-/// Oldest and newest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions(pub TlsVersion, pub TlsVersion);
+/// Largest generated body, in bytes.
+const LARGEST_BODY: u64 = 1 << 30;
 
-/// `p99<5ms, errors<0.1%`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConditionList(pub Vec<Condition>);
-
-/// Reads `FROM..TO`. Either may be 0, not both.
-pub fn ramp(text: &str) -> Result<RateSpan, String> {
-    let right = "two rates would be right, such as 100..20k";
-    let (from, to) = text.split_once("..").ok_or_else(|| format!("\"{text}\" has no \"..\"; {right}"))?;
+/// Reads `FROM..TO`, requests a second. Either may be 0, not both.
+pub fn ramp(text: &str) -> Result<(f64, f64), String> {
+    let wrong = |what: &str| wrong_value(format!("\"{text}\" {what}"), "two rates, such as 100..20k");
+    let (from, to) = text.split_once("..").ok_or_else(|| wrong("has no \"..\""))?;
     let (from, to) = (rate(from)?, rate(to)?);
-    if from == 0.0 && to == 0.0 {
-        return Err(format!("\"{text}\" is no load; {right}"));
-    }
-    Ok(RateSpan(from, to))
+    if from == 0.0 && to == 0.0 { Err(wrong("is no load")) } else { Ok((from, to)) }
 }
 
 /// Reads `RATExTIME,RATExTIME`.
-pub fn steps(text: &str) -> Result<StepList, String> {
+pub fn steps(text: &str) -> Result<Vec<Step>, String> {
     let steps = text.split(',').map(step).collect::<Result<Vec<Step>, String>>()?;
     if steps.iter().all(|step| step.rate == 0.0) {
-        return Err(format!("\"{text}\" is no load; at least one rate above 0 would be right"));
+        return Err(wrong_value(format!("\"{text}\" is no load"), "at least one rate above 0"));
     }
-    Ok(StepList(steps))
+    Ok(steps)
 }
 
 fn step(text: &str) -> Result<Step, String> {
-    let right = "a rate and a time would be right, such as 1000x10s";
-    let (rate_text, time) = text.split_once('x').ok_or_else(|| format!("\"{text}\" has no \"x\"; {right}"))?;
-    let time: HumanDuration = time.parse().map_err(|e| format!("{e}"))?;
-    if time.0.is_zero() {
-        return Err(format!("\"{text}\" takes no time; {right}"));
+    let wrong = |what: &str| wrong_value(format!("\"{text}\" {what}"), "a rate and a time, such as 1000x10s");
+    let (rate_text, time) = text.split_once('x').ok_or_else(|| wrong("has no \"x\""))?;
+    let HumanDuration(time) = time.parse().map_err(|e| format!("{e}"))?;
+    if time.is_zero() {
+        Err(wrong("takes no time"))
+    } else {
+        Ok(Step { rate: rate(rate_text)?, for_s: time.as_secs_f64() })
     }
-    Ok(Step { rate: rate(rate_text)?, for_s: time.0.as_secs_f64() })
 }
 
 /// A rate that may be 0.
 fn rate(text: &str) -> Result<f64, String> {
-    if text.trim() == "0" {
-        return Ok(0.0);
+    match text.trim() {
+        "0" => Ok(0.0),
+        _ => text.parse::<Rate>().map(Rate::per_second).map_err(|e| e.to_string()),
     }
-    text.parse::<Rate>().map(Rate::per_second).map_err(|e| e.to_string())
 }
 
-/// Reads `1.2`, `1.3` or `1.2..1.3`.
-pub fn versions(text: &str) -> Result<Versions, String> {
-    let one = |part: &str| match part.trim() {
-        "1.2" => Ok(TlsVersion::Tls12),
-        "1.3" => Ok(TlsVersion::Tls13),
-        other => Err(format!("\"{other}\" is no version of TLS that weir speaks; 1.2, 1.3 or 1.2..1.3 would be right")),
-    };
-    let (from, to) = text.split_once("..").unwrap_or((text, text));
-    let (from, to) = (one(from)?, one(to)?);
-    if from > to {
-        return Err(format!("\"{text}\" ends before it begins; 1.2..1.3 would be right"));
+/// Reads a file of times: seconds since the start, ascending.
+pub fn times(path: &str) -> Result<Vec<f64>, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| wrong_value(e, "a text file that can be read"))?;
+    replay::parse(path, &text).map_err(|error| error.to_string())
+}
+
+/// Reads one or several conditions.
+pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
+    Condition::list(text).map_err(|e| e.to_string())
+}
+
+/// Reads `name: value`.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value'")),
     }
-    Ok(Versions(from, to))
+}
+
+/// Reads `name: value`, or `name` for any value.
+pub fn expected_header(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
+        None => (text.trim(), None),
+    };
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value', or 'name'"));
+    }
+    Ok((name.to_ascii_lowercase(), value))
+}
+
+/// The bytes of a text.
+pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    Ok(text.as_bytes().to_vec())
+}
+
+/// The content of a file.
+pub fn content(path: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|e| wrong_value(e, "a file that can be read"))
+}
+
+/// Reads `16KiB`, and makes a body of that size.
+pub fn generated(text: &str) -> Result<Vec<u8>, String> {
+    let ByteCount(size) = text.parse().map_err(|e| format!("{e}"))?;
+    if size > LARGEST_BODY {
+        return Err(wrong_value(format!("{size} bytes"), "at most 1GiB"));
+    }
+    Ok(FILLING.iter().copied().cycle().take(size as usize).collect())
 }
 
 /// Reads an XXH3-64 as hexadecimal digits, with or without `0x`.
 pub fn hash(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(format!(
-            "\"{text}\" is no XXH3-64; up to 16 hexadecimal digits would be right, as `xxhsum -H3` prints them"
-        ));
-    }
-    u64::from_str_radix(digits, 16).map_err(|e| e.to_string())
+    let wanted = "up to 16 hexadecimal digits, as `xxhsum -H3` prints them";
+    // Rust's own parser takes signs as well.
+    let hash = if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() };
+    hash.ok_or_else(|| wrong_value(format!("\"{text}\" is no XXH3-64"), wanted))
 }
 
-/// Reads one or several conditions.
-pub fn conditions(text: &str) -> Result<ConditionList, String> {
-    Condition::list(text).map(ConditionList).map_err(|e| e.to_string())
+/// The XXH3-64 of a file's content.
+pub fn hash_of(path: &str) -> Result<u64, String> {
+    Ok(xxh3_64(&content(path)?))
+}
+
+/// Reads `1.2`, `1.3` or `1.2..1.3`: the oldest version and the newest.
+pub fn versions(text: &str) -> Result<(TlsVersion, TlsVersion), String> {
+    let wrong = |what: String| wrong_value(what, "1.2, 1.3 or 1.2..1.3");
+    let one = |part: &str| match part.trim() {
+        "1.2" => Ok(TlsVersion::Tls12),
+        "1.3" => Ok(TlsVersion::Tls13),
+        other => Err(wrong(format!("\"{other}\" is no version of TLS that weir speaks"))),
+    };
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (one(from)?, one(to)?);
+    if from > to { Err(wrong(format!("\"{text}\" ends before it begins"))) } else { Ok((from, to)) }
+}
+
+/// The path of a PEM file that has a certificate. Its content is parsed when the load begins.
+pub fn certificate(path: &str) -> Result<PathBuf, String> {
+    pem(path, "CERTIFICATE")
+}
+
+/// The path of a PEM file that has a private key.
+pub fn private_key(path: &str) -> Result<PathBuf, String> {
+    pem(path, "PRIVATE KEY")
+}
+
+fn pem(path: &str, what: &str) -> Result<PathBuf, String> {
+    let end = format!("{what}-----");
+    if content(path)?.windows(end.len()).any(|part| part == end.as_bytes()) {
+        return Ok(path.into());
+    }
+    let found = format!("there is no {} in it", what.to_lowercase());
+    Err(wrong_value(found, &format!("a PEM file, which has a line that ends with {end}")))
 }
 
 #[cfg(test)]
@@ -96,29 +156,50 @@ mod tests {
 
     #[test]
     fn changing_rates_are_read() {
-        assert_eq!(ramp("100..20k"), Ok(RateSpan(100.0, 20_000.0)));
-        assert_eq!(ramp("0..1000/s"), Ok(RateSpan(0.0, 1_000.0)));
+        assert_eq!(ramp("100..20k"), Ok((100.0, 20_000.0)));
+        assert_eq!(ramp("0..1000/s"), Ok((0.0, 1_000.0)));
         let two = steps("1000x10s,0x500ms").expect("right");
-        assert_eq!(two.0, [Step { rate: 1_000.0, for_s: 10.0 }, Step { rate: 0.0, for_s: 0.5 }]);
+        assert_eq!(two, [Step { rate: 1_000.0, for_s: 10.0 }, Step { rate: 0.0, for_s: 0.5 }]);
         for wrong in ["100", "0..0", "a..b", "..", "1..-2"] {
-            assert!(ramp(wrong).expect_err(wrong).contains("would be right"), "{wrong}");
+            assert!(ramp(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
         }
         for wrong in ["", "1000", "1000x", "1000x10", "x10s", "0x1s", "1000x0s", "1000x1s,"] {
-            assert!(steps(wrong).expect_err(wrong).contains("would be right"), "{wrong}");
+            assert!(steps(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
         }
     }
 
     #[test]
     fn versions_and_hashes_are_read() {
-        assert_eq!(versions("1.2"), Ok(Versions(TlsVersion::Tls12, TlsVersion::Tls12)));
-        assert_eq!(versions("1.2..1.3"), Ok(Versions(TlsVersion::Tls12, TlsVersion::Tls13)));
+        assert_eq!(versions("1.2"), Ok((TlsVersion::Tls12, TlsVersion::Tls12)));
+        assert_eq!(versions("1.2..1.3"), Ok((TlsVersion::Tls12, TlsVersion::Tls13)));
         for wrong in ["1.1", "1.3..1.2", "", "13"] {
-            assert!(versions(wrong).expect_err(wrong).contains("would be right"), "{wrong}");
+            assert!(versions(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
         }
         assert_eq!(hash("0x00000000000000ff"), Ok(255));
         assert_eq!(hash("DEADbeef"), Ok(0xdead_beef));
         for wrong in ["", "0x", "xyz", "11112222333344445", "+1"] {
-            assert!(hash(wrong).expect_err(wrong).contains("would be right"), "{wrong}");
+            assert!(hash(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
         }
+    }
+
+    #[test]
+    fn expected_headers_are_names_or_names_with_values() {
+        let read = |text: &str| expected_header(text).expect("right");
+        assert_eq!(read("Content-Type: text/plain"), ("content-type".to_owned(), Some("text/plain".to_owned())));
+        assert_eq!(read("ETag"), ("etag".to_owned(), None));
+        assert_eq!(read("x:"), ("x".to_owned(), Some(String::new())));
+        for wrong in ["", ": x", "a b: c", "x y"] {
+            assert!(expected_header(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pem_file_has_what_it_is_for() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "-----BEGIN CERTIFICATE-----\n").expect("written");
+        let path = file.path().to_str().expect("UTF-8");
+        assert_eq!(certificate(path), Ok(path.into()));
+        assert!(private_key(path).expect_err("a certificate").contains("there is no private key in it"));
+        assert!(certificate("/no/such/file").expect_err("no file").contains("No such file"));
     }
 }

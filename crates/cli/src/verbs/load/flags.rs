@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use weir_model::condition::Condition;
-use weir_model::load::{DriverChoice, RandomDuration};
+use weir_model::load::{DriverChoice, RandomDuration, Step, TlsVersion};
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
-use super::flag_values::{self as parse, ConditionList, RateSpan, StepList, Versions};
+use super::flag_values as parse;
 use crate::args::{driver_values, parse_cpus};
 
 /// Flags of `weir load`.
@@ -54,16 +54,16 @@ pub struct LoadFlags {
     pub rate: Option<Rate>,
     /// Open load whose rate changes linearly, such as 100..20k.
     #[arg(long, value_name = "FROM..TO", group = "shape", group = "spaced", value_parser = parse::ramp, hide_short_help = true)]
-    pub ramp: Option<RateSpan>,
+    pub ramp: Option<(f64, f64)>,
     /// Open load in steps of rate and time, such as 1000x10s,2000x10s; a rate of 0 is a pause.
     #[arg(long, value_name = "RATExTIME,…", group = "shape", group = "spaced", value_parser = parse::steps, hide_short_help = true)]
-    pub steps: Option<StepList>,
+    pub steps: Option<std::vec::Vec<Step>>,
     /// Open load due at the times in a file: seconds since the start, one a line, in ascending order.
-    #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], hide_short_help = true)]
-    pub replay: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], value_parser = parse::times, hide_short_help = true)]
+    pub replay: Option<std::vec::Vec<f64>>,
     /// Find the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
     #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format"], value_parser = parse::conditions, hide_short_help = true)]
-    pub find_max: Option<ConditionList>,
+    pub find_max: Option<std::vec::Vec<Condition>>,
     /// Time that --find-max may take in all.
     #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]
     pub budget: HumanDuration,
@@ -90,17 +90,17 @@ pub struct RequestFlags {
     #[arg(long, short = 'm', value_name = "METHOD")]
     pub method: Option<String>,
     /// A header. May be repeated.
-    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
-    pub header: Vec<String>,
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse::header)]
+    pub header: Vec<(String, String)>,
     /// Body of every request.
-    #[arg(long, short = 'b', value_name = "TEXT", group = "a_body")]
-    pub body: Option<String>,
+    #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::bytes)]
+    pub body: Option<std::vec::Vec<u8>>,
     /// Body of every request, from a file.
-    #[arg(long, value_name = "FILE", group = "a_body", hide_short_help = true)]
-    pub body_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", group = "a_body", value_parser = parse::content, hide_short_help = true)]
+    pub body_file: Option<std::vec::Vec<u8>>,
     /// Generate a body of this size, such as 11268 or 16KiB.
-    #[arg(long, value_name = "BYTES", group = "a_body", hide_short_help = true)]
-    pub body_size: Option<ByteCount>,
+    #[arg(long, value_name = "BYTES", group = "a_body", value_parser = parse::generated, hide_short_help = true)]
+    pub body_size: Option<std::vec::Vec<u8>>,
     /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment.
     #[arg(long, value_name = "FILE", conflicts_with = "url", hide_short_help = true)]
     pub urls: Option<PathBuf>,
@@ -123,14 +123,14 @@ pub struct AnswerFlags {
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub expect_size: Option<ByteCount>,
     /// A header that a right answer has, with this value, or with any value if only a name is given. May be repeated.
-    #[arg(long, value_name = "NAME[: VALUE]", hide_short_help = true)]
-    pub expect_header: Vec<String>,
+    #[arg(long, value_name = "NAME[: VALUE]", value_parser = parse::expected_header, hide_short_help = true)]
+    pub expect_header: Vec<(String, Option<String>)>,
     /// XXH3-64 hash of the right body, 16 hexadecimal digits.
     #[arg(long, value_name = "HEX", value_parser = parse::hash, conflicts_with = "expect_hash_of", hide_short_help = true)]
     pub expect_hash: Option<u64>,
     /// A file with the right body.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub expect_hash_of: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = parse::hash_of, hide_short_help = true)]
+    pub expect_hash_of: Option<u64>,
     /// Timeout of an answer, and of a connection.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
@@ -192,7 +192,7 @@ pub struct ConnectionFlags {
 pub struct TlsFlags {
     /// The only version, or the oldest and the newest: 1.2, 1.3 or 1.2..1.3.
     #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]
-    pub tls_version: Option<Versions>,
+    pub tls_version: Option<(TlsVersion, TlsVersion)>,
     /// Cipher suites by their IANA names, best first [default: all that weir has].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', hide_short_help = true)]
     pub tls_suite: Vec<String>,
@@ -203,13 +203,13 @@ pub struct TlsFlags {
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub tls_name: Option<String>,
     /// PEM file of certificate authorities to check against [default: certificates are not checked].
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", value_parser = parse::certificate, hide_short_help = true)]
     pub cacert: Option<PathBuf>,
     /// PEM file of the client's certificate chain.
-    #[arg(long, value_name = "FILE", requires = "key", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", requires = "key", value_parser = parse::certificate, hide_short_help = true)]
     pub cert: Option<PathBuf>,
     /// PEM file of the key for --cert.
-    #[arg(long, value_name = "FILE", requires = "cert", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", requires = "cert", value_parser = parse::private_key, hide_short_help = true)]
     pub key: Option<PathBuf>,
     /// Resume TLS sessions of earlier connections.
     #[arg(long, hide_short_help = true)]

@@ -1,5 +1,7 @@
 //! A fixed load with its specification, result and distributions. The tests of the texts of `weir load` use it.
 
+use std::path::Path;
+
 use hdrhistogram::Histogram;
 use weir_load::Distributions;
 use weir_model::load::{
@@ -9,6 +11,17 @@ use weir_model::load::{
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
 use super::format::Outcome;
+
+/// Compares with the text kept below `tests/words`, or keeps it.
+pub fn kept(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(&path, text).expect("written");
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
+}
 
 pub const URL: &str = "http://127.0.0.1:8080/bytes/128";
 

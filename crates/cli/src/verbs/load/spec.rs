@@ -7,7 +7,7 @@ use weir_model::suite::{Arrivals, LoadKind};
 use super::flags::{Args, ArrivalsArg, HttpArg};
 use super::request::Mix;
 use super::urls;
-use super::{request, tls, wrong};
+use super::{request, tls};
 use crate::exit::Failure;
 
 /// Length of a load without -d, seconds.
@@ -38,7 +38,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
     let Mix { targets, requests } = request::mix(args, &lines)?;
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
-        return Err(wrong("-c", found, "at least one for each"));
+        return Err(Failure::wrong("-c", found, "at least one for each"));
     }
     Ok(LoadSpec {
         targets,
@@ -78,7 +78,8 @@ pub fn title(args: &Args) -> String {
 
 fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
     let flags = &args.connections;
-    let only = |flag: &str, version: &str, right: &str| Err(wrong(flag, format!("it is only for {version}"), right));
+    let only =
+        |flag: &str, version: &str, right: &str| Err(Failure::wrong(flag, format!("it is only for {version}"), right));
     match flags.http {
         HttpArg::One if flags.streams.is_some() => only("--streams", "HTTP/2", "--http 2 with it"),
         HttpArg::One => {
@@ -109,21 +110,21 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     if let Some(rate) = load.rate {
         return Ok((LoadKind::open(rate.per_second(), arrivals), duration_s));
     }
-    if let Some(span) = load.ramp {
-        return Ok((LoadKind::Open { rate: OfferedRate::Ramp { from: span.0, to: span.1 }, arrivals }, duration_s));
+    if let Some((from, to)) = load.ramp {
+        return Ok((LoadKind::Open { rate: OfferedRate::Ramp { from, to }, arrivals }, duration_s));
     }
-    if let Some(list) = &load.steps {
-        let steps = list.0.clone();
+    if let Some(steps) = load.steps.clone() {
         let all: f64 = steps.iter().map(|step| step.for_s).sum();
         if let Some(given) = given.filter(|given| *given < all) {
-            return Err(wrong("-d", format!("{given} s, and the steps take {all} s"), "no -d, or a longer one"));
+            return Err(Failure::wrong(
+                "-d",
+                format!("{given} s, and the steps take {all} s"),
+                "no -d, or a longer one",
+            ));
         }
         return Ok((LoadKind::Open { rate: OfferedRate::Steps(steps), arrivals }, given.unwrap_or(all)));
     }
-    if let Some(path) = &load.replay {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| wrong("--replay", format!("{}: {e}", path.display()), "a text file that can be read"))?;
-        let due_s = weir_load::replay::parse(&path.display().to_string(), &text).map_err(Failure::input)?;
+    if let Some(due_s) = load.replay.clone() {
         let last = due_s.last().copied().unwrap_or_default();
         return Ok((
             LoadKind::Open { rate: OfferedRate::Replay(due_s), arrivals: Arrivals::Constant },
@@ -140,12 +141,12 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
 fn connections(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
     let Some(most) = args.connections.max_connections else { return Ok(()) };
     if !kind.is_open() {
-        let found = "it is only for open loads".to_owned();
-        return Err(wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
+        let found = "it is only for open loads";
+        return Err(Failure::wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
     }
     if most < args.load.connections {
         let found = format!("{most} is less than -c {}", args.load.connections);
-        return Err(wrong("--max-connections", found, "at least as many as -c"));
+        return Err(Failure::wrong("--max-connections", found, "at least as many as -c"));
     }
     Ok(())
 }
@@ -215,8 +216,10 @@ mod tests {
         let spec = read("https://127.0.0.1:1/ --tls-version 1.3 --tls-suite A,B --resume --tls-name x").expect("right");
         let tls = spec.tls.expect("https");
         assert!(tls.resumption && tls.suites == ["A", "B"] && tls.server_name.as_deref() == Some("x"));
-        for wrong in ["--tls-version 1.3", "--resume", "--tls-name x", "--tls-suite A", "--tls-group A", "--cacert /x"]
-        {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "-----BEGIN CERTIFICATE-----\n").expect("written");
+        let cacert = format!("--cacert {}", file.path().display());
+        for wrong in ["--tls-version 1.3", "--resume", "--tls-name x", "--tls-suite A", "--tls-group A", &cacert] {
             let said = read(&format!("http://127.0.0.1:1/ {wrong}")).expect_err(wrong);
             assert!(said.contains("an https:// URL"), "{said}");
         }
@@ -240,7 +243,7 @@ mod tests {
             ("--arrivals poisson", "required"),
             ("--budget 1s", "required"),
             ("--weight 1,2", "2 weights for 1 URL"),
-            ("--expect-hash 12 --expect-hash-of x", "cannot be used with"),
+            ("--expect-hash 12 --expect-hash-of /dev/null", "cannot be used with"),
             ("--replay /no/such/file", "/no/such/file"),
             ("--expect-hash-of /no/such/file", "/no/such/file"),
             ("--body-size 2GiB", "at most 1GiB"),

@@ -8,7 +8,7 @@ use weir_model::text::{human_bytes, human_us};
 
 use super::describe::{describe, protocol};
 use super::format::Outcome;
-use weir_model::text::{count, counted, fixed_us, full_rate};
+use weir_model::text::{count, counted, fixed_us, full_rate, list};
 
 /// Rows of a terminal, less the one that the prompt needs.
 const ROWS: usize = 23;
@@ -140,16 +140,13 @@ fn handshakes(tls: &TlsResult) -> String {
 fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
     let mut items: Vec<(String, u64)> = items.collect();
     items.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let words: Vec<String> = items.iter().map(|(name, n)| format!("{name}: {}", count(*n))).collect();
-    let some = |n: usize| match words.len() - n {
-        0 => words.join(", "),
-        rest => format!("{}, and {rest} more", words[..n].join(", ")),
+    let words: Vec<String> = items.iter().map(|(name, n)| format!("{name} ({})", count(*n))).collect();
+    let some = |shown: usize| {
+        let rest = words.len() - shown;
+        let more = (rest > 0).then(|| format!("{rest} more"));
+        list(&words[..shown].iter().cloned().chain(more).collect::<Vec<_>>())
     };
-    (1..=words.len())
-        .rev()
-        .map(some)
-        .find(|text| text.chars().count() <= REST)
-        .unwrap_or_else(|| some(1.min(words.len())))
+    (1..=words.len()).rev().map(some).find(|text| text.chars().count() <= REST).unwrap_or_else(|| some(words.len().min(1)))
 }
 
 const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
@@ -205,20 +202,8 @@ fn client(result: &LoadResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::verbs::load::sample;
-
-    fn kept(name: &str, text: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
-        if std::env::var_os("WEIR_BLESS").is_some() {
-            std::fs::write(&path, text).expect("written");
-            return;
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
-    }
+    use crate::verbs::load::sample::{self, kept};
 
     #[test]
     fn summaries_are_as_kept_and_fit_the_screen() {

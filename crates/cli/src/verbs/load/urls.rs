@@ -1,10 +1,17 @@
-//! Reads the URLs from the command line or a file, each with a method and a weight. Called by `verbs::load::spec`.
+//! The URLs of a load, from the command line or a file, each with a method and a weight; and the address of a URL's host.
+//! Called by `verbs::load::spec` and `verbs::load::request`.
 
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
+use std::time::Duration;
 
+use http::Uri;
 use weir_model::InputError;
+use weir_model::protocol::Protocol;
+use weir_model::text::counted;
 
-use super::target::{self, Url};
+/// Connect timeout for each address of a name.
+const TRIED: Duration = Duration::from_secs(1);
 
 /// One kind of request, as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,10 +21,36 @@ pub struct UrlLine {
     pub url: Url,
     /// At least 1.
     pub weight: u32,
-    /// The file, or what the argument is called.
+    pub place: Place,
+}
+
+/// Where a URL is written: the file, or what the argument is called, and the 1-based line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
     pub source: String,
-    /// 1-based line of the file.
     pub line: Option<usize>,
+}
+
+impl Place {
+    /// The error for what was found there.
+    pub fn wrong(&self, found: String, wanted: &str) -> InputError {
+        InputError { source: self.source.clone(), line: self.line, key: None, found, wanted: wanted.to_owned() }
+    }
+}
+
+/// A parsed URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// It is https.
+    pub tls: bool,
+    /// Host without brackets.
+    pub host: String,
+    /// Port, the scheme's own where none is written.
+    pub port: u16,
+    /// Host and port as written: for `Host` and `:authority`.
+    pub authority: String,
+    /// Path and query.
+    pub path: String,
 }
 
 /// URLs given as arguments, with `--weight`.
@@ -26,26 +59,15 @@ pub struct UrlLine {
 /// What is wrong with a URL, or that there are not as many weights as URLs.
 pub fn from_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Vec<UrlLine>, InputError> {
     if !weights.is_empty() && weights.len() != urls.len() {
-        return Err(InputError {
-            source: "--weight".to_owned(),
-            line: None,
-            key: None,
-            found: format!("{} for {}", counted(weights.len(), "weight"), counted(urls.len(), "URL")),
-            wanted: "one for each, in their order".to_owned(),
-        });
+        let place = Place { source: "--weight".to_owned(), line: None };
+        let (weights, urls) = (counted(weights.len() as u64, "weight"), counted(urls.len() as u64, "URL"));
+        return Err(place.wrong(format!("{weights} for {urls}"), "one for each, in their order"));
     }
-    let weights = weights.iter().copied().chain(std::iter::repeat(1));
-    urls.iter()
-        .zip(weights)
-        .map(|(text, weight)| {
-            let url = target::parse(text, "URL", None, unix)?;
-            Ok(UrlLine { method: None, url, weight, source: "URL".to_owned(), line: None })
-        })
-        .collect()
-}
-
-fn counted(n: usize, one: &str) -> String {
-    weir_model::text::counted(n as u64, one)
+    let place = Place { source: "URL".to_owned(), line: None };
+    let line = |(text, weight): (&String, u32)| {
+        Ok(UrlLine { method: None, url: parse(text, &place, unix)?, weight, place: place.clone() })
+    };
+    urls.iter().zip(weights.iter().copied().chain(std::iter::repeat(1))).map(line).collect()
 }
 
 /// URLs of a file: `[METHOD] URL [WEIGHT]` a line; empty lines and what follows a `#` at a line's beginning or behind a
@@ -54,25 +76,15 @@ fn counted(n: usize, one: &str) -> String {
 /// # Errors
 /// File and line, what was found and what would be right.
 pub fn from_file(path: &Path, unix: bool) -> Result<Vec<UrlLine>, InputError> {
-    let source = path.display().to_string();
-    let wrong = |line: Option<usize>, found: String, wanted: &str| InputError {
-        source: source.clone(),
-        line,
-        key: None,
-        found,
-        wanted: wanted.to_owned(),
-    };
+    let file = Place { source: path.display().to_string(), line: None };
     let text = std::fs::read_to_string(path)
-        .map_err(|e| wrong(None, format!("cannot be read: {e}"), "a text file with a URL on each line"))?;
-    let mut lines = Vec::new();
-    for (number, text) in (1..).zip(text.lines()) {
-        let text = without_comment(text);
-        if !text.is_empty() {
-            lines.push(line(text, &source, number, unix)?);
-        }
-    }
+        .map_err(|e| file.wrong(format!("cannot be read: {e}"), "a text file with a URL on each line"))?;
+    let numbered = (1..).zip(text.lines().map(without_comment)).filter(|(_, text)| !text.is_empty());
+    let lines: Vec<UrlLine> = numbered
+        .map(|(number, text)| line(text, Place { line: Some(number), ..file.clone() }, unix))
+        .collect::<Result<_, _>>()?;
     if lines.is_empty() {
-        return Err(wrong(None, "there is no URL in it".to_owned(), "lines of the form [METHOD] URL [WEIGHT]"));
+        return Err(file.wrong("there is no URL in it".to_owned(), "lines of the form [METHOD] URL [WEIGHT]"));
     }
     Ok(lines)
 }
@@ -86,19 +98,13 @@ fn without_comment(text: &str) -> &str {
     text[..end].trim()
 }
 
-fn line(text: &str, source: &str, number: usize, unix: bool) -> Result<UrlLine, InputError> {
-    let wrong = |found: String| InputError {
-        source: source.to_owned(),
-        line: Some(number),
-        key: None,
-        found,
-        wanted: "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"".to_owned(),
-    };
+fn line(text: &str, place: Place, unix: bool) -> Result<UrlLine, InputError> {
+    let wrong = |found: String| place.wrong(found, "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"");
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let weight = match words.last() {
         Some(last) if words.len() > 1 && last.bytes().all(|b| b.is_ascii_digit()) => {
             let weight = last.parse().ok().filter(|weight| *weight > 0);
-            let weight = weight.ok_or_else(|| wrong(format!("\"{last}\" is no weight from 1 to {}", u32::MAX)))?;
+            let weight = weight.ok_or_else(|| wrong(format!("\"{last}\" is not a weight from 1 to {}", u32::MAX)))?;
             words.pop();
             weight
         }
@@ -107,15 +113,14 @@ fn line(text: &str, source: &str, number: usize, unix: bool) -> Result<UrlLine, 
     let (method, url) = match words.as_slice() {
         [url] => (None, *url),
         [method, url] if is_method(method) => (Some(method.to_ascii_uppercase()), *url),
-        [method, url] if is_url(url) => return Err(wrong(format!("\"{method}\" is no method"))),
-        [_, last] => return Err(wrong(format!("\"{last}\" is no URL, and no weight"))),
-        more => return Err(wrong(format!("{} where at most three belong", counted(more.len(), "word")))),
+        [method, url] if is_url(url) => return Err(wrong(format!("\"{method}\" is not a method"))),
+        [_, last] => return Err(wrong(format!("\"{last}\" is neither a URL nor a weight"))),
+        more => return Err(wrong(format!("{} where at most three belong", counted(more.len() as u64, "word")))),
     };
     if !is_url(url) {
-        return Err(wrong(format!("\"{url}\" is no URL")));
+        return Err(wrong(format!("\"{url}\" is not a URL")));
     }
-    let url = target::parse(url, source, Some(number), unix)?;
-    Ok(UrlLine { method, url, weight, source: source.to_owned(), line: Some(number) })
+    Ok(UrlLine { method, url: parse(url, &place, unix)?, weight, place })
 }
 
 fn is_method(word: &str) -> bool {
@@ -127,9 +132,147 @@ fn is_url(word: &str) -> bool {
     word.contains("://") || word.starts_with('/')
 }
 
+/// Reads `http[s]://host[:port][/path][?query]`; without a scheme it is http. With a unix socket (`unix`) a path alone
+/// is enough.
+///
+/// # Errors
+/// What was found and what would be right.
+fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
+    let is_scheme = |(scheme, _): &(&str, &str)| scheme.bytes().all(|b| b.is_ascii_alphanumeric());
+    let whole = match text.split_once("://").filter(is_scheme) {
+        Some(_) => text.to_owned(),
+        None if unix && text.starts_with('/') => format!("http://localhost{text}"),
+        None => format!("http://{text}"),
+    };
+    let not_a_url = |why: &str| place.wrong(format!("\"{text}\" is not a URL: {why}"), "http://host:port/path");
+    if !text.is_ascii() {
+        return Err(not_a_url("characters other than ASCII have to be percent-encoded"));
+    }
+    let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| not_a_url(&error.to_string()))?;
+    let scheme = uri.scheme_str().unwrap_or_default();
+    let Some(tls) = Protocol::scheme_is_tls(scheme) else {
+        return Err(place.wrong(format!("weir load does not speak {scheme}://"), "http:// or https://"));
+    };
+    let authority =
+        uri.authority().filter(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
+    let authority = authority.ok_or_else(|| not_a_url("it has no usable host"))?;
+    let port = match authority.port_u16() {
+        None if authority.as_str() == authority.host() => {
+            if tls {
+                443
+            } else {
+                80
+            }
+        }
+        None | Some(0) => {
+            let wanted = "a host and a port from 1 to 65535, such as 127.0.0.1:8080 or [::1]:8080";
+            return Err(place.wrong(format!("\"{authority}\" has no usable port"), wanted));
+        }
+        Some(port) => port,
+    };
+    Ok(Url {
+        tls,
+        host: authority.host().trim_matches(['[', ']']).to_owned(),
+        port,
+        authority: authority.to_string(),
+        path: uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+    })
+}
+
+/// Resolves a URL's host; of several addresses the first that accepts a connection is used.
+///
+/// # Errors
+/// The resolver's error.
+pub fn resolve(url: &Url, place: &Place) -> Result<SocketAddr, InputError> {
+    let addrs: Vec<SocketAddr> = (url.host.as_str(), url.port)
+        .to_socket_addrs()
+        .map_err(|e| place.wrong(format!("{} cannot be resolved: {e}", url.host), "a host that exists"))?
+        .collect();
+    choose(&addrs).ok_or_else(|| place.wrong(format!("{} has no address", url.host), "a host that has one"))
+}
+
+/// The first address that accepts a connection where there are several (a server may listen on only one of `localhost`'s);
+/// the first of all where none does, so that the load reports why.
+fn choose(addrs: &[SocketAddr]) -> Option<SocketAddr> {
+    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, TRIED).is_ok();
+    let taken = if addrs.len() > 1 { addrs.iter().find(answers) } else { None };
+    taken.or(addrs.first()).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ARGUMENT: Place = Place { source: String::new(), line: None };
+
+    fn one(text: &str) -> Result<Url, String> {
+        parse(text, &ARGUMENT, false).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let url = one("http://127.0.0.1:8080/a/b?c=d#e").expect("right");
+        assert_eq!((url.port, url.authority.as_str(), url.path.as_str()), (8080, "127.0.0.1:8080", "/a/b?c=d"));
+        assert_eq!(one("http://127.0.0.1").expect("right").path, "/");
+        assert_eq!(one("http://127.0.0.1?x=1").expect("right").path, "/?x=1");
+        assert_eq!(one("http://127.0.0.1#x").expect("right").path, "/");
+        assert_eq!(one("127.0.0.1:81/x").expect("right").port, 81);
+        assert_eq!(one("localhost/?to=http://x/").expect("right").path, "/?to=http://x/");
+        let six = one("https://[::1]:82/").expect("right");
+        assert_eq!((six.tls, six.host.as_str(), six.port), (true, "::1", 82));
+        assert_eq!(one("http://[::1]/").expect("right").port, 80);
+        assert_eq!(one("https://[::1]/").expect("right").port, 443);
+        assert_eq!(one("http://h/{{seq}}").expect("right").path, "/{{seq}}");
+    }
+
+    #[test]
+    fn with_a_unix_socket_a_path_is_enough() {
+        let url = parse("/status/200?a", &ARGUMENT, true).expect("right");
+        assert_eq!((url.authority.as_str(), url.path.as_str()), ("localhost", "/status/200?a"));
+        assert!(parse("/x", &ARGUMENT, false).is_err());
+    }
+
+    #[test]
+    fn names_are_resolved() {
+        let url = one("http://[::1]:8080/").expect("right");
+        assert_eq!(resolve(&url, &ARGUMENT).expect("a number").to_string(), "[::1]:8080");
+        let url = one("http://no-such-host.invalid/").expect("right");
+        let error = resolve(&url, &Place { source: "urls.txt".to_owned(), line: Some(7) })
+            .expect_err("there is none")
+            .to_string();
+        assert!(error.starts_with("urls.txt:7: no-such-host.invalid cannot be resolved"), "{error}");
+    }
+
+    #[test]
+    fn of_several_addresses_the_one_that_listens_is_chosen() {
+        let listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let there = listening.local_addr().expect("bound");
+        // Never listens: port 1 of an address of loopback that nobody uses.
+        let not_there: SocketAddr = "127.77.0.1:1".parse().expect("right");
+        assert_eq!(choose(&[not_there, there]), Some(there));
+        assert_eq!(choose(&[not_there]), Some(not_there));
+        assert_eq!(choose(&[not_there, not_there]), Some(not_there));
+        assert_eq!(choose(&[]), None);
+    }
+
+    #[test]
+    fn wrong_urls_say_what_would_be_right() {
+        for url in [
+            "ftp://x/",
+            "http:///x",
+            "http://a b/",
+            "http://127.0.0.1:99999/",
+            "http://127.0.0.1:/",
+            "http://:80/",
+            "http://[::1/",
+            "http://[::1]x/",
+            "http://u@h/",
+            "http://127.0.0.1/\u{e4}",
+        ] {
+            let text = one(url).expect_err(url);
+            assert!(text.contains("expected: "), "{text}");
+        }
+    }
 
     fn read(text: &str) -> Result<Vec<UrlLine>, String> {
         let file = tempfile::NamedTempFile::new().expect("a file");
@@ -142,7 +285,7 @@ mod tests {
         let text = "# a mix\n\nhttp://127.0.0.1/a 9\npost http://127.0.0.1/b#x # seldom\n  GET\thttp://127.0.0.1/c\n";
         let lines = read(text).expect("right");
         let short: Vec<_> =
-            lines.iter().map(|l| (l.method.as_deref(), l.url.path.as_str(), l.weight, l.line)).collect();
+            lines.iter().map(|l| (l.method.as_deref(), l.url.path.as_str(), l.weight, l.place.line)).collect();
         assert_eq!(
             short,
             [(None, "/a", 9, Some(3)), (Some("POST"), "/b", 1, Some(4)), (Some("GET"), "/c", 1, Some(5))]
@@ -154,16 +297,16 @@ mod tests {
         for (text, found) in [
             ("", "urls.txt: there is no URL in it"),
             ("# only\n\n", "urls.txt: there is no URL in it"),
-            ("http://h/\n\nG=T http://h/", "urls.txt:3: \"G=T\" is no method"),
-            ("GET", "urls.txt:1: \"GET\" is no URL"),
-            ("http://h/ x", "urls.txt:1: \"x\" is no URL, and no weight"),
-            ("http://h/ 0", "urls.txt:1: \"0\" is no weight"),
-            ("http://h/ 99999999999", "urls.txt:1: \"99999999999\" is no weight"),
+            ("http://h/\n\nG=T http://h/", "urls.txt:3: \"G=T\" is not a method"),
+            ("GET", "urls.txt:1: \"GET\" is not a URL"),
+            ("http://h/ x", "urls.txt:1: \"x\" is neither a URL nor a weight"),
+            ("http://h/ 0", "urls.txt:1: \"0\" is not a weight"),
+            ("http://h/ 99999999999", "urls.txt:1: \"99999999999\" is not a weight"),
             ("GET http://h/ 3 4 5", "urls.txt:1: 4 words"),
             ("ftp://h/", "urls.txt:1: weir load does not speak ftp://"),
         ] {
             let said = read(text).expect_err(text);
-            assert!(said.contains(found) && said.contains("would be right"), "{text:?}: {said}");
+            assert!(said.contains(found) && said.contains("expected: "), "{text:?}: {said}");
         }
         assert!(from_file(Path::new("/no/such/file"), false).is_err());
     }

@@ -3,7 +3,7 @@
 use weir_model::condition::{Condition, ConditionMetric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
 
-use crate::progress::minutes;
+use crate::progress::minutes_s;
 use crate::verbs::load::describe::threads;
 use weir_model::text::{counted, fixed_us, full_rate};
 
@@ -58,7 +58,7 @@ pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
     for (text, name) in limit(found).into_iter().zip(["limit", ""]) {
         line(name, text);
     }
-    line("took", format!("{}, {}", minutes(duration(found.seconds)), counted(found.probes.len() as u64, "trial")));
+    line("took", format!("{}, {}", minutes_s(found.seconds), counted(found.probes.len() as u64, "trial")));
     if let Some(text) = confirmed(found) {
         line("measured", text);
     }
@@ -71,10 +71,6 @@ pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
         lines.push("  late: answers did not keep up with requests, whatever the conditions say".to_owned());
     }
     format!("{}\n", lines.join("\n"))
-}
-
-fn duration(seconds: f64) -> std::time::Duration {
-    std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 fn answer(found: &SearchResult) -> String {
@@ -138,8 +134,6 @@ fn human(metric: ConditionMetric, value: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use weir_model::load::{SEARCH_SCHEMA, SearchOptions};
 
     use super::*;
@@ -190,13 +184,7 @@ mod tests {
     fn a_search_is_told_as_kept() {
         let text = report(&found(), &sample::plain().spec, sample::URL);
         assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/find-max.txt");
-        if std::env::var_os("WEIR_BLESS").is_some() {
-            std::fs::write(&path, text).expect("written");
-            return;
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert_eq!(text, kept, "WEIR_BLESS=1 writes it anew");
+        sample::kept("find-max", &text);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `--format` and `--hgrm` of `weir load`: prints the result as another tool would, and adds a note on pipelining.
 //! Called by `verbs::load`; the formats themselves are in `weir_report::formats`.
 
-pub mod hgrm;
 #[cfg(test)]
 mod tests;
 
 use weir_load::Distributions;
 use weir_model::load::{LoadProtocol, LoadResult, LoadSpec};
+use weir_report::formats::hgrm::{Flavour, spectrum};
 use weir_report::formats::{self, Account};
 
 use super::flags::FormatArg;
@@ -32,6 +32,15 @@ pub fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
     // None of these tools pipelines: whoever compares must see it.
     if let Some(label) = pipelined(outcome.spec) {
         text.push_str(&format!("Pipelining: {label}\n"));
+    }
+    text
+}
+
+/// What `--hgrm` writes: HdrHistogram's own text of the latencies.
+pub fn percentiles(outcome: Outcome<'_>) -> String {
+    let mut text = spectrum(&outcome.distributions.latency, Flavour::Hdr);
+    if let Some(label) = pipelined(outcome.spec) {
+        text.push_str(&format!("#[{label}]\n"));
     }
     text
 }

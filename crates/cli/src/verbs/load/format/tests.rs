@@ -1,22 +1,10 @@
 //! Each format as kept, beside what the tool itself printed, and read with the expressions that scripts use.
 
-use std::path::Path;
-
 use regex::Regex;
 use weir_model::load::LoadProtocol;
 
 use super::*;
-use crate::verbs::load::sample::{self, Sample};
-
-fn kept(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
-    if std::env::var_os("WEIR_BLESS").is_some() {
-        std::fs::write(&path, text).expect("written");
-        return;
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
-}
+use crate::verbs::load::sample::{self, Sample, kept};
 
 /// The only or first match's groups.
 fn read<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
@@ -33,7 +21,7 @@ fn each_format_is_as_kept() {
         kept(&format!("format-{name}"), &text(format, sample::plain().outcome()));
         kept(&format!("format-{name}-failing"), &text(format, sample::failing().outcome()));
     }
-    kept("format-hgrm", &hgrm::spectrum(&sample::plain().distributions.latency, hgrm::Flavour::Hdr));
+    kept("format-hgrm", &spectrum(&sample::plain().distributions.latency, Flavour::Hdr));
 }
 
 /// A line without its numbers, units and bars: what is left must be the tool's own.
@@ -126,8 +114,7 @@ fn scripts_read_wrk2_and_the_percentiles() {
     assert_eq!(read(r"(?m)^\s*99\.999%\s+(\d+\.\d+)(\w+)", &text), ["1.06", "ms"]);
     assert_eq!(read(r"#\[Mean\s+=\s+([\d.]+), StdDeviation\s+=\s+([\d.]+)\]", &text).len(), 2);
     assert_eq!(read(r"#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", &text)[1], "20000");
-    for (text, last) in [(text.clone(), "inf"), (hgrm::spectrum(&sample.distributions.latency, hgrm::Flavour::Hdr), "")]
-    {
+    for (text, last) in [(text.clone(), "inf"), (spectrum(&sample.distributions.latency, Flavour::Hdr), "")] {
         rows_are_a_distribution(&text, last);
     }
 }
@@ -189,7 +176,7 @@ fn what_was_pipelined_says_so_in_every_format() {
     for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
         assert!(text(format, sample.outcome()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
     }
-    assert!(hgrm::file(sample.outcome()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
+    assert!(percentiles(sample.outcome()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
 }
 
 #[test]
@@ -206,5 +193,5 @@ fn a_load_without_answers_is_no_reason_to_panic() {
             assert!(!text.contains("NaN"), "{text}");
         }
     }
-    assert!(hgrm::spectrum(&distributions.latency, hgrm::Flavour::Hdr).contains("Total count    =            0"));
+    assert!(spectrum(&distributions.latency, Flavour::Hdr).contains("Total count    =            0"));
 }

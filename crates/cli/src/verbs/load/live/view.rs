@@ -1,14 +1,12 @@
 //! Turns the progress of a load into the text of the live view. Called by `verbs::load::live`; it knows neither
 //! terminal nor clock.
 
-use std::time::Duration;
-
 use console::style;
 use weir_load::{Detail, Progress};
 use weir_model::load::{LoadSecond, LoadSpec, OfferedRate, Quantiles};
 use weir_model::suite::LoadKind;
 
-use crate::progress::minutes;
+use crate::progress::minutes_s;
 use crate::verbs::load::describe::{describe, protocol};
 use weir_model::text::{count, counted, fixed_us, full_rate};
 
@@ -108,12 +106,11 @@ impl View {
     }
 
     fn progress(&self, width: usize) -> String {
-        let seconds = |s: f64| minutes(Duration::try_from_secs_f64(s).unwrap_or_default());
         let (share, words) = match (&self.phase, &self.kind) {
             (Phase::Connecting { open, of }, _) => {
                 return format!("connecting  {} of {}", count((*open).into()), count((*of).into()));
             }
-            (Phase::Warmup { done }, _) => return format!("warming up  {done} s of {}", seconds(self.warmup_s)),
+            (Phase::Warmup { done }, _) => return format!("warming up  {done} s of {}", minutes_s(self.warmup_s)),
             (Phase::Draining { in_flight }, _) => {
                 return format!("waiting for {}; press Ctrl-C twice to give up", counted(*in_flight, "answer"));
             }
@@ -123,7 +120,7 @@ impl View {
                 let share = done as f64 / (*requests).max(1) as f64;
                 // At the rate so far.
                 let left = if share > 0.0 {
-                    format!(", {} left", seconds(self.elapsed() * (1.0 / share - 1.0)))
+                    format!(", {} left", minutes_s(self.elapsed() * (1.0 / share - 1.0)))
                 } else {
                     String::new()
                 };
@@ -131,10 +128,10 @@ impl View {
             }
             (Phase::Window, _) => {
                 let elapsed = self.elapsed();
-                let left = seconds(self.window_s - elapsed);
+                let left = minutes_s(self.window_s - elapsed);
                 (
                     elapsed / self.window_s.max(1e-6),
-                    format!("{} of {}, {left} left", seconds(elapsed), seconds(self.window_s)),
+                    format!("{} of {}, {left} left", minutes_s(elapsed), minutes_s(self.window_s)),
                 )
             }
         };
@@ -227,22 +224,13 @@ fn curve(values: &[f64], columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use weir_model::load::ErrorKind;
 
     use super::*;
     use crate::verbs::load::sample;
 
     fn kept(name: &str, frame: &[String]) {
-        let text = format!("{}\n", frame.join("\n"));
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"));
-        if std::env::var_os("WEIR_BLESS").is_some() {
-            std::fs::write(&path, text).expect("written");
-            return;
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert_eq!(text, kept, "{} differs; WEIR_BLESS=1 writes it anew", path.display());
+        sample::kept(name, &format!("{}\n", frame.join("\n")));
     }
 
     /// Twelve seconds of thirty, the fifth of them bad.
