@@ -81,6 +81,17 @@ pub enum Verb {
     Supervise,
 }
 
+/// Reads one of a few values: the name of each on the command line, what the help says of it, and the value.
+pub fn choice<T: Clone + Send + Sync + 'static>(
+    all: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|given| {
+        let chosen = all.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| value.clone()).ok_or("not one of the values")
+    })
+}
+
 /// Reads the name of an I/O driver. The help lists the names.
 pub fn driver_values() -> impl TypedValueParser<Value = DriverChoice> {
     PossibleValuesParser::new([

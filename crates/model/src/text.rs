@@ -5,7 +5,7 @@
 mod lines;
 mod numbers;
 
-pub use lines::{columns, hanging, wrapped};
+pub use lines::{hanging, wrapped};
 pub use numbers::{
     Unit, count, counted, fixed_us, full_rate, human_bytes, human_rate, human_us, least, percent, seconds, short,
     significant,

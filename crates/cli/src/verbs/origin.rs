@@ -11,8 +11,8 @@ use weir_host::role::{COUNT_REQUEST, OriginReport};
 use weir_model::load::{DriverChoice, RandomDuration};
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{driver_values, parse_cpus, stop_on_signal};
-use crate::exit::{Exit, Failure, VerbResult};
+use crate::args::{choice, driver_values, parse_cpus, stop_on_signal};
+use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
 
 /// Flags of `weir origin`.
@@ -69,50 +69,29 @@ struct TlsFlags {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
     /// Key type of the generated certificate. [default: p256]
-    #[arg(long, value_enum, value_name = "KIND", requires = "tls", conflicts_with = "cert")]
-    key_type: Option<KeyType>,
+    #[arg(long, value_parser = choice(&KEYS), value_name = "KIND", requires = "tls", conflicts_with = "cert")]
+    key_type: Option<tls::KeyKind>,
     /// TLS version, or oldest and newest: 1.2, 1.3 or 1.2..1.3.
-    #[arg(long, value_enum, value_name = "VERSION", requires = "tls", hide_possible_values = true)]
-    tls_version: Option<Versions>,
+    #[arg(long, value_parser = choice(&VERSIONS), value_name = "VERSION", requires = "tls", hide_possible_values = true)]
+    tls_version: Option<(tls::Version, tls::Version)>,
     /// Whether sessions can be resumed. [default: on]
-    #[arg(long, value_enum, value_name = "ON|OFF", requires = "tls")]
-    resume: Option<Switch>,
+    #[arg(long, value_parser = choice(&[("on", "They can", true), ("off", "They cannot", false)]), value_name = "ON|OFF", requires = "tls")]
+    resume: Option<bool>,
     /// Require client certificates from these authorities (PEM).
     #[arg(long, value_name = "FILE", requires = "tls")]
     client_ca: Option<PathBuf>,
 }
 
 /// Kinds of key that are made.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum KeyType {
-    /// ECDSA over secp256r1
-    P256,
-    /// RSA with 2048 bits
-    Rsa,
-}
+const KEYS: [(&str, &str, tls::KeyKind); 2] =
+    [("p256", "ECDSA over secp256r1", tls::KeyKind::P256), ("rsa", "RSA with 2048 bits", tls::KeyKind::Rsa)];
 
-/// Versions of TLS.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Versions {
-    /// TLS 1.2 alone
-    #[value(name = "1.2")]
-    Old,
-    /// TLS 1.3 alone
-    #[value(name = "1.3")]
-    New,
-    /// Both
-    #[value(name = "1.2..1.3")]
-    Both,
-}
-
-/// On or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Switch {
-    /// They can
-    On,
-    /// They cannot
-    Off,
-}
+/// Versions of TLS: the oldest and the newest.
+const VERSIONS: [(&str, &str, (tls::Version, tls::Version)); 3] = [
+    ("1.2", "TLS 1.2 alone", (tls::Version::Tls12, tls::Version::Tls12)),
+    ("1.3", "TLS 1.3 alone", (tls::Version::Tls13, tls::Version::Tls13)),
+    ("1.2..1.3", "Both", (tls::Version::Tls12, tls::Version::Tls13)),
+];
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
@@ -186,43 +165,31 @@ fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> 
     }
     let identity = match (&flags.cert, &flags.key) {
         (Some(cert), Some(key)) => tls::Identity { chain: read("--cert", cert)?, key: read("--key", key)? },
-        _ => {
-            let kind = match flags.key_type {
-                None | Some(KeyType::P256) => tls::KeyKind::P256,
-                Some(KeyType::Rsa) => tls::KeyKind::Rsa,
-            };
-            tls::Identity::generated(kind).map_err(Failure::missing)?
-        }
+        _ => tls::Identity::generated(flags.key_type.unwrap_or(tls::KeyKind::P256)).map_err(Failure::missing)?,
     };
     let clients = match &flags.client_ca {
         Some(path) => tls::ClientAuth::Required(read("--client-ca", path)?),
         None => tls::ClientAuth::None,
     };
-    let versions = match flags.tls_version {
-        Some(Versions::Old) => (tls::Version::Tls12, tls::Version::Tls12),
-        Some(Versions::New) => (tls::Version::Tls13, tls::Version::Tls13),
-        Some(Versions::Both) | None => (tls::Version::Tls12, tls::Version::Tls13),
-    };
     Ok(Some(tls::ServerOptions {
         identities: vec![identity],
         clients,
-        versions,
-        resumption: flags.resume != Some(Switch::Off),
+        versions: flags.tls_version.unwrap_or((tls::Version::Tls12, tls::Version::Tls13)),
+        resumption: flags.resume.unwrap_or(true),
         ..tls::ServerOptions::default()
     }))
 }
 
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|e| {
-        Failure::input(format!("{flag}: {} cannot be read: {e}; a PEM file would be right", path.display()))
-    })
+    std::fs::read(path)
+        .map_err(|e| Failure::wrong(flag, format!("{} cannot be read: {e}", path.display()), "a PEM file"))
 }
 
 /// An address, or a name that has one, and a port.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let right = "expected: an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
-    let mut found = text.to_socket_addrs().map_err(|e| format!("{e}; {right}"))?;
-    found.next().ok_or_else(|| format!("this name has no address; {right}"))
+    let wanted = "an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
+    let mut found = text.to_socket_addrs().map_err(|e| wrong_value(e, wanted))?;
+    found.next().ok_or_else(|| wrong_value("this name has no address", wanted))
 }
 
 /// Waits for Ctrl-C, and reports once when no more connections fit.

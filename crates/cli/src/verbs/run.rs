@@ -7,9 +7,7 @@ mod progress;
 pub mod resolve;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use clap::ValueEnum;
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
@@ -19,16 +17,14 @@ use weir_lab::journal::JournalError;
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_model::Placement;
-use weir_model::condition::Condition;
 use weir_model::load::DriverChoice;
 use weir_model::record::{Role, Skipped};
-use weir_model::suite::Scale;
 use weir_model::text::wrapped;
 use weir_model::units::CpuList;
 use weir_product::tls::RunTls;
 
-use crate::args::{Select, driver_values, parse_cpus, stop_on_signal};
-use crate::exit::{Exit, Failure, VerbResult};
+use crate::args::{driver_values, parse_cpus, stop_on_signal};
+use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
 
@@ -36,45 +32,20 @@ use crate::progress::minutes;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/run.txt"))]
 pub struct Args {
-    /// A suite's name (see `weir suites list`), or the path of a .toml file.
-    #[arg(required_unless_present = "resume")]
-    suite: Option<String>,
     #[command(flatten)]
-    select: Select,
-    /// Find the highest rate at which these hold, such as 'p99<5ms, errors<0.1%'. Replaces the suite's loads unless --only load=
-    /// names some.
-    #[arg(long, value_name = "CONDITIONS", value_parser = parse_objective)]
-    objective: Option<Objective>,
-    /// Number of times that each case is repeated [default: the suite's].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    blocks: Option<u32>,
-    /// How much of the suite to run.
-    #[arg(long, value_enum, default_value_t = ScaleArg::Fit)]
-    scale: ScaleArg,
-    /// Time that the run may take; windows, requests and blocks are reduced to fit [default: 20m at --scale fit].
-    #[arg(long, value_name = "TIME", value_parser = budget::parse)]
-    budget: Option<Duration>,
-    /// Fail when a product of the suite cannot be installed, instead of skipping it.
-    #[arg(long)]
-    strict: bool,
+    request: SuiteRequest,
     /// The run's folder [default: runs/<time>-<suite>].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Continue the run in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
-    /// Use this product as the origin instead of weir's own. It has no counters.
-    #[arg(long, value_name = "PRODUCT")]
-    origin: Option<String>,
     /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
     /// I/O driver of client and origin.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
-    /// Seed of the order within blocks and of arrivals [default: random, and recorded].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
-    seed: Option<u64>,
     /// A folder whose products/ and suites/ extend or replace the built-in ones. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
@@ -95,41 +66,14 @@ pub struct Args {
     quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ScaleArg {
-    /// Seconds: checks that everything works; the numbers mean nothing
-    Smoke,
-    /// Fitted to this machine
-    Fit,
-    /// As long as the suite says
-    Full,
-}
-
-impl From<ScaleArg> for Scale {
-    fn from(arg: ScaleArg) -> Scale {
-        match arg {
-            ScaleArg::Smoke => Scale::Smoke,
-            ScaleArg::Fit => Scale::Fit,
-            ScaleArg::Full => Scale::Full,
-        }
-    }
-}
-
-/// Conditions as one value.
-#[derive(Debug, Clone)]
-struct Objective(Vec<Condition>);
-
-fn parse_objective(text: &str) -> Result<Objective, String> {
-    Condition::list(text).map(Objective).map_err(|error| error.to_string())
-}
-
 fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
-    let (role, list) = text.split_once('=').ok_or("ROLE=LIST would be right, such as proxy=2-3")?;
+    let (role, list) =
+        text.split_once('=').ok_or_else(|| wrong_value("it has no =", "ROLE=LIST, such as proxy=2-3"))?;
     let role = match role {
         "client" => Role::Client,
         "proxy" => Role::Proxy,
         "origin" => Role::Origin,
-        other => return Err(format!("there is no role \"{other}\"; client, proxy or origin would be right")),
+        other => return Err(wrong_value(format!("there is no role \"{other}\""), "client, proxy or origin")),
     };
     Ok((role, parse_cpus(list)?))
 }
@@ -140,7 +84,7 @@ pub fn main(args: &Args) -> VerbResult {
     let placement = placement(args);
     let resolved = match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
-        None => ResolvedSuite::resolve(&request(args, &placement), &catalogue)?,
+        None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), &catalogue)?,
     };
     if args.dry_run {
         return dry_run::show(&resolved, args.resume.as_deref(), args.json);
@@ -224,21 +168,6 @@ fn placement(args: &Args) -> Placement {
         }
     }
     placement
-}
-
-fn request<'a>(args: &'a Args, placement: &Placement) -> SuiteRequest<'a> {
-    SuiteRequest {
-        suite: args.suite.as_deref().unwrap_or_default(),
-        select: &args.select,
-        scale: args.scale.into(),
-        blocks: args.blocks,
-        seed: args.seed,
-        origin: args.origin.as_deref(),
-        objective: args.objective.as_ref().map(|objective| objective.0.as_slice()),
-        budget: args.budget,
-        strict: args.strict,
-        cores: u32::try_from(placement.proxy.len()).unwrap_or(u32::MAX),
-    }
 }
 
 /// Prints where the roles run and what the doctor found, before the first trial.

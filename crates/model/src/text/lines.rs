@@ -1,16 +1,4 @@
-//! Aligns columns and wraps lines of plain text. The verbs of the command line use it for lists and help.
-
-/// Each row's cells padded to the widest of their column; the last column is not padded.
-pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    let width = |column: usize| rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
-    rows.iter()
-        .map(|row| {
-            let cells = row.iter().enumerate().map(|(i, cell)| format!("{cell:<w$}", w = widths[i]));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        })
-        .collect()
-}
+//! Wraps lines of plain text. The verbs of the command line and the tables of reports use it.
 
 /// Words beside a head, which wrap below themselves.
 pub fn hanging(head: &str, text: &str, width: usize) -> String {
@@ -50,11 +38,5 @@ mod tests {
     #[test]
     fn words_hang_beside_their_head() {
         assert_eq!(hanging("  a   ", "some words that are long", 27), "  a   some words that are\n      long");
-    }
-
-    #[test]
-    fn columns_align_and_end_without_blanks() {
-        let rows = [vec!["a".into(), "bcd".into(), "e".into()], vec!["abc".into(), "b".into(), String::new()]];
-        assert_eq!(columns(&rows), ["a    bcd  e", "abc  b"]);
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use weir_load::replay;
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};
+use weir_model::protocol::Application;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -116,6 +117,15 @@ pub fn hash(text: &str) -> Result<u64, String> {
 /// The XXH3-64 of a file's content.
 pub fn hash_of(path: &str) -> Result<u64, String> {
     Ok(xxh3_64(&content(path)?))
+}
+
+/// Reads a version of HTTP.
+pub fn http(text: &str) -> Result<Application, String> {
+    match text {
+        "1.1" | "1" => Ok(Application::Http1),
+        "2" => Ok(Application::Http2),
+        _ => Err(wrong_value(format!("weir load does not speak HTTP/{text}"), "1.1 or 2")),
+    }
 }
 
 /// Reads `1.2`, `1.3` or `1.2..1.3`: the oldest version and the newest.

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use weir_model::condition::Condition;
 use weir_model::load::{DriverChoice, RandomDuration, Step, TlsVersion};
+use weir_model::protocol::Application;
+use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values as parse;
-use crate::args::{driver_values, parse_cpus};
+use crate::args::{choice, driver_values, parse_cpus};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
@@ -68,8 +70,8 @@ pub struct LoadFlags {
     #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]
     pub budget: HumanDuration,
     /// Spacing of the requests of an open load.
-    #[arg(long, value_enum, default_value_t = ArrivalsArg::Constant, requires = "spaced", hide_short_help = true)]
-    pub arrivals: ArrivalsArg,
+    #[arg(long, value_parser = choice(&ARRIVALS), default_value = "constant", requires = "spaced", hide_short_help = true)]
+    pub arrivals: Arrivals,
     /// Pause between an answer and the next request on its connection: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
     /// Only for closed and counted loads.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["spaced", "replay"], hide_short_help = true)]
@@ -149,8 +151,8 @@ pub struct ConnectionFlags {
     /// HTTP version: 1.1 or 2.
     ///
     /// HTTP/2 is negotiated by ALPN with https, and used by prior knowledge with http.
-    #[arg(long, value_name = "VERSION", value_enum, hide_possible_values = true, default_value_t = HttpArg::One)]
-    pub http: HttpArg,
+    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = parse::http)]
+    pub http: Application,
     /// Concurrent requests on an HTTP/2 connection.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
     pub streams: Option<u32>,
@@ -236,32 +238,27 @@ pub struct OutputFlags {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub hgrm: Option<PathBuf>,
     /// When to use colours. NO_COLOR in the environment means never.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorArg::Auto, hide_short_help = true)]
-    pub color: ColorArg,
+    #[arg(long, value_name = "WHEN", value_parser = choice(&COLORS), default_value = "auto", hide_short_help = true)]
+    pub color: Colors,
     /// Show no progress.
     #[arg(long, short = 'q')]
     pub quiet: bool,
 }
 
-/// Spacing of an open load's requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsArg {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps, as from independent users
-    Poisson,
-}
+/// Spacings of an open load's requests.
+const ARRIVALS: [(&str, &str, Arrivals); 2] = [
+    ("constant", "Equal gaps", Arrivals::Constant),
+    ("poisson", "Exponential gaps, as from independent users", Arrivals::Poisson),
+];
 
-/// HTTP versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HttpArg {
-    /// HTTP/1.1
-    #[value(name = "1.1", alias = "1")]
-    One,
-    /// HTTP/2
-    #[value(name = "2")]
-    Two,
-}
+/// Whether there are colours; `None` where the terminal decides.
+type Colors = Option<bool>;
+
+const COLORS: [(&str, &str, Colors); 3] = [
+    ("auto", "When the terminal supports them", None),
+    ("always", "Always", Some(true)),
+    ("never", "Never", Some(false)),
+];
 
 /// Tools whose output format is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -274,15 +271,4 @@ pub enum FormatArg {
     Hey,
     /// ApacheBench
     Ab,
-}
-
-/// When there are colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorArg {
-    /// When the terminal supports them
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }

@@ -10,10 +10,9 @@ use weir_load::Progress;
 use weir_model::load::{LoadSecond, LoadSpec};
 use weir_model::text::{human_rate, human_us};
 
-pub use self::redraw::Redraw;
+use self::redraw::Redraw;
 use self::view::View;
 use super::describe::{describe, protocol};
-use super::flags::ColorArg;
 use weir_model::text::{count, fixed_us};
 
 /// Shows a load.
@@ -76,15 +75,12 @@ impl Live {
 }
 
 /// Sets colours as asked for; otherwise `NO_COLOR` (see no-color.org) decides.
-pub fn colors(when: ColorArg) {
-    let wanted = match when {
-        ColorArg::Always => true,
-        ColorArg::Never => false,
-        ColorArg::Auto if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => false,
-        ColorArg::Auto => return,
-    };
-    console::set_colors_enabled(wanted);
-    console::set_colors_enabled_stderr(wanted);
+pub fn colors(wanted: Option<bool>) {
+    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if let Some(wanted) = wanted.or(forbidden.then_some(false)) {
+        console::set_colors_enabled(wanted);
+        console::set_colors_enabled_stderr(wanted);
+    }
 }
 
 /// A second in a line.

@@ -2,9 +2,10 @@
 //! `verbs::load`.
 
 use weir_model::load::{LoadProtocol, LoadSpec, OfferedRate};
-use weir_model::suite::{Arrivals, LoadKind};
+use weir_model::protocol::Application;
+use weir_model::suite::LoadKind;
 
-use super::flags::{Args, ArrivalsArg, HttpArg};
+use super::flags::Args;
 use super::request::Mix;
 use super::urls;
 use super::{request, tls};
@@ -78,62 +79,54 @@ pub fn title(args: &Args) -> String {
 
 fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
     let flags = &args.connections;
-    let only =
-        |flag: &str, version: &str, right: &str| Err(Failure::wrong(flag, format!("it is only for {version}"), right));
-    match flags.http {
-        HttpArg::One if flags.streams.is_some() => only("--streams", "HTTP/2", "--http 2 with it"),
-        HttpArg::One => {
-            let pipeline = flags.pipeline.unwrap_or(1);
-            if pipeline > 1 && flags.close {
-                return only("--pipeline", "keep-alive connections", "without --close");
-            }
-            Ok(LoadProtocol::Http1 { pipeline })
+    let http1 = flags.http == Application::Http1;
+    let pipelined = flags.pipeline.is_some_and(|deep| deep > 1);
+    for (flag, is_wrong, version, wanted) in [
+        ("--streams", http1 && flags.streams.is_some(), "HTTP/2", "--http 2 with it"),
+        ("--pipeline", http1 && pipelined && flags.close, "keep-alive connections", "without --close"),
+        ("--pipeline", !http1 && flags.pipeline.is_some(), "HTTP/1.1", "--streams N with --http 2"),
+        ("--close", !http1 && flags.close, "HTTP/1.1", "--requests-per-connection N with --http 2"),
+    ] {
+        if is_wrong {
+            return Err(Failure::wrong(flag, format!("it is only for {version}"), wanted));
         }
-        HttpArg::Two if flags.pipeline.is_some() => only("--pipeline", "HTTP/1.1", "--streams N with --http 2"),
-        HttpArg::Two if flags.close => only("--close", "HTTP/1.1", "--requests-per-connection N with --http 2"),
-        HttpArg::Two => Ok(LoadProtocol::Http2 { streams: flags.streams.unwrap_or(1) }),
     }
+    Ok(match http1 {
+        true => LoadProtocol::Http1 { pipeline: flags.pipeline.unwrap_or(1) },
+        false => LoadProtocol::Http2 { streams: flags.streams.unwrap_or(1) },
+    })
 }
 
 /// The kind, and for how long.
 fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     let load = &args.load;
-    let arrivals = match load.arrivals {
-        ArrivalsArg::Constant => Arrivals::Constant,
-        ArrivalsArg::Poisson => Arrivals::Poisson,
-    };
     let given = load.duration.map(|time| time.0.as_secs_f64());
     let duration_s = given.unwrap_or(DURATION_S);
+    let open = |rate| LoadKind::Open { rate, arrivals: load.arrivals };
     if let Some(requests) = load.requests {
         return Ok((LoadKind::Count { requests }, DAY_S));
     }
     if let Some(rate) = load.rate {
-        return Ok((LoadKind::open(rate.per_second(), arrivals), duration_s));
+        return Ok((open(OfferedRate::Constant(rate.per_second())), duration_s));
     }
     if let Some((from, to)) = load.ramp {
-        return Ok((LoadKind::Open { rate: OfferedRate::Ramp { from, to }, arrivals }, duration_s));
+        return Ok((open(OfferedRate::Ramp { from, to }), duration_s));
     }
     if let Some(steps) = load.steps.clone() {
         let all: f64 = steps.iter().map(|step| step.for_s).sum();
         if let Some(given) = given.filter(|given| *given < all) {
-            return Err(Failure::wrong(
-                "-d",
-                format!("{given} s, and the steps take {all} s"),
-                "no -d, or a longer one",
-            ));
+            let found = format!("{given} s, and the steps take {all} s");
+            return Err(Failure::wrong("-d", found, "no -d, or a longer one"));
         }
-        return Ok((LoadKind::Open { rate: OfferedRate::Steps(steps), arrivals }, given.unwrap_or(all)));
+        return Ok((open(OfferedRate::Steps(steps)), given.unwrap_or(all)));
     }
     if let Some(due_s) = load.replay.clone() {
         let last = due_s.last().copied().unwrap_or_default();
-        return Ok((
-            LoadKind::Open { rate: OfferedRate::Replay(due_s), arrivals: Arrivals::Constant },
-            last + AFTER_LAST_S,
-        ));
+        return Ok((open(OfferedRate::Replay(due_s)), last + AFTER_LAST_S));
     }
     if load.find_max.is_some() {
         // The search sets the rate.
-        return Ok((LoadKind::open(1.0, arrivals), duration_s));
+        return Ok((open(OfferedRate::Constant(1.0)), duration_s));
     }
     Ok((LoadKind::Closed, duration_s))
 }
@@ -155,6 +148,7 @@ fn connections(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure>
 mod tests {
     use clap::Parser;
     use weir_model::load::Endpoint;
+    use weir_model::suite::Arrivals;
 
     use super::*;
 

@@ -146,7 +146,11 @@ fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
         let more = (rest > 0).then(|| format!("{rest} more"));
         list(&words[..shown].iter().cloned().chain(more).collect::<Vec<_>>())
     };
-    (1..=words.len()).rev().map(some).find(|text| text.chars().count() <= REST).unwrap_or_else(|| some(words.len().min(1)))
+    (1..=words.len())
+        .rev()
+        .map(some)
+        .find(|text| text.chars().count() <= REST)
+        .unwrap_or_else(|| some(words.len().min(1)))
 }
 
 const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";

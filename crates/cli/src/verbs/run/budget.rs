@@ -10,10 +10,11 @@ use weir_model::fit::{Budget, TooLong};
 use weir_model::product::Product;
 use weir_model::record::Skipped;
 use weir_model::suite::{Scale, Suite};
+use weir_model::text::counted;
 use weir_model::units::HumanDuration;
 
 use super::resolve::{SuiteRequest, overheads};
-use crate::exit::Failure;
+use crate::exit::{Failure, wrong_value};
 use crate::progress::minutes;
 
 /// Goal of `--scale fit` for a suite of the library. A file of the user's runs as written.
@@ -21,8 +22,11 @@ pub const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
 /// Reads `20m`.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let HumanDuration(time) = text.parse().map_err(|error| format!("{error}; 20m would be right"))?;
-    if time.is_zero() { Err("the budget is zero; 20m would be right".to_owned()) } else { Ok(time) }
+    match text.parse() {
+        Ok(HumanDuration(time)) if !time.is_zero() => Ok(time),
+        Ok(_) => Err(wrong_value("the budget is zero", "a time, such as 20m")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The suite shortened to the budget, and a sentence when it takes longer all the same.
@@ -30,19 +34,18 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A budget that was asked for and cannot be kept; one together with `--scale full`.
 pub fn fit(
-    request: &SuiteRequest<'_>,
+    request: &SuiteRequest,
     suite: Suite,
     skipped: &[Skipped],
     products: &BTreeMap<String, Product>,
 ) -> Result<(Suite, Option<String>), Failure> {
     let time = match (request.budget, request.scale) {
         (Some(_), Scale::Full) => {
-            return Err(Failure::input(
-                "--budget: --scale full runs the suite as written, however long that takes\n  expected: --scale fit, which is shortened to the budget",
-            ));
+            let found = "--scale full runs the suite as written, however long that takes";
+            return Err(Failure::wrong("--budget", found, "--scale fit, which is shortened to the budget"));
         }
         (Some(time), _) => time,
-        (None, Scale::Fit) if is_of_library(request.suite) => DEFAULT,
+        (None, Scale::Fit) if is_of_library(request.name()) => DEFAULT,
         (None, _) => return Ok((suite, None)),
     };
     let overhead = overheads(products);
@@ -66,17 +69,21 @@ fn is_of_library(suite: &str) -> bool {
 }
 
 fn too_small(time: Duration, too_long: &TooLong, blocks: Option<u32>) -> Failure {
-    let blocks =
-        blocks.map(|n| format!(" in {}", weir_model::text::counted(u64::from(n), "block"))).unwrap_or_default();
-    let loads: Vec<String> = too_long.loads.iter().map(|(name, takes)| format!("{name} {}", minutes(*takes))).collect();
-    let (trials, half) =
-        (too_long.smallest.trials(&[]), if loads.len() > 1 { "some of its loads with --only load=, " } else { "" });
-    Failure::input(format!(
-        "--budget: {} cannot run{blocks} in {}: its {trials} trials take {} at their shortest ({})\n  expected: --budget {}, or to skip {half}workloads with --only workload= or products with --products",
-        too_long.smallest.name,
+    let TooLong { smallest, takes, loads } = too_long;
+    let blocks = blocks.map(|blocks| format!(" in {}", counted(blocks.into(), "block"))).unwrap_or_default();
+    let each: Vec<String> = loads.iter().map(|(name, takes)| format!("{name} {}", minutes(*takes))).collect();
+    let found = format!(
+        "{} cannot run{blocks} in {}: its {} trials take {} at their shortest ({})",
+        smallest.name,
         minutes(time),
-        minutes(too_long.takes),
-        loads.join(", "),
-        HumanDuration(Duration::from_secs(too_long.takes.as_secs().div_ceil(60).saturating_mul(60)))
-    ))
+        smallest.trials(&[]),
+        minutes(*takes),
+        each.join(", "),
+    );
+    let enough = HumanDuration(Duration::from_secs(takes.as_secs().div_ceil(60).saturating_mul(60)));
+    let fewer_loads = if loads.len() > 1 { "some of its loads with --only load=, " } else { "" };
+    let wanted = format!(
+        "--budget {enough}, or to skip {fewer_loads}workloads with --only workload= or products with --products"
+    );
+    Failure::wrong("--budget", found, wanted)
 }

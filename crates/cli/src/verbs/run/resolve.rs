@@ -14,35 +14,57 @@ use weir_model::product::Product;
 use weir_model::record::{Environment, Skipped};
 use weir_model::select::ALL;
 use weir_model::suite::{Entry, Scale, Suite};
+use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
 use super::{available, budget};
-use crate::args::Select;
+use crate::args::{Select, choice};
 use crate::exit::Failure;
 
 /// The flags that decide what is run.
-#[derive(Debug)]
-pub struct SuiteRequest<'a> {
-    /// A suite's name, or the path of its file.
-    pub suite: &'a str,
-    /// Products, profiles and filters.
-    pub select: &'a Select,
-    /// The scale.
-    pub scale: Scale,
-    /// Repetitions, instead of the suite's.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SuiteRequest {
+    /// A suite's name (see `weir suites list`), or the path of a .toml file.
+    #[arg(required_unless_present = "resume")]
+    pub suite: Option<String>,
+    #[command(flatten)]
+    pub select: Select,
+    /// Find the highest rate at which these hold, such as 'p99<5ms, errors<0.1%'. Replaces the suite's loads unless --only load=
+    /// names some.
+    #[arg(long, value_name = "CONDITIONS", value_parser = Condition::list)]
+    pub objective: Option<std::vec::Vec<Condition>>,
+    /// Number of times that each case is repeated [default: the suite's].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub blocks: Option<u32>,
-    /// Seed, instead of the suite's.
-    pub seed: Option<u64>,
-    /// The product that is the origin.
-    pub origin: Option<&'a str>,
-    /// The conditions of --objective.
-    pub objective: Option<&'a [Condition]>,
-    /// The time that the run may take.
+    /// How much of the suite to run.
+    #[arg(long, default_value = "fit", value_parser = choice(&SCALES))]
+    pub scale: Scale,
+    /// Time that the run may take; windows, requests and blocks are reduced to fit [default: 20m at --scale fit].
+    #[arg(long, value_name = "TIME", value_parser = budget::parse)]
     pub budget: Option<Duration>,
-    /// A missing product is an error, also when the suite names it.
+    /// Fail when a product of the suite cannot be installed, instead of skipping it.
+    #[arg(long)]
     pub strict: bool,
-    /// Number of CPUs of the product.
-    pub cores: u32,
+    /// Use this product as the origin instead of weir's own. It has no counters.
+    #[arg(long, value_name = "PRODUCT")]
+    pub origin: Option<String>,
+    /// Seed of the order within blocks and of arrivals [default: random, and recorded].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+}
+
+/// Scales by name.
+const SCALES: [(&str, &str, Scale); 3] = [
+    ("smoke", "Seconds: checks that everything works; the numbers mean nothing", Scale::Smoke),
+    ("fit", "Fitted to this machine", Scale::Fit),
+    ("full", "As long as the suite says", Scale::Full),
+];
+
+impl SuiteRequest {
+    /// The suite, or nothing when a run is resumed.
+    pub fn name(&self) -> &str {
+        self.suite.as_deref().unwrap_or_default()
+    }
 }
 
 /// What is run.
@@ -61,11 +83,11 @@ pub struct ResolvedSuite {
 }
 
 impl ResolvedSuite {
-    /// As the flags say.
+    /// As the flags say, on a machine where the product has so many cores.
     ///
     /// # Errors
     /// What is wrong in a flag or a file; that nothing is left to run, or that the budget is too small.
-    pub fn resolve(request: &SuiteRequest<'_>, catalogue: &Catalogue) -> Result<ResolvedSuite, Failure> {
+    pub fn resolve(request: &SuiteRequest, cores: usize, catalogue: &Catalogue) -> Result<ResolvedSuite, Failure> {
         let selected = selected(request, catalogue)?;
         let (mut suite, _) = selected.at_scale(request.scale);
         let mut skipped = Vec::new();
@@ -83,7 +105,7 @@ impl ResolvedSuite {
         let products = products_of(&suite, catalogue)?;
         skipped.extend(skipped::unsupported(&suite, &products));
         skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
-        let (suite, mut notes) = suite.on_cores(request.cores);
+        let (suite, mut notes) = suite.on_cores(u32::try_from(cores).unwrap_or(u32::MAX));
         skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
         let (suite, note) = budget::fit(request, suite, &skipped, &products)?;
         notes.extend(note);
@@ -115,24 +137,24 @@ pub fn overheads(products: &BTreeMap<String, Product>) -> impl Fn(&Entry) -> Dur
 }
 
 /// The suite with what the user's flags say of it, before it is scaled.
-fn selected(request: &SuiteRequest<'_>, catalogue: &Catalogue) -> Result<Suite, Failure> {
-    let suite = crate::library::suite(catalogue, request.suite)?;
-    let select = request.select;
+fn selected(request: &SuiteRequest, catalogue: &Catalogue) -> Result<Suite, Failure> {
+    let suite = crate::library::suite(catalogue, request.name())?;
+    let select = &request.select;
     let (products, profile) = (select.products.as_deref(), select.profile.as_deref());
     let mut suite = suite.select(products, profile, &select.only, catalogue).map_err(Failure::input)?;
     if products.is_some() {
         // Products that the user named run at every scale.
         suite.scales.values_mut().for_each(|scale| scale.products = None);
     }
-    if let Some(objective) = request.objective {
-        suite = suite.with_objective(objective.to_vec(), !select.names_loads()).map_err(Failure::input)?;
+    if let Some(objective) = request.objective.clone() {
+        suite = suite.with_objective(objective, !select.names_loads()).map_err(Failure::input)?;
     }
     if let Some(blocks) = request.blocks {
         suite.blocks = blocks;
         suite.scales.values_mut().for_each(|scale| scale.blocks = None);
     }
     suite.seed = request.seed.or(suite.seed);
-    if let Some(name) = request.origin {
+    if let Some(name) = &request.origin {
         suite.origin = Some(origin(name, catalogue)?);
     }
     Ok(suite)
@@ -140,7 +162,7 @@ fn selected(request: &SuiteRequest<'_>, catalogue: &Catalogue) -> Result<Suite, 
 
 /// Removes products that cannot be installed from the suite.
 fn absent(
-    request: &SuiteRequest<'_>,
+    request: &SuiteRequest,
     all: bool,
     suite: &mut Suite,
     catalogue: &Catalogue,
@@ -157,7 +179,7 @@ fn absent(
 }
 
 /// Why the direct path runs although the user did not name it.
-fn direct_note(request: &SuiteRequest<'_>, suite: &Suite, catalogue: &Catalogue) -> Option<String> {
+fn direct_note(request: &SuiteRequest, suite: &Suite, catalogue: &Catalogue) -> Option<String> {
     let named = request.select.products.as_ref()?;
     let is_direct = |product: &str| weir_model::Catalogue::is_direct(catalogue, product);
     if named.iter().any(|name| name == ALL || is_direct(name.split(':').next().unwrap_or_default())) {
@@ -185,12 +207,8 @@ fn origin(name: &str, catalogue: &Catalogue) -> Result<String, Failure> {
     if known.iter().any(|origin| origin == name) {
         return Ok(name.to_owned());
     }
-    let names = || known.iter().map(String::as_str);
-    Err(Failure::input(format!(
-        "--origin: \"{name}\" cannot be the origin{}\n  expected: {}; without --origin it is weir's own",
-        weir_model::text::suggestion(name, names()),
-        weir_model::text::one_of(names())
-    )))
+    let found = format!("\"{name}\" cannot be the origin{}", suggestion(name, &known));
+    Err(Failure::wrong("--origin", found, format!("{}; without --origin it is weir's own", one_of(&known))))
 }
 
 fn products_of(suite: &Suite, catalogue: &Catalogue) -> Result<BTreeMap<String, Product>, Failure> {
@@ -205,10 +223,9 @@ fn products_of(suite: &Suite, catalogue: &Catalogue) -> Result<BTreeMap<String, 
 fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure> {
     let path = folder.join("run.toml");
     if !path.is_file() {
-        return Err(Failure::input(format!(
-            "--resume: {} is not a run folder: it has no run.toml\n  expected: a folder that `weir run` made, such as runs/20260102-101500-quick",
-            folder.display()
-        )));
+        let found = format!("{} is not a run folder: it has no run.toml", folder.display());
+        let wanted = "a folder that `weir run` made, such as runs/20260102-101500-quick";
+        return Err(Failure::wrong("--resume", found, wanted));
     }
     catalogue.suite(&path.display().to_string()).map_err(Failure::input)
 }

@@ -56,10 +56,10 @@ struct Cell {
 /// # Errors
 /// What is wrong in the suite or a flag.
 pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<Duration>, json: bool) -> VerbResult {
-    let cores = u32::try_from(Placement::automatic(&allowed_cpus()).proxy.len()).unwrap_or(u32::MAX);
+    let cores = Placement::automatic(&allowed_cpus()).proxy.len();
     let request = |scale| SuiteRequest {
-        suite: name,
-        select,
+        suite: Some(name.to_owned()),
+        select: select.clone(),
         scale,
         blocks: None,
         seed: None,
@@ -67,7 +67,6 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
         objective: None,
         budget: budget.filter(|_| scale == Scale::Fit),
         strict: false,
-        cores,
     };
     // As written, narrowed by the flags.
     let suite = crate::library::suite(catalogue, name)?
@@ -76,7 +75,7 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
     let mut scales = Vec::new();
     let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
-        let resolved = ResolvedSuite::resolve(&request(scale), catalogue)?;
+        let resolved = ResolvedSuite::resolve(&request(scale), cores, catalogue)?;
         scales.push(Scaled {
             scale: scale.as_str(),
             trials: resolved.suite.trials(&resolved.skipped),
