@@ -122,6 +122,8 @@ fn products_are_named_only_in_examples_of_the_help_and_of_error_messages() {
         let examples = Path::new("crates/model/src/file");
         for file in files.iter().filter(|file| !is_test(file) && !file.starts_with(examples)) {
             let code = code(file);
+            // What an error message says would be right.
+            let code: String = code.lines().filter(|line| !line.contains("x-weir-wanted")).collect();
             let named: BTreeSet<&str> = words(&code).filter(|word| names.contains(*word)).collect();
             found.extend(named.into_iter().map(|product| format!("{}: {product}", file.display())));
         }

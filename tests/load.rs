@@ -131,7 +131,7 @@ fn urls_come_from_a_file() {
     assert_eq!(names, ["GET /bytes/10", "POST /echo"]);
     std::fs::write(file, format!("{}\nGET\n", origin.url("/"))).expect("written");
     let ended = run(&["load", "--urls", file, "-n", "1"]);
-    assert!(ended.expect(2).contains(&format!("{file}:2: \"GET\" is no URL")), "{}", ended.stderr);
+    assert!(ended.expect(2).contains(&format!("{file}:2: \"GET\" is not a URL")), "{}", ended.stderr);
 }
 
 #[test]
