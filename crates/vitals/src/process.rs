@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::time::ClockId;
 use nix::unistd::Pid;
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::account::{TICK_NS, Used};
 use crate::file::{OpenFile, Reader};
-use crate::parse::process::pid_stat;
 use crate::task::{Tasks, ThreadScan};
 
 /// A watched process. Its files stay open, so that its number cannot come to mean another process.
@@ -74,26 +75,29 @@ impl Process {
         // The clock first: when `stat`, which is bound to the process, can still be read afterwards, then the
         // number meant this process when its clock was read.
         let clock = self.clock.and_then(|clock| clock.now().ok());
-        let text = reader.whole(&self.stat)?;
-        let stat = pid_stat(text).ok_or(io::ErrorKind::InvalidData)?;
+        let stat = self.stat(reader)?;
         let own_ns = match clock {
             Some(t) => nanoseconds(t.tv_sec(), t.tv_nsec()),
-            None => stat.user.saturating_add(stat.system).saturating_mul(TICK_NS),
+            None => stat.utime.saturating_add(stat.stime).saturating_mul(TICK_NS),
         };
         let used = Used {
             own_ns,
-            user: stat.user,
-            system: stat.system,
-            children_user: stat.children_user,
-            children_system: stat.children_system,
+            user: stat.utime,
+            system: stat.stime,
+            children_user: unsigned(stat.cutime),
+            children_system: unsigned(stat.cstime),
         };
-        let ended = stat.ended();
+        let ended = has_ended(&stat);
         let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
-        Ok(ProcessSample { used, ended, threads: stat.threads, resident_pages: stat.resident_pages, descriptors })
+        Ok(ProcessSample { used, ended, threads: unsigned(stat.num_threads), resident_pages: stat.rss, descriptors })
+    }
+
+    fn stat(&self, reader: &mut Reader) -> io::Result<Stat> {
+        Stat::from_read(reader.whole(&self.stat)?).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     /// Open descriptors; `None` without permission. Since Linux 6.2 the directory's size says it; before, it is
-    /// one_of, which takes a microsecond for every few descriptors.
+    /// listed, which takes a microsecond for every few descriptors.
     fn descriptors(&self, reader: &mut Reader) -> Option<u64> {
         reader.reads += 1;
         let size = rustix::fs::statat(&self.home, "fd", rustix::fs::AtFlags::empty()).ok()?.st_size;
@@ -113,7 +117,7 @@ impl Process {
 
     /// Whether the process runs or could run: it is neither gone nor a zombie.
     pub fn lives(&self, reader: &mut Reader) -> bool {
-        reader.whole(&self.stat).ok().and_then(pid_stat).is_some_and(|stat| !stat.ended())
+        self.stat(reader).is_ok_and(|stat| !has_ended(&stat))
     }
 
     /// How many threads' files are open.
@@ -126,7 +130,15 @@ fn directory(parent: impl AsFd, path: &str) -> io::Result<OwnedFd> {
     Ok(openat(parent, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
+/// Ended, and not yet waited for: it still has its times, and nothing else.
+fn has_ended(stat: &Stat) -> bool {
+    matches!(stat.state, 'Z' | 'X' | 'x')
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
-    let part = |x: i64| u64::try_from(x).unwrap_or(0);
-    part(seconds).saturating_mul(1_000_000_000).saturating_add(part(nanoseconds))
+    unsigned(seconds).saturating_mul(1_000_000_000).saturating_add(unsigned(nanoseconds))
 }

@@ -1,12 +1,15 @@
-//! An archive onto the disk, trusting none of its names, links and sizes.
+//! Unpacks an archive, trusting none of its names, links and sizes. [`super::download`] calls it.
 //!
 //! Every name is looked at before the first byte is written. What leads outside of the folder, or is too large
-//! altogether, refuses the whole archive: no honest one has it.
+//! altogether, refuses the whole archive: no honest one has it. Files come first and links last, so that nothing is ever
+//! written through a link; then every link is followed to its end, which must lie inside.
 
 mod tar;
 mod zip;
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Most that one archive may unpack to. The largest known today has 190 MB.
@@ -45,13 +48,91 @@ pub(super) fn unknown_archive(name: &str) -> Option<&'static str> {
     }
 }
 
+/// An entry of an archive.
+struct Entry<'a> {
+    name: String,
+    kind: EntryKind,
+    /// As the archive states it.
+    size: u64,
+    executable: bool,
+    bytes: &'a mut dyn io::Read,
+}
+
+enum EntryKind {
+    Folder,
+    File,
+    /// A symbolic link to this.
+    Link(PathBuf),
+    /// Says something about the entries after it.
+    Nothing,
+    /// Something that weir does not unpack, for this reason.
+    Refused(&'static str),
+}
+
 /// Unpacks `archive` into the folder `into`, which is made if need be.
 pub(super) fn unpack(archive: &Path, kind: ArchiveKind, into: &Path) -> Result<(), UnpackError> {
-    match kind {
-        ArchiveKind::Zip => zip::unpack(archive, into),
-        ArchiveKind::TarGz => tar::unpack(archive, into),
-        ArchiveKind::Plain => Err(UnpackError::Invalid("it is no archive".to_owned())),
+    let for_each = match kind {
+        ArchiveKind::Zip => zip::for_each,
+        ArchiveKind::TarGz => tar::for_each,
+        ArchiveKind::Plain => return Err(UnpackError::Invalid("it is no archive".to_owned())),
+    };
+    let mut budget = Budget::default();
+    for_each(archive, &mut |entry| {
+        budget.take(entry.size)?;
+        entry.path().map(drop)
+    })?;
+    fs::create_dir_all(into)?;
+    let mut links = Vec::new();
+    for_each(archive, &mut |entry| {
+        let path = entry.path()?;
+        match entry.kind {
+            EntryKind::File => write_file(entry.bytes, entry.size, &into.join(path), entry.executable)?,
+            EntryKind::Link(to) => links.push((path, to)),
+            EntryKind::Folder => fs::create_dir_all(into.join(path))?,
+            EntryKind::Nothing | EntryKind::Refused(_) => {}
+        }
+        Ok(())
+    })?;
+    link(&links, into)
+}
+
+impl Entry<'_> {
+    /// Where it goes below the folder; the error says why the whole archive is refused.
+    fn path(&self) -> Result<PathBuf, UnpackError> {
+        let refuse = |why: &str| Err(UnpackError::Invalid(format!("`{}` {why}", self.name.escape_debug())));
+        match &self.kind {
+            EntryKind::Nothing => Ok(PathBuf::new()),
+            EntryKind::Refused(why) => refuse(why),
+            EntryKind::Link(to) if to.is_absolute() => {
+                refuse(&format!("is a link to {}, outside of the folder", to.display()))
+            }
+            _ => safe_name(&self.name),
+        }
     }
+}
+
+/// Makes all links, then looks where each ends: one link can change where another leads.
+fn link(links: &[(PathBuf, PathBuf)], into: &Path) -> Result<(), UnpackError> {
+    let root = into.canonicalize()?;
+    for (at, to) in links {
+        let path = into.join(at);
+        let parent = path.parent().unwrap_or(into);
+        // Before it is known where links end, none is walked through: folders would be made wherever it leads.
+        if parent.ancestors().take_while(|folder| *folder != into).any(Path::is_symlink) {
+            return Err(UnpackError::Invalid(format!("`{}` lies behind a link", at.display())));
+        }
+        fs::create_dir_all(parent)?;
+        symlink(to, &path)?;
+    }
+    for (at, to) in links {
+        let why = match into.join(at).canonicalize() {
+            Ok(end) if end.starts_with(&root) => continue,
+            Ok(_) => "outside of the folder",
+            Err(_) => "which is not in it",
+        };
+        return Err(UnpackError::Invalid(format!("`{}` is a link to {}, {why}", at.display(), to.display())));
+    }
+    Ok(())
 }
 
 /// Why an archive was not unpacked.
@@ -116,13 +197,13 @@ fn safe_name(name: &str) -> Result<PathBuf, UnpackError> {
 }
 
 /// Copies one file of exactly `size` bytes; the size that an archive states need not be the one it has.
-fn write_file(from: &mut impl io::Read, size: u64, to: &Path, executable: bool) -> Result<(), UnpackError> {
+fn write_file(from: &mut dyn io::Read, size: u64, to: &Path, executable: bool) -> Result<(), UnpackError> {
     use std::os::unix::fs::OpenOptionsExt;
     if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent)?;
+        fs::create_dir_all(parent)?;
     }
     let mode = if executable { 0o755 } else { 0o644 };
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(to)?;
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(to)?;
     let written = io::copy(&mut io::Read::take(from, size.saturating_add(1)), &mut file)?;
     match written == size {
         true => Ok(()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use procfs::process::all_processes;
 
-use super::Check;
+use super::{Check, judge};
 use crate::parse::host::{CpuTicks, cpu_ticks};
 use crate::sys::{online_cpus, text};
 
@@ -38,22 +38,8 @@ pub(super) fn steal_share(before: CpuTicks, after: CpuTicks) -> Option<f64> {
     Some(after.steal.saturating_sub(before.steal) as f64 / passed as f64)
 }
 
-/// From 1 % on, steal is as large as the differences to be measured; from 5 % on it decides the order of products.
 pub(super) fn judge_steal(share: Option<f64>) -> Check {
-    let name = "steal";
-    let why = "The hypervisor gave this machine's CPUs to others; it will do so in the middle of a trial, too.";
-    match share {
-        None => Check::unknown(name, "the kernel does not say", "CPU time may go to other guests unseen."),
-        Some(share) if share < 0.01 => {
-            Check::ok(name, percent(share), "The hypervisor gave this machine what it asked for.")
-        }
-        Some(share) if share < 0.05 => Check::warn(name, percent(share), why),
-        Some(share) => Check::bad(name, percent(share), why),
-    }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} % in the last second", share * 100.0)
+    judge("steal", share.map(|share| (share, format!("{:.1} % in the last second", share * 100.0))))
 }
 
 /// Name and CPU ticks by process number; this process is not among them.
@@ -76,38 +62,23 @@ fn busiest(before: &HashMap<i32, (String, u64)>, after: &HashMap<i32, (String, u
     all
 }
 
-/// A twentieth of a CPU is normal background of every Linux; more is a program at work.
 pub(super) fn judge_others(busiest: &[(String, f64)]) -> Check {
-    let name = "other-processes";
     let total: f64 = busiest.iter().map(|(_, cores)| cores).sum();
-    if busiest.is_empty() {
-        return Check::ok(name, "nothing else runs", "The CPUs are free for the trial.");
-    }
     let list: Vec<String> = busiest.iter().map(|(name, cores)| format!("{name} {:.0} %", cores * 100.0)).collect();
-    let seen = format!("{} of a CPU", list.join(", "));
-    if total < 0.05 {
-        return Check::ok(name, seen, "Little enough not to show.");
-    }
-    let why = "They take CPU time and cache from whichever role they meet. Stop them before measuring.";
-    Check::warn(name, seen, why)
+    let seen = if list.is_empty() { "nothing else runs".to_owned() } else { format!("{} of a CPU", list.join(", ")) };
+    judge("other-processes", Some((total, seen)))
 }
 
 fn load_average() -> Option<f64> {
     text("/proc/loadavg")?.split(' ').next()?.parse().ok()
 }
 
-/// More than half a task a CPU, averaged over the last minute: the machine has been busy, and may still be.
 pub(super) fn judge_load(one_minute: Option<f64>, cpus: Option<usize>) -> Check {
-    let name = "load-average";
-    let Some((load, cpus)) = one_minute.zip(cpus) else {
-        return Check::unknown(name, "the kernel does not say", "Something may have been running.");
-    };
-    let seen = format!("{load:.2} over the last minute on {cpus} CPUs");
-    if load <= cpus as f64 / 2.0 {
-        return Check::ok(name, seen, "The machine has been quiet.");
-    }
-    let why = "The machine has just been busy: clocks, caches and disks may not have settled. Wait a minute.";
-    Check::warn(name, seen, why)
+    let value = one_minute.zip(cpus).map(|(load, cpus)| {
+        let seen = format!("{load:.2} over the last minute on {cpus} CPUs");
+        (load / cpus as f64, seen)
+    });
+    judge("load-average", value)
 }
 
 /// `avg10` of the line `some`.
@@ -117,21 +88,7 @@ fn pressure(kind: &str) -> Option<f64> {
     line.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
 }
 
-/// If tasks waited in 5 % of the last ten seconds, something made them wait; for memory 1 % is much.
 pub(super) fn judge_pressure(kind: &str, avg10: Option<f64>) -> Check {
-    let name = format!("pressure-{kind}");
-    let Some(percent) = avg10 else {
-        return Check::unknown(&name, "this kernel keeps no pressure accounts", "Tasks may wait unseen.");
-    };
-    let seen = format!("tasks waited in {percent:.1} % of the last 10 seconds");
-    let most = if kind == "memory" { 1.0 } else { 5.0 };
-    if percent < most {
-        return Check::ok(&name, seen, "Nothing waits.");
-    }
-    let why = match kind {
-        "memory" => "Memory is being reclaimed: every role may stall at any time.",
-        "io" => "The disk is busy: logs and the record are written late, and whoever writes waits.",
-        _ => "More wants to run than there are CPUs: latency will hold time spent waiting for one.",
-    };
-    Check::warn(&name, seen, why)
+    let value = avg10.map(|percent| (percent, format!("tasks waited in {percent:.1} % of the last 10 seconds")));
+    judge(&format!("pressure-{kind}"), value)
 }

@@ -1,11 +1,10 @@
 //! How many connections a load on this machine may have.
 
-use super::Check;
 use super::kernel::io_uring_allowed;
 use super::limits::most_a_process;
+use super::{Check, bytes, judge};
 use crate::environment::{kernel_version, meminfo};
 use crate::sys::{local_ports, sysctl};
-use weir_model::text::human_bytes;
 
 /// Kernel memory of an established connection of client and origin on one machine, both ends, in bytes: 200,000 idle
 /// ones took 9.9 KB each on Linux 6.18, sockets and io_uring's receives together (`crates/net/examples/many.rs`).
@@ -122,18 +121,7 @@ fn round(count: u64) -> u64 {
     count / unit * unit
 }
 
-/// The kernel sets it to an eighth of memory or so. 64 MiB are what 1,000 connections have on their way with answers
-/// of 64 KiB.
 pub(super) fn judge_tcp_memory(pages: Option<u64>) -> Check {
-    let name = "tcp-memory";
-    let Some(pages) = pages else {
-        return Check::unknown(name, "the kernel does not say", "TCP may hold back for want of memory.");
-    };
-    let bytes = pages.saturating_mul(rustix::param::page_size() as u64);
-    let seen = format!("{} on their way before TCP holds back", human_bytes(bytes as f64));
-    if bytes >= 64 << 20 {
-        return Check::ok(name, seen, "Enough for a thousand large answers at once.");
-    }
-    let why = "Windows shrink when more is on its way: many connections with large answers stall.";
-    Check::warn(name, seen, why).mend("sysctl -w net.ipv4.tcp_mem=\"190000 250000 380000\"")
+    let limit = pages.map(|pages| pages.saturating_mul(rustix::param::page_size() as u64));
+    judge("tcp-memory", bytes(limit, " on their way before TCP holds back"))
 }

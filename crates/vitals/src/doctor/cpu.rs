@@ -1,6 +1,6 @@
 //! How many CPUs, and how evenly they run.
 
-use super::Check;
+use super::{Check, judge, judge_word};
 use crate::sys::{cpu_list, online_cpus, text};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -13,26 +13,8 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// Client, proxy and origin need a CPU each to stay out of each other's way.
 pub(super) fn judge_count(cpus: Option<usize>) -> Check {
-    let name = "cpus";
-    match cpus {
-        None => {
-            Check::unknown(name, "the kernel does not list its CPUs", "Roles cannot be placed on CPUs of their own.")
-        }
-        Some(1) => Check::bad(
-            name,
-            "1 CPU",
-            "Client, proxy and origin share it: what is measured is how the scheduler divides it.",
-        ),
-        Some(2) => Check::warn(
-            name,
-            "2 CPUs",
-            "Client and origin share one, so that a fast product may be limited by them. Three or more give each role \
-             its own.",
-        ),
-        Some(n) => Check::ok(name, format!("{n} CPUs"), "Each role can have its own."),
-    }
+    judge("cpus", cpus.map(|n| (n as f64, format!("{n} CPU{}", if n == 1 { "" } else { "s" }))))
 }
 
 fn governors(cpus: &[u32]) -> Vec<String> {
@@ -40,24 +22,12 @@ fn governors(cpus: &[u32]) -> Vec<String> {
     cpus.iter().filter_map(|cpu| text(path(cpu))).collect()
 }
 
-/// Any governor but `performance` lowers the clock while a CPU is partly idle, and so makes light load look slow.
 pub(super) fn judge_governor(governors: &[String]) -> Check {
-    let name = "cpu-governor";
     let mut others: Vec<&str> = governors.iter().map(String::as_str).filter(|g| *g != "performance").collect();
     others.sort_unstable();
     others.dedup();
-    if governors.is_empty() {
-        return Check::unknown(
-            name,
-            "the kernel shows no frequency scaling",
-            "In a virtual machine the host decides, and the clock may change unseen.",
-        );
-    }
-    if others.is_empty() {
-        return Check::ok(name, "performance", "The clock does not follow the load.");
-    }
-    let why = "The clock follows the load: latency at light load looks worse than it is.";
-    Check::warn(name, others.join(", "), why).mend("cpupower frequency-set -g performance")
+    let shown = if others.is_empty() { "performance".to_owned() } else { others.join(", ") };
+    judge_word("cpu-governor", (!governors.is_empty()).then_some(shown.as_str()))
 }
 
 fn boost() -> Option<bool> {
@@ -65,18 +35,8 @@ fn boost() -> Option<bool> {
     amd.or_else(|| text("/sys/devices/system/cpu/intel_pstate/no_turbo").map(|value| value == "0"))
 }
 
-/// Noted only: turning it off makes a machine steadier and slower, and unlike those that products run on.
 pub(super) fn judge_boost(on: Option<bool>) -> Check {
-    let name = "cpu-boost";
-    match on {
-        None => Check::unknown(name, "the kernel does not say", "The clock may depend on how many CPUs are busy."),
-        Some(true) => Check::ok(
-            name,
-            "on",
-            "Noted: the clock depends on how many CPUs are busy and how warm they are. Blocks in random order even it out.",
-        ),
-        Some(false) => Check::ok(name, "off", "The clock does not depend on other CPUs."),
-    }
+    judge_word("cpu-boost", on.map(|on| if on { "on" } else { "off" }))
 }
 
 /// CPUs of the first core that has several; empty when no core has.

@@ -1,6 +1,6 @@
 //! The kernel: its version, its clock, and what it lets weir use.
 
-use super::{Check, Status};
+use super::{Check, Status, judge, judge_word};
 use crate::environment::kernel_version;
 use crate::sys::{sysctl, text};
 
@@ -16,18 +16,10 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// 6.0 has multishot receive, which weir's io_uring driver rests on; before 5.15 nothing was tried.
 pub(super) fn judge_version(release: &str) -> Check {
-    let name = "kernel";
     match kernel_version(release) {
-        None => Check::unknown(name, release, "Not a version that weir can read."),
-        Some(version) if version < (5, 15) => Check::bad(name, release, "weir needs Linux 5.15 or later."),
-        Some(version) if version < (6, 0) => Check::warn(
-            name,
-            release,
-            "Before 6.0 io_uring has no multishot receive: weir uses epoll, and its client carries less.",
-        ),
-        Some(_) => Check::ok(name, release, "Has everything weir uses."),
+        Some((major, minor)) => judge("kernel", Some((f64::from(major * 1000 + minor), release.to_owned()))),
+        None => Check { seen: release.to_owned(), ..judge("kernel", None) },
     }
 }
 
@@ -51,21 +43,8 @@ pub(super) fn judge_io_uring(disabled: Option<u64>, root: bool) -> Check {
     }
 }
 
-/// Reading tsc and kvm-clock takes tens of nanoseconds without a system call, any other up to microseconds with one.
 pub(super) fn judge_clock(current: Option<&str>) -> Check {
-    let name = "clock-source";
-    match current {
-        None => Check::unknown(name, "the kernel does not say", "Reading the time may be slow."),
-        Some(source @ ("tsc" | "kvm-clock" | "arch_sys_counter")) => {
-            Check::ok(name, source, "Reading the time takes no system call.")
-        }
-        Some(source) => {
-            let why = "Reading the time takes a system call: products that do so for every request look slower, and so \
-                       does weir.";
-            Check::warn(name, source, why)
-                .mend("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource")
-        }
-    }
+    judge_word("clock-source", current)
 }
 
 /// Noted only: weir measures without it; profiles need it.

@@ -1,16 +1,35 @@
-//! The limits of one process.
+//! Memory: whether there is enough, and whether it stays resident; and the limits of one process.
 
 use rustix::process::Resource;
 
 use weir_model::text::human_bytes;
 
-use super::Check;
-use crate::environment::most_descriptors;
+use super::{Check, bytes, judge, judge_word};
+use crate::environment::{meminfo, most_descriptors};
 use crate::sys::{limits, text};
 
 pub(super) fn checks() -> Vec<Check> {
-    let now = limits(Resource::Nofile).0;
-    vec![judge_descriptors(now, most_a_process(), may_raise()), judge_memlock(limits(Resource::Memlock).0)]
+    let swap = meminfo("SwapTotal").zip(meminfo("SwapFree")).map(|(total, free)| total.saturating_sub(free));
+    vec![
+        judge_available(meminfo("MemAvailable")),
+        judge_swap(swap),
+        judge_hugepages(text("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
+        judge_descriptors(limits(Resource::Nofile).0, most_a_process(), may_raise()),
+        judge_memlock(limits(Resource::Memlock).0),
+    ]
+}
+
+pub(super) fn judge_available(available: Option<u64>) -> Check {
+    judge("memory", bytes(available, " available"))
+}
+
+pub(super) fn judge_swap(used: Option<u64>) -> Check {
+    let none = (used == Some(0)).then(|| (0.0, "none in use".to_owned()));
+    judge("swap", none.or(bytes(used, " in use")))
+}
+
+pub(super) fn judge_hugepages(enabled: Option<&str>) -> Check {
+    judge_word("transparent-hugepages", enabled.and_then(|text| text.split(['[', ']']).nth(1)))
 }
 
 /// Descriptors that one process may have: the hard limit, and the kernel's maximum.

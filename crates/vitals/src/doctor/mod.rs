@@ -1,7 +1,8 @@
 //! Checks what on this machine would falsify a measurement, with the command that fixes it.
 //!
 //! Every check is a *reader*, which asks the kernel, and a *judge*, which is pure: it takes what was read (`None` if
-//! the machine does not report it) and returns a [`Check`]. The judges hold the thresholds and their sources.
+//! the machine does not report it) and returns a [`Check`]. Most judges look their value up in `checks.toml`, which holds
+//! the thresholds, their sources and the texts.
 //!
 //! The CLI and the lab call it. It does not know suites, products or loads: a check says what it would falsify, and
 //! the lab decides.
@@ -11,15 +12,17 @@ mod connections;
 mod cpu;
 mod kernel;
 mod limits;
-mod memory;
 mod net;
 mod place;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use weir_model::record::{Finding, Severity};
+use weir_model::text::human_bytes;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,10 +64,6 @@ impl Check {
 
     fn warn(name: &str, seen: impl Into<String>, why: &str) -> Check {
         Check::new(name, Status::Warn, seen, why)
-    }
-
-    fn bad(name: &str, seen: impl Into<String>, why: &str) -> Check {
-        Check::new(name, Status::Bad, seen, why)
     }
 
     fn unknown(name: &str, seen: &str, why: &str) -> Check {
@@ -113,12 +112,61 @@ impl fmt::Display for Check {
     }
 }
 
+/// One check of `checks.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    #[serde(default)]
+    unseen: Option<String>,
+    #[serde(default)]
+    unknown: String,
+    #[serde(rename = "case")]
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    at_least: Option<f64>,
+    is: Option<Vec<String>>,
+    status: Status,
+    why: String,
+    mend: Option<String>,
+}
+
+static RULES: LazyLock<BTreeMap<String, Rule>> =
+    LazyLock::new(|| toml::from_str(include_str!("checks.toml")).expect("a test reads it"));
+
+/// Judges a number, shown like this, by the rule of that name.
+fn judge(name: &str, value: Option<(f64, String)>) -> Check {
+    judge_by(name, value, |case, number| case.at_least.is_none_or(|least| *number >= least))
+}
+
+/// Judges a word by the rule of that name.
+fn judge_word(name: &str, word: Option<&str>) -> Check {
+    let value = word.map(|word| (word, word.to_owned()));
+    judge_by(name, value, |case, word| case.is.as_ref().is_none_or(|words| words.iter().any(|one| one == word)))
+}
+
+fn judge_by<T>(name: &str, value: Option<(T, String)>, fits: impl Fn(&Case, &T) -> bool) -> Check {
+    let rule = &RULES[name];
+    let Some((value, seen)) = value else {
+        return Check::unknown(name, rule.unseen.as_deref().unwrap_or("the kernel does not say"), &rule.unknown);
+    };
+    let case = rule.cases.iter().find(|case| fits(case, &value)).expect("the last case fits all");
+    Check { mend: case.mend.clone(), ..Check::new(name, case.status, seen, &case.why) }
+}
+
+/// A number of bytes in words, with what they are.
+fn bytes(number: Option<u64>, are: &str) -> Option<(f64, String)> {
+    number.map(|bytes| (bytes as f64, format!("{}{are}", human_bytes(bytes as f64))))
+}
+
 /// Runs all checks. It takes about a second, in which it watches what else runs. `home` is where runs will be
 /// written; it need not exist yet.
 pub fn examine(home: &Path) -> Vec<Check> {
     let mut checks = cpu::checks();
     checks.extend(busy::checks());
-    checks.extend(memory::checks());
     checks.extend(limits::checks());
     checks.extend(connections::checks());
     checks.extend(net::checks());

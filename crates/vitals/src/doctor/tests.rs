@@ -42,11 +42,11 @@ fn outcomes() -> Vec<Check> {
     for kind in ["cpu", "memory", "io"] {
         all.extend([None, Some(0.5), Some(17.49)].map(|avg| busy::judge_pressure(kind, avg)));
     }
-    all.extend([None, Some(100 << 20), Some(900 << 20), Some(24 << 30)].map(memory::judge_available));
-    all.extend([None, Some(0), Some(3 << 20)].map(memory::judge_swap));
+    all.extend([None, Some(100 << 20), Some(900 << 20), Some(24 << 30)].map(limits::judge_available));
+    all.extend([None, Some(0), Some(3 << 20)].map(limits::judge_swap));
     all.extend(
         [None, Some("[always] madvise never"), Some("always [madvise] never"), Some("always madvise [never]")]
-            .map(memory::judge_hugepages),
+            .map(limits::judge_hugepages),
     );
     all.extend(
         [(1024, 1024, true), (1024, 20_000, false), (20_000, 1_048_576, false)]
@@ -96,7 +96,7 @@ fn what_is_ok_needs_no_command_and_no_text_is_empty() {
 
 #[test]
 fn a_check_as_a_finding() {
-    let finding = memory::judge_swap(Some(3 << 20)).finding().expect("it warns");
+    let finding = limits::judge_swap(Some(3 << 20)).finding().expect("it warns");
     assert_eq!((finding.check.as_str(), finding.severity), ("doctor-swap", Severity::Warning));
     assert!(finding.message.starts_with("3 MiB in use. A role"), "{}", finding.message);
     assert_eq!(finding.remedy, "Run: swapoff -a");

@@ -1,7 +1,7 @@
 //! Own parsers of the `/proc` files that are read every second.
 //!
 //! They take bytes, allocate nothing and never panic: what is missing or malformed is `None`. The general crate reads
-//! files that are read once; here its strings and maps would cost more than the kernel's work. The samplers call
+//! files that are read once, and `stat`, once a process; here its strings and maps would cost more than the kernel's work. The samplers call
 //! them.
 //!
 //! Nothing here opens a file.
