@@ -272,13 +272,22 @@ pub enum Source {
 }
 
 /// A program that has to be on the machine to build a product.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Need {
     /// Its name in PATH.
+    #[schemars(regex(pattern = "^[^/\\s]+$"), extend("x-weir-wanted" = "the name of a program, without a path"))]
     pub program: String,
     /// The Debian or Ubuntu package that brings it.
+    #[schemars(
+        regex(pattern = "^[a-z0-9][a-z0-9.+-]+$"),
+        extend("x-weir-wanted" = "the name of a Debian package, such as \"protobuf-compiler\"")
+    )]
     pub package: Option<String>,
-    /// Lowest version, dotted numbers.
+    /// Lowest version, as the first dotted number that it says of itself.
+    #[schemars(
+        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        extend("x-weir-wanted" = "numbers with points between, such as \"17\"")
+    )]
     pub at_least: Option<String>,
 }
 

@@ -47,6 +47,7 @@ fn the_schemas_say_nothing_that_weir_does_not_check() {
         "items",
         "minItems",
         "uniqueItems",
+        "minProperties",
         "minLength",
         "pattern",
         "enum",

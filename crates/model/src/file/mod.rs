@@ -7,7 +7,6 @@
 mod errors;
 pub(crate) mod forms;
 mod install;
-mod install_wire;
 mod locate;
 mod product;
 mod schema;

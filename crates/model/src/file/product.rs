@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::errors::Errors;
-use super::install::{self, Files};
-use super::install_wire::InstallTable;
+use super::install::{self, Files, InstallTable};
 use super::locate::{child, item};
 use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;

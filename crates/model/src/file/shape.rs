@@ -194,6 +194,10 @@ fn check_table<'n>(
     errors: &mut Errors<'_>,
 ) -> Option<Json> {
     let entries: Vec<&(String, Node)> = entries.into_iter().collect();
+    if (entries.len() as u64) < schema["minProperties"].as_u64().unwrap_or(0) {
+        errors.add(path, "the table is empty", describe(schema));
+        return None;
+    }
     let none = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let others = schema.get("additionalProperties").filter(|others| others.is_object());
