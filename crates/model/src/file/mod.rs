@@ -16,7 +16,6 @@ mod suite;
 use std::collections::BTreeMap;
 
 use errors::Errors;
-use locate::Lines;
 use serde::de::DeserializeOwned;
 
 pub use schema::{product_schema, suite_schema};
@@ -31,10 +30,9 @@ fn read<T: DeserializeOwned, U>(
     schema: &serde_json::Value,
     check: impl FnOnce(T, &mut Errors<'_>) -> Option<U>,
 ) -> Result<U, Vec<InputError>> {
-    let root = locate::parse(source_name, text)?;
-    let lines = Lines::of(&root);
+    let (root, lines) = locate::parse(source_name, text)?;
     let mut errors = Errors::new(source_name, &lines);
-    let valid = match shape::check(&root, schema, "", &mut errors).map(serde_json::from_value) {
+    let valid = match shape::check(&root, schema, &mut errors).map(serde_json::from_value) {
         Some(Ok(file)) => check(file, &mut errors),
         Some(Err(error)) => {
             // The schema is generated from the same types, so what passed it fits them.

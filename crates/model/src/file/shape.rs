@@ -1,63 +1,198 @@
 //! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns and ranges.
-//! `suite` and `product` call it. It supports the part of JSON Schema that our structs generate, and extensions:
+//! `suite` and `product` call it. It supports the part of JSON Schema that our types generate, and extensions:
 //! with `x-weir-unit` the parser of the unit reads the text, because its message is better than that of a pattern;
-//! `x-weir-wanted` says in words what would be right; of the keys in `x-weir-one-of` a table has one at most. The module
+//! `x-weir-wanted` says in words what is expected; of the keys in `x-weir-one-of` a table has one at most. The module
 //! does not know suites or products.
 
 use serde_json::{Map, Value as Json, json};
+use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::errors::Errors;
-use super::locate::{Node, Value, child, item};
+use super::locate::{child, item};
 use crate::condition::Condition;
 use crate::text::{list, one_of, suggestion};
 use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
 
-/// Checks `node`, which stands at `path`, and adds to `errors` what is wrong.
+/// Checks a file, and adds to `errors` what is wrong.
 ///
 /// Returns the value without its unknown keys, so that a misspelt key does not hide other errors; `None`
 /// when it is too broken to be read further.
-pub(super) fn check(node: &Node, schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    if let Some(unit) = schema["x-weir-unit"].as_str() {
-        return check_unit(node, schema, unit, path, errors);
+pub(super) fn check(file: &DeValue<'_>, schema: &Json, errors: &mut Errors<'_>) -> Option<Json> {
+    Checker { errors }.check(file, schema, "")
+}
+
+struct Checker<'a, 'e> {
+    errors: &'a mut Errors<'e>,
+}
+
+/// A key of a table and its value.
+type Entry<'v> = (&'v str, &'v DeValue<'v>);
+
+fn entries<'v>(table: &'v DeTable<'v>) -> Vec<Entry<'v>> {
+    table.iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())).collect()
+}
+
+impl Checker<'_, '_> {
+    fn check(&mut self, value: &DeValue<'_>, schema: &Json, path: &str) -> Option<Json> {
+        if let (DeValue::Table(table), Some(keys)) = (value, schema["x-weir-one-of"].as_array()) {
+            self.only_one(&entries(table), keys, path);
+        }
+        if let (Some(branches), None) = (branches(schema), choices(schema)) {
+            return self.branches(value, schema, branches, path);
+        }
+        match (value, type_of(schema)) {
+            (DeValue::Table(table), "object") => self.table(&entries(table), schema, path),
+            (DeValue::Array(items), "array") => self.list(items.iter().map(|item| item.get_ref()), schema, path),
+            (DeValue::Table(_) | DeValue::Array(_), _) | (_, "object" | "array") => {
+                self.errors.add(path, format!("found {}", in_words(value)), describe_at(path, schema));
+                None
+            }
+            _ => leaf(value, schema).map_err(|UnitError { found, wanted }| self.errors.add(path, found, wanted)).ok(),
+        }
     }
-    if let Some(names) = choices(schema) {
-        return check_choice(node, &names, path, errors);
-    }
-    if let (Value::Table(entries), Some(keys)) = (&node.value, schema["x-weir-one-of"].as_array()) {
+
+    fn only_one(&mut self, entries: &[Entry<'_>], keys: &[Json], path: &str) {
         let keys: Vec<&str> = keys.iter().filter_map(Json::as_str).collect();
-        let given: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).filter(|key| keys.contains(key)).collect();
-        if let [first, others @ .., second] = given.as_slice() {
-            errors.add(
-                &child(path, second),
-                format!("stands beside {}", list(&[&[*first], others].concat())),
-                format!("only one of {}", keys.join(", ")),
-            );
+        let given: Vec<&str> = entries.iter().map(|(key, _)| *key).filter(|key| keys.contains(key)).collect();
+        if let [others @ .., last] = given.as_slice()
+            && !others.is_empty()
+        {
+            let found = format!("stands beside {}", list(others));
+            self.errors.add(&child(path, last), found, format!("only one of {}", keys.join(", ")));
         }
     }
-    if let Some(branches) = branches(schema) {
-        return check_branches(node, schema, branches, path, errors);
-    }
-    match (&node.value, type_of(schema)) {
-        (Value::Table(entries), "object") => check_table(entries, schema, path, errors),
-        (Value::List(items), "array") => check_list(items, schema, path, errors),
-        (Value::Text(text), "string") => check_text(text, schema, path, errors),
-        (Value::Flag(flag), "boolean") => Some(Json::Bool(*flag)),
-        (Value::Integer(written, number), "integer" | "number") => {
-            let Some(number) = number else {
-                errors.add(path, format!("{written} is too large"), describe(schema));
-                return None;
-            };
-            let near = number.as_f64()?;
-            check_range(written, near, schema, path, errors).then(|| number.clone().into())
-        }
-        (Value::Float(number), "number") => {
-            let passes = check_range(&format!("{number:?}"), *number, schema, path, errors);
-            passes.then(|| (*number).into())
-        }
-        _ => {
-            errors.add(path, format!("found {}", node.value.in_words()), describe_at(path, schema));
+
+    fn branches(&mut self, value: &DeValue<'_>, schema: &Json, branches: &[Json], path: &str) -> Option<Json> {
+        let found = if let DeValue::Table(table) = value {
+            let entries = entries(table);
+            if let Some(tag) = tag_of(branches) {
+                return self.tagged(&entries, schema, branches, tag, path);
+            }
+            // Of several kinds of tables it is the one that has a key of this.
+            let branch = branches.iter().find(|branch| entries.iter().any(|(key, _)| has(branch, key)));
+            if let Some(branch) = branch {
+                let own =
+                    branch["properties"].as_object().and_then(|keys| keys.keys().next()).map_or("", String::as_str);
+                return self.branch(&entries, branches, branch, own, &|_| describe(schema), path);
+            }
             None
+        } else {
+            branches.iter().find(|branch| may_be(value, branch))
+        };
+        match found {
+            Some(branch) => self.check(value, branch, path),
+            None => {
+                self.errors.add(path, format!("found {}", in_words(value)), describe(schema));
+                None
+            }
         }
+    }
+
+    /// A table of which the value of one key, the tag, decides which other keys it has.
+    fn tagged(
+        &mut self,
+        entries: &[Entry<'_>],
+        schema: &Json,
+        branches: &[Json],
+        tag: &str,
+        path: &str,
+    ) -> Option<Json> {
+        let constant = |branch: &Json| branch["properties"][tag]["const"].clone();
+        let value = entries.iter().find(|(key, _)| *key == tag).and_then(|(_, value)| value.as_str());
+        let Some(branch) = branches.iter().find(|branch| value.is_some() && constant(branch).as_str() == value) else {
+            // The tag is reported, and the keys that are alike in all branches are checked.
+            let first = branches[0]["properties"].as_object()?;
+            let alike = |key: &str| branches.iter().all(|branch| branch["properties"][key] == first[key]);
+            let mut properties: Map<String, Json> =
+                first.iter().filter(|(key, _)| alike(key)).map(|(key, schema)| (key.clone(), schema.clone())).collect();
+            properties.insert(tag.to_owned(), json!({ "enum": branches.iter().map(constant).collect::<Vec<_>>() }));
+            let of_one = |key: &str| !properties.contains_key(key) && branches.iter().any(|branch| has(branch, key));
+            let checked: Vec<Entry<'_>> = entries.iter().filter(|(key, _)| !of_one(key)).copied().collect();
+            let required = schema["required"].as_array().cloned().unwrap_or_else(|| vec![tag.into()]);
+            self.table(&checked, &json!({ "properties": properties, "required": required }), path);
+            return None;
+        };
+        let wanted = |key: &str| {
+            let with = branches.iter().filter(|other| has(other, key));
+            let with: Vec<String> = with.map(|other| format!("{tag} = {}", constant(other))).collect();
+            format!("{}, or no {key}", with.join(" or "))
+        };
+        self.branch(entries, branches, branch, &format!("{tag} = {}", constant(branch)), &wanted, path)
+    }
+
+    /// A table that is checked against one of several branches, `own` in words. `wanted` says what a key of another needs.
+    fn branch(
+        &mut self,
+        entries: &[Entry<'_>],
+        branches: &[Json],
+        branch: &Json,
+        own: &str,
+        wanted: &dyn Fn(&str) -> String,
+        path: &str,
+    ) -> Option<Json> {
+        let of_other = |(key, _): &Entry<'_>| !has(branch, key) && branches.iter().any(|other| has(other, key));
+        let (misplaced, own_entries): (Vec<Entry<'_>>, Vec<Entry<'_>>) = entries.iter().copied().partition(of_other);
+        for (key, _) in misplaced {
+            self.errors.add(&child(path, key), format!("does not go with {own}"), wanted(key));
+        }
+        self.table(&own_entries, branch, path)
+    }
+
+    fn table(&mut self, entries: &[Entry<'_>], schema: &Json, path: &str) -> Option<Json> {
+        if (entries.len() as u64) < schema["minProperties"].as_u64().unwrap_or(0) {
+            self.errors.add(path, "the table is empty", describe(schema));
+            return None;
+        }
+        let none = Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let others = schema.get("additionalProperties").filter(|others| others.is_object());
+        let mut values = Map::new();
+        let mut whole = true;
+        let mut misspelt = String::new();
+        for (key, value) in entries {
+            let path = child(path, key);
+            let Some(schema) = properties.get(*key).or(others) else {
+                let near = suggestion(key, properties.keys());
+                self.errors.add(&path, format!("unknown key{near}"), one_of(properties.keys()));
+                misspelt += &near;
+                continue;
+            };
+            match self.check(value, schema, &path) {
+                Some(value) => drop(values.insert((*key).to_owned(), value)),
+                None => whole = false,
+            }
+        }
+        for key in required(schema).filter(|required| entries.iter().all(|(key, _)| key != required)) {
+            whole = false;
+            // A key that is there under a wrong name has its message already.
+            if !misspelt.contains(&format!("{key:?}")) {
+                let (path, schema) = (child(path, key), &properties[key]);
+                self.errors.add(&path, format!("missing{}", purpose(schema)), describe_at(&path, schema));
+            }
+        }
+        whole.then_some(Json::Object(values))
+    }
+
+    fn list<'v>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = &'v DeValue<'v>>,
+        schema: &Json,
+        path: &str,
+    ) -> Option<Json> {
+        if (items.len() as u64) < schema["minItems"].as_u64().unwrap_or(0) {
+            self.errors.add(path, "the list is empty", format!("at least one: {}", describe(&schema["items"])));
+            return None;
+        }
+        let mut values = Vec::with_capacity(items.len());
+        for (index, value) in items.enumerate() {
+            let value = self.check(value, &schema["items"], &item(path, index));
+            if let (Some(Json::String(text)), true) = (&value, schema["uniqueItems"] == true && values.contains(&value))
+            {
+                self.errors.add(&item(path, index), format!("{text:?} stands here twice"), "each once");
+            }
+            values.push(value);
+        }
+        values.into_iter().collect()
     }
 }
 
@@ -65,118 +200,22 @@ fn type_of(schema: &Json) -> &str {
     schema["type"].as_str().unwrap_or_default()
 }
 
-/// The names that a schema of constants allows.
-fn choices(schema: &Json) -> Option<Vec<&str>> {
-    let constant = |branch: &'_ Json| branch.get("const").is_some();
-    if let Some(names) = schema["enum"].as_array() {
-        return names.iter().map(Json::as_str).collect();
-    }
-    if constant(schema) {
-        return schema["const"].as_str().map(|name| vec![name]);
-    }
-    let branches = schema["oneOf"].as_array().filter(|all| all.iter().all(constant))?;
-    branches.iter().map(|branch| branch["const"].as_str()).collect()
-}
-
-fn branches(schema: &Json) -> Option<&Vec<Json>> {
-    schema["oneOf"].as_array().or(schema["anyOf"].as_array())
-}
-
-fn check_choice(node: &Node, names: &[&str], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let wanted = || one_of(names.iter().map(|name| format!("{name:?}")));
-    match &node.value {
-        Value::Text(text) if names.contains(&text.as_str()) => Some(Json::String(text.clone())),
-        Value::Text(text) => {
-            let near = suggestion(text, names.iter().copied());
-            errors.add(path, format!("found {}{near}", node.value.in_words()), wanted());
-            None
-        }
-        other => {
-            errors.add(path, format!("found {}", other.in_words()), wanted());
-            None
-        }
-    }
-}
-
-fn check_branches(node: &Node, schema: &Json, branches: &[Json], path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    if let (Value::Table(entries), Some(tag)) = (&node.value, tag_of(branches)) {
-        return check_tagged(entries, schema, branches, tag, path, errors);
-    }
-    match &node.value {
-        // Of several kinds of tables it is the one that has a key of this.
-        Value::Table(entries) => {
-            if let Some(branch) = branches.iter().find(|branch| entries.iter().any(|(key, _)| has(branch, key))) {
-                let own =
-                    branch["properties"].as_object().and_then(|keys| keys.keys().next()).map_or("", String::as_str);
-                return check_branch(entries, branches, branch, own, &|_| describe(schema), path, errors);
-            }
-        }
-        value => {
-            if let Some(branch) = branches.iter().find(|branch| value.may_be(branch)) {
-                return check(node, branch, path, errors);
-            }
-        }
-    }
-    errors.add(path, format!("found {}", node.value.in_words()), describe(schema));
-    None
-}
-
-/// A table of which the value of one key, the tag, decides which other keys it has.
-fn check_tagged(
-    entries: &[(String, Node)],
-    schema: &Json,
-    branches: &[Json],
-    tag: &str,
-    path: &str,
-    errors: &mut Errors<'_>,
-) -> Option<Json> {
-    let value = entries.iter().find(|(key, _)| key == tag).map(|(_, node)| &node.value);
-    let chosen = branches.iter().find(|branch| match (value, &branch["properties"][tag]["const"]) {
-        (Some(Value::Text(value)), Json::String(constant)) => value == constant,
-        _ => false,
-    });
-    let Some(branch) = chosen else {
-        // The tag is reported, and the keys that are alike in all branches are checked.
-        let first = branches[0]["properties"].as_object()?;
-        let alike = |key: &str| branches.iter().all(|branch| branch["properties"][key] == first[key]);
-        let mut properties: Map<String, Json> =
-            first.iter().filter(|(key, _)| alike(key)).map(|(key, schema)| (key.clone(), schema.clone())).collect();
-        let names: Vec<&Json> = branches.iter().map(|branch| &branch["properties"][tag]["const"]).collect();
-        properties.insert(tag.to_owned(), json!({ "enum": names }));
-        let of_one = |key: &String| !properties.contains_key(key) && branches.iter().any(|branch| has(branch, key));
-        let checked = entries.iter().filter(|(key, _)| !of_one(key));
-        let required = schema["required"].as_array().cloned().unwrap_or_else(|| vec![tag.into()]);
-        check_table(checked, &json!({ "properties": properties, "required": required }), path, errors);
-        return None;
-    };
-    let own = format!("{tag} = {}", branch["properties"][tag]["const"]);
-    let wanted = |key: &str| {
-        let with = branches.iter().filter(|other| has(other, key));
-        let with: Vec<String> = with.map(|other| format!("{tag} = {}", other["properties"][tag]["const"])).collect();
-        format!("{}, or no {key}", with.join(" or "))
-    };
-    check_branch(entries, branches, branch, &own, &wanted, path, errors)
-}
-
-/// A table that is checked against one of several branches, `own` in words. `wanted` says what a key of another needs.
-fn check_branch(
-    entries: &[(String, Node)],
-    branches: &[Json],
-    branch: &Json,
-    own: &str,
-    wanted: &dyn Fn(&str) -> String,
-    path: &str,
-    errors: &mut Errors<'_>,
-) -> Option<Json> {
-    let of_other = |key: &str| !has(branch, key) && branches.iter().any(|other| has(other, key));
-    for (key, _) in entries.iter().filter(|(key, _)| of_other(key)) {
-        errors.add(&child(path, key), format!("does not go with {own}"), wanted(key));
-    }
-    check_table(entries.iter().filter(|(key, _)| !of_other(key)), branch, path, errors)
+fn required(schema: &Json) -> impl Iterator<Item = &str> {
+    schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str)
 }
 
 fn has(branch: &Json, key: &str) -> bool {
     branch["properties"].get(key).is_some()
+}
+
+/// The names that a schema of constants allows.
+fn choices(schema: &Json) -> Option<Vec<&str>> {
+    let all = schema["enum"].as_array().or_else(|| schema["oneOf"].as_array())?;
+    all.iter().map(|one| one.as_str().or_else(|| one["const"].as_str())).collect()
+}
+
+fn branches(schema: &Json) -> Option<&Vec<Json>> {
+    schema["oneOf"].as_array().or(schema["anyOf"].as_array())
 }
 
 /// The key whose constant tells `branches` apart.
@@ -187,146 +226,99 @@ fn tag_of(branches: &[Json]) -> Option<&str> {
     properties.keys().find(tells_apart).map(String::as_str)
 }
 
-fn check_table<'n>(
-    entries: impl IntoIterator<Item = &'n (String, Node)>,
-    schema: &Json,
-    path: &str,
-    errors: &mut Errors<'_>,
-) -> Option<Json> {
-    let entries: Vec<&(String, Node)> = entries.into_iter().collect();
-    if (entries.len() as u64) < schema["minProperties"].as_u64().unwrap_or(0) {
-        errors.add(path, "the table is empty", describe(schema));
-        return None;
+/// A value that has no others in it.
+fn leaf(value: &DeValue<'_>, schema: &Json) -> Result<Json, UnitError> {
+    let wrong = |found: String| Err(UnitError { found, wanted: describe(schema) });
+    if let (Some(unit), Some(text)) = (schema["x-weir-unit"].as_str(), written(value)) {
+        return quantity(&text, unit, schema).map(Json::String);
     }
-    let none = Map::new();
-    let properties = schema["properties"].as_object().unwrap_or(&none);
-    let others = schema.get("additionalProperties").filter(|others| others.is_object());
-    let mut values = Map::new();
-    let mut whole = true;
-    let mut misspelt = String::new();
-    for (key, node) in &entries {
-        let path = child(path, key);
-        let Some(schema) = properties.get(key).or(others) else {
-            let names = || properties.keys().map(String::as_str);
-            let near = suggestion(key, names());
-            errors.add(&path, format!("unknown key{near}"), one_of(names()));
-            misspelt += &near;
-            continue;
+    if let Some(names) = choices(schema) {
+        return match value.as_str() {
+            Some(text) if names.contains(&text) => Ok(text.into()),
+            text => wrong(format!("found {}{}", in_words(value), suggestion(text.unwrap_or_default(), names))),
         };
-        match check(node, schema, &path, errors) {
-            Some(value) => drop(values.insert(key.clone(), value)),
-            None => whole = false,
-        }
     }
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    for key in required {
-        if entries.iter().any(|(name, _)| name == key) {
-            continue;
+    match (value, type_of(schema)) {
+        (DeValue::String(text), "string") if text.trim().is_empty() && schema["minLength"].as_u64() > Some(0) => {
+            wrong("the text is empty".to_owned())
         }
-        whole = false;
-        // A key that is there under a wrong name has its message already.
-        if !misspelt.contains(&format!("{key:?}")) {
-            let (path, schema) = (child(path, key), &properties[key]);
-            errors.add(&path, format!("missing{}", purpose(schema)), describe_at(&path, schema));
+        (DeValue::String(text), "string") => {
+            // Our own patterns, which the schema's test compiles; one that did not would refuse everything.
+            let fits = |pattern: &str| regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
+            match schema["pattern"].as_str().is_none_or(fits) {
+                true => Ok(text.as_ref().into()),
+                false => wrong(format!("found {}", quoted(text))),
+            }
         }
+        (DeValue::Boolean(flag), "boolean") => Ok((*flag).into()),
+        (DeValue::Integer(written), "integer" | "number") => match number(written) {
+            None => wrong(format!("{written} is too large")),
+            Some(number) if in_range(number.as_f64(), schema) => Ok(number.into()),
+            Some(_) => wrong(format!("found the number {written}")),
+        },
+        (DeValue::Float(_), "number") => match float(value) {
+            Some(number) if in_range(Some(number), schema) => Ok(number.into()),
+            _ => wrong(format!("found {}", in_words(value))),
+        },
+        _ => wrong(format!("found {}", in_words(value))),
     }
-    whole.then_some(Json::Object(values))
 }
 
-fn check_list(items: &[Node], schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let least = schema["minItems"].as_u64().unwrap_or(0);
-    if (items.len() as u64) < least {
-        errors.add(path, "the list is empty", format!("at least one: {}", describe(&schema["items"])));
-        return None;
-    }
-    let mut values = Vec::with_capacity(items.len());
-    for (index, node) in items.iter().enumerate() {
-        let value = check(node, &schema["items"], &item(path, index), errors);
-        if let (Some(Json::String(text)), true) = (&value, schema["uniqueItems"] == true && values.contains(&value)) {
-            errors.add(&item(path, index), format!("{text:?} stands here twice"), "each once");
-        }
-        values.push(value);
-    }
-    values.into_iter().collect()
+/// The number, if 64 bits hold it, signed or not.
+fn number(written: &DeInteger<'_>) -> Option<serde_json::Number> {
+    let (digits, radix) = (written.as_str(), written.radix());
+    i64::from_str_radix(digits, radix).ok().map(Into::into).or(u64::from_str_radix(digits, radix).ok().map(Into::into))
 }
 
-fn check_text(text: &str, schema: &Json, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let least = schema["minLength"].as_u64().unwrap_or(0);
-    if text.trim().is_empty() && least > 0 {
-        errors.add(path, "the text is empty", describe(schema));
-        return None;
-    }
-    if let Some(pattern) = schema["pattern"].as_str() {
-        // Our own patterns, which the schema's test compiles; one that did not would refuse everything.
-        let fits = regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
-        if !fits {
-            errors.add(path, format!("found {}", quoted(text)), describe(schema));
-            return None;
-        }
-    }
-    Some(Json::String(text.to_owned()))
+fn float(value: &DeValue<'_>) -> Option<f64> {
+    value.as_float()?.as_str().parse().ok()
 }
 
-fn check_range(written: &str, number: f64, schema: &Json, path: &str, errors: &mut Errors<'_>) -> bool {
+fn in_range(number: Option<f64>, schema: &Json) -> bool {
+    let Some(number) = number.filter(|number| number.is_finite()) else { return false };
     let fits = |bound: &str, test: fn(f64, f64) -> bool| schema[bound].as_f64().is_none_or(|bound| test(number, bound));
     let width = match schema["format"].as_str() {
         Some("uint32") => f64::from(u32::MAX),
         Some("uint16") => f64::from(u16::MAX),
         _ => f64::INFINITY,
     };
-    let right = number.is_finite()
-        && number <= width
+    number <= width
         && fits("minimum", |number, bound| number >= bound)
         && fits("maximum", |number, bound| number <= bound)
-        && fits("exclusiveMinimum", |number, bound| number > bound);
-    if !right {
-        errors.add(path, format!("found the number {written}"), describe(schema));
-    }
-    right
+        && fits("exclusiveMinimum", |number, bound| number > bound)
 }
 
-fn check_unit(node: &Node, schema: &Json, unit: &str, path: &str, errors: &mut Errors<'_>) -> Option<Json> {
-    let text = match &node.value {
-        Value::Text(text) => text.clone(),
-        Value::Integer(written, number) => number.as_ref().map_or(written.clone(), ToString::to_string),
-        Value::Float(number) => number.to_string(),
-        other => {
-            errors.add(path, format!("found {}", other.in_words()), describe(schema));
-            return None;
-        }
-    };
-    let read: Result<String, UnitError> = match unit {
-        "duration" => text.parse().map(|duration: HumanDuration| duration.to_string()),
-        "bytes" => match text.parse::<ByteCount>() {
-            Ok(size) if schema["maximum"].as_u64().is_some_and(|most| size.0 > most) => {
-                errors.add(path, format!("found {}", quoted(&text)), describe(schema));
-                return None;
-            }
-            size => size.map(|size| size.to_string()),
-        },
-        "rate" => text.parse().map(|rate: Rate| rate.to_string()),
-        _ => match Condition::list(&text) {
-            Ok(_) => Ok(text),
-            Err(error) => {
-                errors.add(path, error.found, error.wanted);
-                return None;
-            }
-        },
-    };
-    match read {
-        Ok(text) if schema["x-weir-positive"] == Json::Bool(true) && text.starts_with('0') => {
-            errors.add(path, format!("found {text:?}"), describe(schema));
-            None
-        }
-        Ok(text) => Some(Json::String(text)),
-        Err(error) => {
-            errors.add(path, error.found, describe(schema));
-            None
-        }
+/// A text or a number, as quantities with a unit are written.
+fn written(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(written) => Some(number(written).map_or(written.to_string(), |number| number.to_string())),
+        DeValue::Float(_) => float(value).map(|number| number.to_string()),
+        _ => None,
     }
 }
 
-/// What would be right, in words.
+/// A quantity with a unit, as its own type writes it.
+fn quantity(text: &str, unit: &str, schema: &Json) -> Result<String, UnitError> {
+    let wrong = |found: String| UnitError { found, wanted: describe(schema) };
+    let error = |error: UnitError| wrong(error.found);
+    let text = match unit {
+        "duration" => text.parse::<HumanDuration>().map_err(error)?.to_string(),
+        "rate" => text.parse::<Rate>().map_err(error)?.to_string(),
+        "conditions" => Condition::list(text).map(|_| text.to_owned())?,
+        _ => {
+            let size: ByteCount = text.parse().map_err(error)?;
+            if schema["maximum"].as_u64().is_some_and(|most| size.0 > most) {
+                return Err(wrong(format!("found {}", quoted(text))));
+            }
+            size.to_string()
+        }
+    };
+    let zero = schema["x-weir-positive"] == true && text.starts_with('0');
+    if zero { Err(wrong(format!("found {text:?}"))) } else { Ok(text) }
+}
+
+/// What is expected, in words.
 fn describe(schema: &Json) -> String {
     if let Some(words) = schema["x-weir-wanted"].as_str() {
         return words.to_owned();
@@ -362,11 +354,11 @@ fn describe(schema: &Json) -> String {
 }
 
 fn describe_table(schema: &Json) -> String {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+    let required: Vec<&str> = required(schema).collect();
     if required.is_empty() { "a table".to_owned() } else { format!("a table with {}", required.join(", ")) }
 }
 
-/// What would be right at `path`: for sections, the header that begins one.
+/// What is expected at `path`: for sections, the header that begins one.
 fn describe_at(path: &str, schema: &Json) -> String {
     let tables = type_of(&schema["items"]) == "object";
     match type_of(schema) {
@@ -399,34 +391,32 @@ fn quoted(text: &str) -> String {
     }
 }
 
-impl Value {
-    fn in_words(&self) -> String {
-        match self {
-            Value::Text(text) => quoted(text),
-            Value::Integer(written, _) => format!("the number {written}"),
-            Value::Float(number) => format!("the number {number:?}"),
-            Value::Flag(flag) => flag.to_string(),
-            Value::Time => "a date or time".to_owned(),
-            Value::List(_) => "a list".to_owned(),
-            Value::Table(_) => "a table".to_owned(),
-        }
+fn in_words(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => quoted(text),
+        DeValue::Integer(written) => format!("the number {written}"),
+        DeValue::Float(written) => float(value).map_or(written.to_string(), |number| format!("the number {number:?}")),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) => "a date or time".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
     }
+}
 
-    /// Whether a value of this type can be what `schema` describes.
-    fn may_be(&self, schema: &Json) -> bool {
-        let types: &[&str] = match self {
-            Value::Text(_) => &["string"],
-            Value::Integer(..) => &["integer", "number"],
-            Value::Float(_) => &["number"],
-            Value::Flag(_) => &["boolean"],
-            Value::Time => &[],
-            Value::List(_) => &["array"],
-            Value::Table(_) => &["object"],
-        };
-        match &schema["type"] {
-            Json::String(one) => types.contains(&one.as_str()),
-            Json::Array(some) => some.iter().filter_map(Json::as_str).any(|one| types.contains(&one)),
-            _ => false,
-        }
+/// Whether a value of this type can be what `schema` describes.
+fn may_be(value: &DeValue<'_>, schema: &Json) -> bool {
+    let types: &[&str] = match value {
+        DeValue::String(_) => &["string"],
+        DeValue::Integer(_) => &["integer", "number"],
+        DeValue::Float(_) => &["number"],
+        DeValue::Boolean(_) => &["boolean"],
+        DeValue::Datetime(_) => &[],
+        DeValue::Array(_) => &["array"],
+        DeValue::Table(_) => &["object"],
+    };
+    match &schema["type"] {
+        Json::String(one) => types.contains(&one.as_str()),
+        Json::Array(some) => some.iter().filter_map(Json::as_str).any(|one| types.contains(&one)),
+        _ => false,
     }
 }
