@@ -56,11 +56,11 @@ impl Buffers {
         unsafe { AtomicU16::from_ptr(tail.cast_mut()) }.store(self.tail, Ordering::Release);
     }
 
-    /// Whether the bytes received into buffer `number` end a request's head.
-    pub(super) fn ends_head(&self, number: u16, len: usize) -> bool {
+    /// The bytes received into buffer `number`.
+    pub(super) fn bytes(&self, number: u16, len: usize) -> &[u8] {
         assert!(len <= self.size);
-        // SAFETY: the kernel has filled `len` bytes of it, and it is not given back before this returns.
-        unsafe { std::slice::from_raw_parts(self.address(number), len) }.ends_with(b"\r\n\r\n")
+        // SAFETY: the kernel has filled `len` bytes of it, and it is not given back while this is borrowed.
+        unsafe { std::slice::from_raw_parts(self.address(number), len) }
     }
 
     fn address(&self, number: u16) -> *mut u8 {

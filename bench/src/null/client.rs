@@ -8,12 +8,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{opcode, squeue, types};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-use super::Operation;
-use super::buffers::{self, Buffers};
+use super::{Event, Operation, Turns, receive, send};
 
 /// A closed load.
 #[derive(Debug, Clone)]
@@ -47,7 +46,7 @@ pub fn run(load: &Load) -> io::Result<Completed> {
     let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", load.path, load.to).into_bytes();
     let response_bytes = first_response_bytes(load.to, &request)?;
     let sockets: Vec<TcpStream> = (0..load.connections).map(|_| connect(load.to)).collect::<io::Result<_>>()?;
-    let requests = Worker::new(&request, response_bytes, &sockets)?.run(load.duration)?;
+    let requests = closed_loop(&request, response_bytes, &sockets, load.duration)?;
     Ok(Completed { requests, cpu_us: own_cpu_us()?, response_bytes })
 }
 
@@ -97,77 +96,47 @@ fn own_cpu_us() -> io::Result<f64> {
     Ok((usage.user_time() + usage.system_time()).num_microseconds() as f64)
 }
 
-struct Worker<'a> {
-    // Before the buffers: the kernel lets go of them first.
-    ring: IoUring,
-    buffers: Buffers,
-    request: &'a [u8],
-    response: usize,
-    /// Bytes of the current response still to come, by connection.
-    left: Vec<usize>,
-    /// Operations for the next turn, reused.
-    queue: Vec<squeue::Entry>,
-}
-
-impl<'a> Worker<'a> {
-    fn new(request: &'a [u8], response: usize, sockets: &[TcpStream]) -> io::Result<Worker<'a>> {
-        let count = sockets.len() as u32;
-        let ring = super::new_ring(2 * count + 1)?;
-        let fds: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
-        ring.submitter().register_files(&fds)?;
-        let buffers = Buffers::new(&ring, count.next_power_of_two().clamp(16, 1024) as u16, buffer_size(response))?;
-        Ok(Worker { ring, buffers, request, response, left: vec![response; sockets.len()], queue: Vec::new() })
+/// Sends the request on every connection again and again; returns the number of whole responses.
+fn closed_loop(request: &[u8], response: usize, sockets: &[TcpStream], duration: Duration) -> io::Result<u64> {
+    let count = sockets.len() as u32;
+    let buffers = count.next_power_of_two().clamp(16, 1024) as u16;
+    let mut turns = Turns::new(2 * count + 1, buffers, buffer_size(response))?;
+    let fds: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    turns.ring.submitter().register_files(&fds)?;
+    let time = types::Timespec::from(duration);
+    turns.queue.push(opcode::Timeout::new(&raw const time).build().user_data(Operation::Time.token(0)));
+    for number in 0..count {
+        turns.queue.push(receive(number));
+        turns.queue.push(send(request, number));
     }
-
-    fn run(&mut self, duration: Duration) -> io::Result<u64> {
-        let time = types::Timespec::from(duration);
-        self.queue.push(opcode::Timeout::new(&raw const time).build().user_data(Operation::Time.token(0)));
-        for number in 0..self.left.len() as u32 {
-            self.queue.push(receive(number));
-            self.queue.push(send(self.request, number));
-        }
-        let mut requests = 0;
-        let mut more = true;
-        while more {
-            // SAFETY: the request, the buffers and the time outlive the ring's use of them.
-            unsafe { super::submit(&mut self.ring, &mut self.queue) }?;
-            more = self.handle(&mut requests)?;
-        }
-        Ok(requests)
-    }
-
-    /// Handles all completions; false when time is up.
-    fn handle(&mut self, requests: &mut u64) -> io::Result<bool> {
-        let mut more = true;
-        for completion in self.ring.completion() {
-            let (operation, number) = Operation::of(completion.user_data());
-            match (operation, completion.result()) {
-                (Operation::Receive, count @ 1..) => {
-                    if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
-                        self.buffers.give_back(buffer);
-                    }
-                    let left = &mut self.left[number as usize];
-                    *left = left
-                        .checked_sub(count as usize)
-                        .ok_or_else(|| io::Error::other("a response was longer than the first"))?;
+    // Bytes of the current response still to come, by connection.
+    let mut left = vec![response; sockets.len()];
+    let (mut requests, mut more) = (0, true);
+    while more {
+        let handle = |queue: &mut Vec<squeue::Entry>, event: Event<'_>| {
+            match event {
+                Event::Received(number, bytes) => {
+                    let left = &mut left[number as usize];
+                    let rest = left.checked_sub(bytes.len());
+                    *left = rest.ok_or_else(|| io::Error::other("a response was longer than the first"))?;
                     if *left == 0 {
-                        *left = self.response;
-                        *requests += 1;
-                        self.queue.push(send(self.request, number));
-                    }
-                    if !cqueue::more(completion.flags()) {
-                        self.queue.push(receive(number));
+                        *left = response;
+                        requests += 1;
+                        queue.push(send(request, number));
                     }
                 }
-                (Operation::Receive, error) if error == -libc::ENOBUFS => self.queue.push(receive(number)),
-                (Operation::Receive, 0) => return Err(io::Error::other("the origin closed a connection")),
-                (Operation::Time, _) => more = false,
-                (_, error) => return Err(io::Error::from_raw_os_error(-error)),
+                Event::Other(Operation::Time, ..) => more = false,
+                Event::Other(Operation::Receive, _, 0, _) => {
+                    return Err(io::Error::other("the origin closed a connection"));
+                }
+                Event::Other(_, _, error, _) => return Err(io::Error::from_raw_os_error(-error)),
             }
-        }
-        self.buffers.publish();
-        Ok(more)
+            Ok(())
+        };
+        // SAFETY: the request and the time outlive the ring's use of them.
+        unsafe { turns.turn(handle) }?;
     }
+    Ok(requests)
 }
 
 /// Buffers that take a response in few chunks and touch little memory.
@@ -177,18 +146,6 @@ fn buffer_size(response: usize) -> usize {
         2_049..=16_384 => 16_384,
         _ => 65_536,
     }
-}
-
-fn receive(number: u32) -> squeue::Entry {
-    opcode::RecvMulti::new(types::Fixed(number), buffers::GROUP).build().user_data(Operation::Receive.token(number))
-}
-
-fn send(request: &[u8], number: u32) -> squeue::Entry {
-    opcode::Send::new(types::Fixed(number), request.as_ptr(), request.len() as u32)
-        .flags(libc::MSG_NOSIGNAL)
-        .build()
-        .flags(squeue::Flags::SKIP_SUCCESS)
-        .user_data(Operation::Send.token(number))
 }
 
 #[cfg(test)]

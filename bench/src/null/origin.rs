@@ -8,11 +8,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+use io_uring::{opcode, squeue, types};
+use rustix::net::sockopt;
 
-use super::Operation;
-use super::buffers::{self, Buffers};
+use super::{Event, Operation, Turns, receive, send};
 
 /// Connections at most: slots in the ring's table of sockets.
 const SLOTS: u32 = 16 * 1024;
@@ -34,14 +33,12 @@ impl Origin {
     /// # Errors
     /// When the address cannot be had.
     pub fn new(at: SocketAddr, size: usize) -> io::Result<Origin> {
-        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        sockopt::set_socket_reuseaddr(&socket, true)?;
+        let listener = TcpListener::bind(at)?;
         // Connections have it from their listener.
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        bind(&socket, &at)?;
-        listen(&socket, 16 * 1024)?;
-        Ok(Origin { listener: TcpListener::from(socket), response: response(size) })
+        sockopt::set_tcp_nodelay(&listener, true)?;
+        // Again, with a longer queue.
+        rustix::net::listen(&listener, 16 * 1024)?;
+        Ok(Origin { listener, response: response(size) })
     }
 
     /// Where it listens.
@@ -54,65 +51,33 @@ impl Origin {
     /// # Errors
     /// When the kernel refuses.
     pub fn serve(&self) -> io::Result<()> {
-        let ring = super::new_ring(4_096)?;
-        ring.submitter().register_files_sparse(SLOTS)?;
-        let buffers = Buffers::new(&ring, BUFFERS, BUFFER)?;
-        Serving { ring, buffers, origin: self, queue: Vec::new() }.run()
-    }
-}
-
-struct Serving<'a> {
-    // Before the buffers: the kernel lets go of them first.
-    ring: IoUring,
-    buffers: Buffers,
-    origin: &'a Origin,
-    /// Operations for the next turn, reused.
-    queue: Vec<squeue::Entry>,
-}
-
-impl Serving<'_> {
-    fn run(&mut self) -> io::Result<()> {
-        self.queue.push(accept(&self.origin.listener));
-        loop {
-            // SAFETY: the response and the buffers outlive the ring's use of them.
-            unsafe { super::submit(&mut self.ring, &mut self.queue) }?;
-            self.handle()?;
-        }
-    }
-
-    fn handle(&mut self) -> io::Result<()> {
-        for completion in self.ring.completion() {
-            let (operation, number) = Operation::of(completion.user_data());
-            let more = cqueue::more(completion.flags());
-            match (operation, completion.result()) {
-                (Operation::Receive, count @ 1..) => {
-                    if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
-                        if self.buffers.ends_head(buffer, count as usize) {
-                            self.queue.push(send(&self.origin.response, number));
-                        }
-                        self.buffers.give_back(buffer);
-                    }
-                    if !more {
-                        self.queue.push(receive(number));
-                    }
+        let mut turns = Turns::new(4_096, BUFFERS, BUFFER)?;
+        turns.ring.submitter().register_files_sparse(SLOTS)?;
+        turns.queue.push(accept(&self.listener));
+        let handle = |queue: &mut Vec<squeue::Entry>, event: Event<'_>| {
+            match event {
+                Event::Received(number, bytes) if bytes.ends_with(b"\r\n\r\n") => {
+                    queue.push(send(&self.response, number));
                 }
-                (Operation::Receive, error) if error == -libc::ENOBUFS => self.queue.push(receive(number)),
                 // The peer closed, or reset.
-                (Operation::Receive, _) => self.queue.push(close(number)),
-                (Operation::Accept, slot) => {
+                Event::Other(Operation::Receive, number, ..) => queue.push(close(number)),
+                Event::Other(Operation::Accept, _, slot, more) => {
                     if slot >= 0 {
-                        self.queue.push(receive(slot as u32));
+                        queue.push(receive(slot as u32));
                     }
                     if !more {
-                        self.queue.push(accept(&self.origin.listener));
+                        queue.push(accept(&self.listener));
                     }
                 }
                 // A send that fails: the receive fails too, and closes.
                 _ => {}
             }
+            Ok(())
+        };
+        loop {
+            // SAFETY: the response outlives the ring's use of it.
+            unsafe { turns.turn(handle) }?;
         }
-        self.buffers.publish();
-        Ok(())
     }
 }
 
@@ -130,18 +95,6 @@ fn accept(listener: &TcpListener) -> squeue::Entry {
         .allocate_file_index(true)
         .build()
         .user_data(Operation::Accept.token(0))
-}
-
-fn receive(slot: u32) -> squeue::Entry {
-    opcode::RecvMulti::new(types::Fixed(slot), buffers::GROUP).build().user_data(Operation::Receive.token(slot))
-}
-
-fn send(response: &[u8], slot: u32) -> squeue::Entry {
-    opcode::Send::new(types::Fixed(slot), response.as_ptr(), response.len() as u32)
-        .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
-        .build()
-        .flags(squeue::Flags::SKIP_SUCCESS)
-        .user_data(Operation::Send.token(slot))
 }
 
 fn close(slot: u32) -> squeue::Entry {

@@ -3,55 +3,33 @@
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use weir_model::protocol::Protocol;
 use weir_model::text::{count, counted};
 
 use super::client::Client;
 use super::server::Server;
 
-/// What client and server speak.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// HTTP/1.1 without TLS.
-    #[default]
-    Plain,
-    /// HTTP/1.1 over TLS 1.3.
-    Tls,
-    /// HTTP/2 without TLS, by prior knowledge.
-    H2c,
-    /// HTTP/2 over TLS 1.3.
-    H2Tls,
+/// The protocols that are compared, with their names in files and flags.
+pub const PROTOCOLS: [(&str, Protocol); 4] =
+    [("plain", Protocol::Http11), ("tls", Protocol::Https11), ("h2c", Protocol::H2c), ("h2-tls", Protocol::H2)];
+
+/// The protocol with one of those names.
+///
+/// # Errors
+/// The names.
+pub fn protocol(name: &str) -> Result<Protocol, String> {
+    let found = PROTOCOLS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, protocol)| *protocol).ok_or_else(|| PROTOCOLS.map(|(known, _)| known).join(", "))
 }
 
-impl Protocol {
-    /// All.
-    pub const ALL: [Protocol; 4] = [Protocol::Plain, Protocol::Tls, Protocol::H2c, Protocol::H2Tls];
+/// Its name in files and flags.
+pub fn wire_name(protocol: Protocol) -> &'static str {
+    PROTOCOLS.iter().find(|(_, known)| *known == protocol).map_or("", |(name, _)| name)
+}
 
-    /// Its name in headings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Plain => "HTTP/1.1",
-            Protocol::Tls => "HTTP/1.1 over TLS 1.3",
-            Protocol::H2c => "HTTP/2 without TLS",
-            Protocol::H2Tls => "HTTP/2 over TLS 1.3",
-        }
-    }
-
-    /// Whether there is TLS.
-    pub fn is_tls(self) -> bool {
-        matches!(self, Protocol::Tls | Protocol::H2Tls)
-    }
-
-    /// Whether it is HTTP/2.
-    pub fn is_http2(self) -> bool {
-        matches!(self, Protocol::H2c | Protocol::H2Tls)
-    }
-
-    /// The address of `/bytes/<size>` on a port of this machine.
-    pub fn url(self, port: impl std::fmt::Display, size: u64) -> String {
-        let scheme = if self.is_tls() { "https" } else { "http" };
-        format!("{scheme}://127.0.0.1:{port}/bytes/{size}")
-    }
+/// The address of `/bytes/<size>` on a port of this machine.
+pub fn url(protocol: Protocol, port: impl std::fmt::Display, size: u64) -> String {
+    format!("{}://127.0.0.1:{port}/bytes/{size}", protocol.scheme())
 }
 
 /// What the cells of a group compare.
@@ -115,15 +93,16 @@ impl Group {
     pub fn cells(self) -> Vec<Cell> {
         let cell = |protocol, (connections, streams), size| Cell { group: self, protocol, connections, streams, size };
         let (connections, size) = MAIN;
-        let plain = |cells: &[(u32, u64)]| cells.iter().map(|&(c, size)| cell(Protocol::Plain, (c, 1), size)).collect();
+        let plain =
+            |cells: &[(u32, u64)]| cells.iter().map(|&(c, size)| cell(Protocol::Http11, (c, 1), size)).collect();
         match self {
             Group::Clients => plain(&PLAIN),
             Group::Nginx | Group::Open => plain(&[MAIN]),
             Group::Origins => plain(&[(connections, 128), (connections, 11_268)]),
             Group::ClientsTls | Group::NginxTls | Group::OriginsTls => {
-                vec![cell(Protocol::Tls, (connections, 1), size)]
+                vec![cell(Protocol::Https11, (connections, 1), size)]
             }
-            Group::ClientsH2 | Group::NginxH2 | Group::OriginsH2 => [Protocol::H2c, Protocol::H2Tls]
+            Group::ClientsH2 | Group::NginxH2 | Group::OriginsH2 => [Protocol::H2c, Protocol::H2]
                 .into_iter()
                 .flat_map(|protocol| HTTP2.map(|shape| cell(protocol, shape, size)))
                 .collect(),
@@ -204,7 +183,7 @@ impl Cell {
     /// Whether a subject takes part: in the main cell, and in those with TLS or HTTP/2, all that can; elsewhere those that a
     /// target names.
     pub fn is_shown(&self, subject: Subject) -> bool {
-        let everybody = self.protocol != Protocol::Plain || self.group == Group::Clients && self.is_main();
+        let everybody = self.protocol != Protocol::Http11 || self.group == Group::Clients && self.is_main();
         match subject {
             Subject::Client(client) if self.group != Group::Open => {
                 everybody
@@ -217,7 +196,7 @@ impl Cell {
 
     /// A heading.
     pub fn title(&self) -> String {
-        let (protocol, shape) = (self.protocol.name(), self.shape());
+        let (protocol, shape) = (self.protocol.title(), self.shape());
         match self.group.question() {
             Question::Clients => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Nginx => format!("Clients against nginx, {protocol}, {shape}"),
@@ -227,7 +206,7 @@ impl Cell {
     }
 
     fn shape(&self) -> String {
-        let streams = if self.protocol.is_http2() {
+        let streams = if self.protocol.is_multiplexed() {
             format!(" x {}", counted(self.streams.into(), "stream"))
         } else {
             String::new()
@@ -271,7 +250,7 @@ mod tests {
         cells.sort_unstable();
         cells.dedup();
         assert_eq!(cells.len(), all);
-        assert!(cells.iter().all(|cell| cell.protocol.is_http2() || cell.streams == 1));
+        assert!(cells.iter().all(|cell| cell.protocol.is_multiplexed() || cell.streams == 1));
     }
 
     #[test]
@@ -295,7 +274,7 @@ mod tests {
 
     #[test]
     fn headings_say_what_is_spoken() {
-        let cell = Cell { group: Group::NginxH2, protocol: Protocol::H2Tls, connections: 8, streams: 32, size: 11_268 };
-        assert_eq!(cell.title(), "Clients against nginx, HTTP/2 over TLS 1.3, 8 connections x 32 streams, 11,268 B");
+        let cell = Cell { group: Group::NginxH2, protocol: Protocol::H2, connections: 8, streams: 32, size: 11_268 };
+        assert_eq!(cell.title(), "Clients against nginx, HTTP/2 over TLS, 8 connections x 32 streams, 11,268 B");
     }
 }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use regex::Regex;
-use serde_json::Value;
+use weir_model::load::{Counts, LoadResult};
+use weir_model::protocol::{Application, Protocol};
 
-use super::cases::{MAIN, OPEN_RATE, Protocol};
+use super::cases::{MAIN, OPEN_RATE};
 use super::process::find;
 use super::server::Programs;
 
@@ -58,12 +59,12 @@ pub struct Load {
 impl Client {
     /// Whether it takes part in closed loads with that protocol.
     pub fn speaks(self, protocol: Protocol) -> bool {
-        match protocol {
-            Protocol::Plain => self != Client::Wrk2,
-            Protocol::Tls => {
+        match (protocol.application(), protocol.is_tls()) {
+            (Application::Http1, false) => self != Client::Wrk2,
+            (Application::Http1, true) => {
                 matches!(self, Client::Weir | Client::Wrk | Client::H1load | Client::H2load | Client::Oha)
             }
-            Protocol::H2c | Protocol::H2Tls => matches!(self, Client::Weir | Client::H2load | Client::Oha),
+            _ => matches!(self, Client::Weir | Client::H2load | Client::Oha),
         }
     }
 
@@ -122,7 +123,7 @@ impl Client {
             Client::Fortio => vec!["load", "-quiet", "-qps", "0", "-c", &c, "-t", &time],
             Client::Wrk2 => vec!["-t", "1", "-c", &c, "-d", &time, "-R", &rate, "--latency"],
         };
-        match (self, load.protocol.is_http2()) {
+        match (self, load.protocol.is_multiplexed()) {
             (Client::Weir, true) => words.extend(["--http", "2", "--streams", &m]),
             (Client::H2load, true) => words.extend(["-m", &m]),
             (Client::H2load, false) => words.push("--h1"),
@@ -147,7 +148,7 @@ impl Client {
     /// When the output does not say, or reports errors.
     pub fn requests(self, stdout: &str, stderr: &str) -> anyhow::Result<u64> {
         if self == Client::Weir {
-            return weir(stdout).map(|report| report.requests);
+            return weir(stdout).map(|result| result.total.right);
         }
         let (output, name) = (format!("{stdout}\n{stderr}"), super::cases::name(self));
         let (done, wrong) = self.patterns();
@@ -185,20 +186,11 @@ pub fn open_arguments(seconds: u32, url: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// Latencies that an open load is about, µs.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Times {
-    /// Median latency.
-    pub latency_p50_us: Option<f64>,
-    /// Percentiles of the lag (due to sent): 50, 99, 99.9; `None` of a tool that does not report it.
-    pub lag_us: [Option<f64>; 3],
-}
-
-/// The median that `wrk2 --latency` prints first, corrected for waiting.
+/// The median latency, µs, that `wrk2 --latency` prints first, corrected for waiting.
 ///
 /// # Errors
 /// When it does not.
-pub fn wrk2_times(text: &str) -> anyhow::Result<Times> {
+pub fn wrk2_median_us(text: &str) -> anyhow::Result<f64> {
     let median = Regex::new(r"Latency Distribution[^%]*\s50\.000%\s+([\d.]+)(us|ms|s)\b")?;
     let found = median.captures(text).context("wrk2 printed no median")?;
     let unit = match &found[2] {
@@ -206,40 +198,20 @@ pub fn wrk2_times(text: &str) -> anyhow::Result<Times> {
         "ms" => 1e3,
         _ => 1e6,
     };
-    Ok(Times { latency_p50_us: Some(found[1].parse::<f64>()? * unit), ..Times::default() })
-}
-
-/// What `weir load --json` reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WeirReport {
-    /// Right responses, from the first to the last.
-    pub requests: u64,
-    /// When something was due, was sent and was answered.
-    pub times: Times,
-    /// The cipher suites of its connections; empty without TLS.
-    pub suites: Vec<String>,
+    Ok(found[1].parse::<f64>()? * unit)
 }
 
 /// Reads the JSON of `weir load`.
 ///
 /// # Errors
 /// When it is not such JSON, or there were errors or requests that could not be sent.
-pub fn weir(text: &str) -> anyhow::Result<WeirReport> {
-    let json: Value = serde_json::from_str(text).context("weir load printed no JSON")?;
-    let total = &json["total"];
-    let errors = total["errors"].as_object().is_some_and(|errors| !errors.is_empty());
-    if errors || total["unsent"].as_u64() != Some(0) {
-        bail!("weir load: errors {}, unsent {}", total["errors"], total["unsent"]);
+pub fn weir(text: &str) -> anyhow::Result<LoadResult> {
+    let result: LoadResult = serde_json::from_str(text).context("weir load printed no JSON")?;
+    let Counts { errors, unsent, .. } = &result.total;
+    if !errors.is_empty() || *unsent > 0 {
+        bail!("weir load: errors {errors:?}, unsent {unsent}");
     }
-    let us = |of: &str, name: &str| json[of][name].as_f64();
-    Ok(WeirReport {
-        requests: total["right"].as_u64().context("weir load: no total.right")?,
-        times: Times {
-            latency_p50_us: us("latency", "p50_us"),
-            lag_us: ["p50_us", "p99_us", "p999_us"].map(|name| us("lag", name)),
-        },
-        suites: json["tls"]["suites"].as_object().map(|suites| suites.keys().cloned().collect()).unwrap_or_default(),
-    })
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -265,7 +237,7 @@ mod tests {
     #[test]
     fn every_client_gets_connections_time_and_url() {
         for client in Client::value_variants() {
-            let words = client.arguments(&load(Protocol::Plain));
+            let words = client.arguments(&load(Protocol::Http11));
             assert_eq!(words.last().unwrap(), "http://127.0.0.1:1/x");
             assert!(words.contains(&"77".to_owned()), "{words:?}");
             assert!(words.contains(&"3".to_owned()) || words.contains(&"3s".to_owned()), "{words:?}");
@@ -276,10 +248,10 @@ mod tests {
     #[test]
     fn only_http2_has_streams_and_only_tls_a_suite() {
         for client in Client::value_variants() {
-            for protocol in Protocol::ALL {
+            for protocol in Protocol::measured() {
                 let words = client.arguments(&load(protocol));
                 if client.speaks(protocol) {
-                    assert_eq!(words.contains(&"9".to_owned()), protocol.is_http2(), "{words:?}");
+                    assert_eq!(words.contains(&"9".to_owned()), protocol.is_multiplexed(), "{words:?}");
                 }
                 assert!(!words.contains(&SUITE.to_owned()) || protocol.is_tls(), "{words:?}");
             }
@@ -303,10 +275,10 @@ mod tests {
         for (client, text, requests) in printed {
             assert_eq!(client.requests(text, "").unwrap(), requests, "{client:?}");
         }
-        assert_eq!(wrk2_times(WRK2).unwrap().latency_p50_us, Some(860.0));
+        assert_eq!(wrk2_median_us(WRK2).unwrap(), 860.0);
         let closed = weir(WEIR).unwrap();
-        assert_eq!((closed.requests, closed.times.latency_p50_us), (198_136, Some(304.127)));
-        assert!(closed.suites.is_empty());
+        assert_eq!((closed.total.right, closed.latency.p50_us), (198_136, 304.127));
+        assert!(closed.tls.is_none());
     }
 
     #[test]
@@ -333,6 +305,6 @@ mod tests {
         for client in Client::value_variants() {
             assert!(client.requests("", "").is_err(), "{client:?}");
         }
-        assert!(wrk2_times("").is_err());
+        assert!(wrk2_median_us("").is_err());
     }
 }

@@ -3,8 +3,9 @@
 //! instead ([`super::server`]).
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -32,20 +33,20 @@ pub struct Running {
     child: Child,
     start: Instant,
     name: String,
-    folder: PathBuf,
+    /// Standard output and standard error.
+    printed: [File; 2],
     /// CPU time of this program's ended children when it was started, µs.
     before_us: f64,
 }
 
 impl Running {
-    /// Starts a program on one CPU; `folder` takes what it prints. One at a time: the CPU time of another child that ends
-    /// meanwhile would be counted too.
+    /// Starts a program on one CPU. One at a time: the CPU time of another child that ends meanwhile would be counted too.
     ///
     /// # Errors
     /// When the CPU does not exist or the program cannot be started.
-    pub fn start(command: &mut Command, cpu: u32, folder: &Path) -> anyhow::Result<Running> {
-        command.stdin(Stdio::null());
-        command.stdout(File::create(folder.join("stdout"))?).stderr(File::create(folder.join("stderr"))?);
+    pub fn start(command: &mut Command, cpu: u32) -> anyhow::Result<Running> {
+        let printed = [tempfile::tempfile()?, tempfile::tempfile()?];
+        command.stdin(Stdio::null()).stdout(printed[0].try_clone()?).stderr(printed[1].try_clone()?);
         let before_us = children_us()?;
         let all = sched_getaffinity(None)?;
         let mut only = CpuSet::new();
@@ -57,7 +58,7 @@ impl Running {
         sched_setaffinity(None, &all)?;
         let name = command.get_program().display().to_string();
         let child = child.with_context(|| format!("{name} cannot be started"))?;
-        Ok(Running { child, start, name, folder: folder.to_owned(), before_us })
+        Ok(Running { child, start, name, printed, before_us })
     }
 
     /// Its process number.
@@ -82,14 +83,21 @@ impl Running {
             std::thread::sleep(Duration::from_millis(10));
         };
         let (wall, cpu_us) = (self.start.elapsed(), children_us()? - self.before_us);
-        let text = |name| fs::read(self.folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let (stdout, stderr) = (text("stdout")?, text("stderr")?);
+        let [stdout, stderr] = self.printed.each_mut().map(text);
         if !status.success() {
             let why = stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty()).unwrap_or_default();
             bail!("{name} ended with {status}: {why}");
         }
         Ok(Ended { cpu_us, wall, stdout, stderr })
     }
+}
+
+/// What was written to a file.
+fn text(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    // A file without a name, which this process made.
+    let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Drop for Running {
@@ -122,8 +130,7 @@ mod tests {
     use super::*;
 
     fn run(script: &str, most: Duration) -> anyhow::Result<Ended> {
-        let folder = tempfile::tempdir().unwrap();
-        Running::start(Command::new("sh").args(["-c", script]), 0, folder.path())?.end(most, |_| {})
+        Running::start(Command::new("sh").args(["-c", script]), 0)?.end(most, |_| {})
     }
 
     #[test]

@@ -6,10 +6,12 @@
 use std::path::Path;
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weir_model::protocol::Protocol;
 
 use super::Fact;
-use super::cases::{Cell, Group, Protocol};
+use super::cases::{Cell, Group, protocol, wire_name};
 
 /// How the samples of a run were obtained.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +36,7 @@ pub struct Sample {
     /// Group, protocol, connections, streams, size: see [`Cell`].
     pub group: Group,
     /// What is spoken.
-    #[serde(rename = "wire")]
+    #[serde(rename = "wire", serialize_with = "write_protocol", deserialize_with = "read_protocol")]
     pub protocol: Protocol,
     /// Connections.
     pub connections: u32,
@@ -73,6 +75,14 @@ pub struct Sample {
     pub lag_p999_us: Option<f64>,
     /// Why there are no values; empty when there are.
     pub error: String,
+}
+
+fn write_protocol<S: Serializer>(protocol: &Protocol, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(wire_name(*protocol))
+}
+
+fn read_protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::Error> {
+    protocol(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 impl Sample {

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use weir_model::protocol::Protocol;
+
 use super::Fact;
-use super::cases::{Group, MAIN, OPEN_RATE, Protocol, name};
+use super::cases::{Group, MAIN, OPEN_RATE, PROTOCOLS, name, url};
 use super::client::{self, Client, Load};
 use super::process::Running;
 use super::server::{Options, RunningServer, Server};
@@ -23,11 +25,11 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: ke
 /// How each client is started, and what it then sends.
 pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
     let mut all = Vec::new();
-    for protocol in Protocol::ALL {
+    for (_, protocol) in PROTOCOLS {
         let cells = plan.cells.iter().filter(|cell| cell.protocol == protocol && cell.group != Group::Open);
         let Some(cell) = cells.min_by_key(|cell| cell.connections.abs_diff(MAIN.0)) else { continue };
         let load = Load {
-            url: protocol.url("PORT", MAIN.1),
+            url: url(protocol, "PORT", MAIN.1),
             protocol,
             connections: cell.connections,
             streams: cell.streams,
@@ -39,7 +41,7 @@ pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
     }
     if let Some(cell) = plan.cells.iter().find(|cell| cell.group == Group::Open) {
         let (protocol, connections, seconds) = (cell.protocol, cell.connections, plan.length(cell));
-        let load = Load { url: protocol.url("PORT", MAIN.1), protocol, connections, streams: 1, seconds };
+        let load = Load { url: url(protocol, "PORT", MAIN.1), protocol, connections, streams: 1, seconds };
         let open = client::open_arguments(seconds, &load.url).join(" ");
         all.push((format!("weir {open}"), format!("(as above, {OPEN_RATE} a second)")));
         for (client, program) in plan.clients.iter().filter(|(client, _)| *client == Client::Wrk2) {
@@ -51,7 +53,7 @@ pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
 
 fn entry(plan: &Plan, client: Client, program: &Path, load: &Load, folder: &Path) -> Fact {
     let sent = match load.protocol {
-        Protocol::Plain => sent(client, program, plan.cpus[0], folder),
+        Protocol::Http11 => sent(client, program, plan.cpus[0]),
         _ => agreed(client, program, load.protocol, plan, folder),
     };
     let command = format!("{} {}", name(client), client.arguments(load).join(" "));
@@ -59,14 +61,14 @@ fn entry(plan: &Plan, client: Client, program: &Path, load: &Load, folder: &Path
 }
 
 /// How it ends does not matter here.
-fn run(client: Client, program: &Path, protocol: Protocol, url: String, cpu: u32, folder: &Path) {
+fn run(client: Client, program: &Path, protocol: Protocol, url: String, cpu: u32) {
     let arguments = client.arguments(&Load { url, protocol, connections: 1, streams: 1, seconds: 1 });
-    let started = Running::start(Command::new(program).args(arguments), cpu, folder);
+    let started = Running::start(Command::new(program).args(arguments), cpu);
     let _ = started.and_then(|running| running.end(Duration::from_secs(20), |_| {}));
 }
 
 /// The last request that the client sends within a second, with the listener's port as `PORT`.
-fn sent(client: Client, program: &Path, cpu: u32, folder: &Path) -> anyhow::Result<String> {
+fn sent(client: Client, program: &Path, cpu: u32) -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let (sender, received) = mpsc::channel();
@@ -77,7 +79,7 @@ fn sent(client: Client, program: &Path, cpu: u32, folder: &Path) -> anyhow::Resu
             std::thread::spawn(move || respond(socket, &sender));
         }
     });
-    run(client, program, Protocol::Plain, Protocol::Plain.url(port, MAIN.1), cpu, folder);
+    run(client, program, Protocol::Http11, url(Protocol::Http11, port, MAIN.1), cpu);
     let last = received.try_iter().last().with_context(|| format!("{} sent no request", name(client)))?;
     Ok(last.replace(&port.to_string(), "PORT"))
 }
@@ -105,7 +107,7 @@ fn agreed(client: Client, program: &Path, protocol: Protocol, plan: &Plan, folde
     std::fs::write(&log, "")?;
     let options = Options { protocol, cpu: plan.cpus[1], size: MAIN.1, arguments: Vec::new(), log: Some(&log) };
     let server = RunningServer::start(Server::NginxCopy, &plan.programs, &options)?;
-    run(client, program, protocol, server.url.clone(), plan.cpus[0], folder);
+    run(client, program, protocol, server.url.clone(), plan.cpus[0]);
     drop(server);
     let log = std::fs::read_to_string(&log)?;
     let line = log.lines().next_back().with_context(|| format!("{} sent no request", name(client)))?;

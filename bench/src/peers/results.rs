@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use weir_model::protocol::Protocol;
 use weir_model::text::count;
 use weir_stats::{Estimate, median_interval, paired_ratio};
 
-use super::cases::{Cell, Group, Protocol, Question, Subject};
+use super::cases::{Cell, Group, Question, Subject};
 use super::client::Client;
 use super::record::{Record, Run, Sample};
 use super::server::Server;
@@ -104,21 +105,21 @@ fn targets(out: &mut String, record: &Record) {
 /// The target for weir's cost as a share of a peer's cost in a cell; `None` without a target. With TLS and HTTP/2 the
 /// targets are the same against nginx as against weir's own origin.
 fn target(cell: &Cell, peer: Subject) -> Option<f64> {
-    use Protocol::{H2Tls, H2c, Plain, Tls};
+    use Protocol::{H2, H2c, Http11, Https11};
     let main = cell.is_main();
     match (cell.protocol, cell.group.question(), peer) {
-        (Plain, Question::Clients, Subject::Client(Client::Wrk)) => match cell.connections {
+        (Http11, Question::Clients, Subject::Client(Client::Wrk)) => match cell.connections {
             _ if main => Some(0.65),
             ..16 => Some(1.0),
             _ => Some(0.8),
         },
-        (Plain, Question::Clients, Subject::Client(Client::H1load)) if main => Some(0.85),
-        (Plain, Question::Clients, Subject::Client(Client::Null)) if main => Some(1.10),
-        (Tls, Question::Clients | Question::Nginx, Subject::Client(Client::Wrk)) => Some(0.70),
-        (H2c | H2Tls, Question::Clients | Question::Nginx, Subject::Client(Client::H2load)) => Some(0.60),
-        (Plain, _, Subject::Origin(Server::Nginx | Server::NginxCopy)) if main => Some(0.45),
-        (Plain, _, Subject::Origin(Server::Null)) if main => Some(1.10),
-        (Tls, _, Subject::Origin(Server::NginxCopy)) => Some(0.75),
+        (Http11, Question::Clients, Subject::Client(Client::H1load)) if main => Some(0.85),
+        (Http11, Question::Clients, Subject::Client(Client::Null)) if main => Some(1.10),
+        (Https11, Question::Clients | Question::Nginx, Subject::Client(Client::Wrk)) => Some(0.70),
+        (H2c | H2, Question::Clients | Question::Nginx, Subject::Client(Client::H2load)) => Some(0.60),
+        (Http11, _, Subject::Origin(Server::Nginx | Server::NginxCopy)) if main => Some(0.45),
+        (Http11, _, Subject::Origin(Server::Null)) if main => Some(1.10),
+        (Https11, _, Subject::Origin(Server::NginxCopy)) => Some(0.75),
         _ => None,
     }
 }
@@ -338,7 +339,7 @@ mod tests {
     fn targets_belong_to_their_cells() {
         let (client, origin) = (Subject::Client, Subject::Origin);
         let plain = |connections, size| {
-            let (group, protocol) = (Group::Clients, Protocol::Plain);
+            let (group, protocol) = (Group::Clients, Protocol::Http11);
             Cell { group, protocol, connections, streams: 1, size }
         };
         assert_eq!(target(&plain(64, 128), client(Client::Wrk)), Some(0.65));
@@ -404,7 +405,7 @@ mod tests {
         let whole = markdown(&record);
         assert!(whole.contains("## Conditions of clients\n"), "{whole}");
         assert!(whole.contains("## Conditions of clients-tls\n"), "{whole}");
-        assert!(whole.contains("## Clients against weir's origin, HTTP/1.1 over TLS 1.3, 64 connections, 128 B"));
+        assert!(whole.contains("## Clients against weir's origin, HTTP/1.1 over TLS, 64 connections, 128 B"));
     }
 
     #[test]

@@ -12,11 +12,11 @@ use weir_host::ports;
 use weir_host::supervisor::{Supervised, descendants};
 use weir_host::tail::last_lines;
 use weir_host::{LocalHost, Process, ProcessSpec};
+use weir_model::protocol::Protocol;
 use weir_model::record::Role;
 use weir_vitals::Watched;
 use weir_wire::tls::{Identity, KeyKind};
 
-use super::cases::Protocol;
 use super::client::SUITE;
 
 /// An origin, in the order of tables.
@@ -51,7 +51,7 @@ impl Server {
     pub fn speaks(self, protocol: Protocol) -> bool {
         match self {
             Server::Weir | Server::NginxCopy => true,
-            Server::Null | Server::Nginx => protocol == Protocol::Plain,
+            Server::Null | Server::Nginx => protocol == Protocol::Http11,
             Server::Nghttpd => protocol == Protocol::H2c,
         }
     }
@@ -176,7 +176,7 @@ impl RunningServer {
             nice: 0,
         };
         let process = Supervised::start(&programs.weir, &spec)?;
-        let url = options.protocol.url(addr.port(), options.size);
+        let url = super::cases::url(options.protocol, addr.port(), options.size);
         let mut running = RunningServer { process, url, argv, _folder: folder };
         running.wait_until_it_listens(addr, &spec.output)?;
         Ok(running)
@@ -215,12 +215,8 @@ fn configuration(
     programs: &Programs,
     options: &Options<'_>,
 ) -> String {
-    let spoken = match options.protocol {
-        Protocol::Plain => "",
-        Protocol::Tls => " ssl",
-        Protocol::H2c => " http2",
-        Protocol::H2Tls => " ssl http2",
-    };
+    let (ssl, http2) = (options.protocol.is_tls(), options.protocol.is_multiplexed());
+    let spoken = format!("{}{}", if ssl { " ssl" } else { "" }, if http2 { " http2" } else { "" });
     let Certificate { cert, key } = &programs.certificate;
     // Workers of root's nginx would be somebody else, who cannot read a temporary folder.
     let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
@@ -253,7 +249,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_start_is_an_error() {
         for server in Server::value_variants() {
-            assert!(RunningServer::start(*server, &programs(), &options(Protocol::Plain, None)).is_err());
+            assert!(RunningServer::start(*server, &programs(), &options(Protocol::Http11, None)).is_err());
         }
     }
 
@@ -263,11 +259,11 @@ mod tests {
             let addr = "127.0.0.1:7".parse().unwrap();
             configuration(Path::new("/f"), addr, Server::NginxCopy, &programs(), &options(protocol, log))
         };
-        let plain = of(Protocol::Plain, None);
+        let plain = of(Protocol::Http11, None);
         assert!(plain.contains("listen 127.0.0.1:7 backlog=16384;") && plain.contains("access_log off;"), "{plain}");
         assert!(!plain.contains('@') && plain.contains("sendfile off;"), "{plain}");
         assert!(of(Protocol::H2c, None).contains("backlog=16384 http2;"));
-        let both = of(Protocol::H2Tls, Some(Path::new("/l")));
+        let both = of(Protocol::H2, Some(Path::new("/l")));
         assert!(
             both.contains("backlog=16384 ssl http2;") && both.contains(SUITE) && both.contains("access_log /l agreed")
         );

@@ -13,7 +13,7 @@ use weir_model::cpu_time::CpuTime;
 use weir_vitals::Watch;
 
 use super::cases::{Cell, Group, Question, Subject};
-use super::client::{self, Client, Load, SUITE, Times};
+use super::client::{self, Client, Load, SUITE};
 use super::process::{Ended, Running};
 use super::record::Sample;
 use super::server::{Options, Programs, RunningServer, Server};
@@ -93,7 +93,6 @@ impl Plan {
 /// When there is no temporary folder; failing servers and clients are in the samples.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec<Sample>> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
-    let folder = super::scratch()?;
     let mut samples = Vec::new();
     for round in 0..plan.rounds {
         let mut position = 0;
@@ -104,7 +103,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec
             subjects.shuffle(&mut random);
             for subject in subjects {
                 let empty = Sample::new(&cell, subject.name(), round, position);
-                let sample = undisturbed(plan, &cell, subject, &empty, folder.path())
+                let sample = undisturbed(plan, &cell, subject, &empty)
                     .unwrap_or_else(|error| Sample { error: format!("{error:#}").replace('\n', " "), ..empty });
                 progress(&sample);
                 samples.push(sample);
@@ -116,10 +115,10 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec
 }
 
 /// A trial, repeated while others disturb it and retries are left.
-fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample, folder: &Path) -> anyhow::Result<Sample> {
+fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
     let mut tries = 0;
     loop {
-        let sample = trial(plan, cell, subject, empty, folder)?;
+        let sample = trial(plan, cell, subject, empty)?;
         let others = sample.others_share.unwrap_or(0.0);
         if others <= DISTURBED || (tries >= plan.retries && plan.keep_disturbed) {
             return Ok(sample);
@@ -132,7 +131,7 @@ fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample, folde
     }
 }
 
-fn trial(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample, folder: &Path) -> anyhow::Result<Sample> {
+fn trial(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
     let server = match (subject, cell.group.question()) {
         (Subject::Origin(server), _) => server,
         (_, Question::Nginx) => Server::NginxCopy,
@@ -146,45 +145,49 @@ fn trial(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample, folder: &Pa
     watch.begin_window()?;
     let seconds = f64::from(plan.length(cell));
     let most = Duration::from_secs_f64(seconds + 60.0);
-    let ended = Running::start(Command::new(program).args(arguments), plan.cpus[0], folder)?.end(most, |_| {})?;
+    let ended = Running::start(Command::new(program).args(arguments), plan.cpus[0])?.end(most, |_| {})?;
     // The server is still closing connections.
     std::thread::sleep(Duration::from_millis(20));
     let window = watch.end_window()?;
     let server_us = window.usage.iter().map(|usage| usage.cpu_user_us + usage.cpu_system_us).sum::<u64>() as f64;
     let host = CpuTime::of(&window.series).context("the host's CPU time cannot be read")?;
     let used = host.processes + host.interrupts - (ended.cpu_us + server_us) / 1e6;
-    let (requests, times) = reported(cell, subject, &ended)?;
     let rounded = |value: f64, digits: f64| Some((value * digits).round() / digits);
-    let [lag_p50_us, lag_p99_us, lag_p999_us] = times.lag_us;
-    Ok(Sample {
-        requests: Some(requests),
+    let mut sample = Sample {
         client_cpu_us: rounded(ended.cpu_us, 1.0),
         server_cpu_us: rounded(server_us, 1.0),
         load_s: Some(seconds),
         wall_s: rounded(ended.wall.as_secs_f64(), 1e3),
         others_share: rounded((used / host.length).max(0.0), 1e3),
         stolen_share: rounded(host.stolen / host.length, 1e3),
-        latency_p50_us: times.latency_p50_us,
-        lag_p50_us,
-        lag_p99_us,
-        lag_p999_us,
         ..empty.clone()
-    })
+    };
+    reported(&mut sample, subject, &ended)?;
+    Ok(sample)
 }
 
 /// What a client reports: requests and, where latencies are compared, those.
-fn reported(cell: &Cell, subject: Subject, ended: &Ended) -> anyhow::Result<(u64, Times)> {
-    match subject {
-        Subject::Client(client) if client != Client::Weir => {
-            let times = if client == Client::Wrk2 { client::wrk2_times(&ended.stdout)? } else { Times::default() };
-            Ok((client.requests(&ended.stdout, &ended.stderr)?, times))
+fn reported(sample: &mut Sample, subject: Subject, ended: &Ended) -> anyhow::Result<()> {
+    if let Subject::Client(client) = subject
+        && client != Client::Weir
+    {
+        sample.requests = Some(client.requests(&ended.stdout, &ended.stderr)?);
+        if client == Client::Wrk2 {
+            sample.latency_p50_us = Some(client::wrk2_median_us(&ended.stdout)?);
         }
-        _ => {
-            let report = client::weir(&ended.stdout)?;
-            if cell.protocol.is_tls() && report.suites != [SUITE] {
-                bail!("the cipher suites {:?} were used, not {SUITE}", report.suites);
-            }
-            Ok((report.requests, if cell.group == Group::Open { report.times } else { Times::default() }))
-        }
+        return Ok(());
     }
+    let result = client::weir(&ended.stdout)?;
+    let suites: Vec<&String> = result.tls.iter().flat_map(|tls| tls.suites.keys()).collect();
+    if sample.protocol.is_tls() && suites != [SUITE] {
+        bail!("the cipher suites {suites:?} were used, not {SUITE}");
+    }
+    sample.requests = Some(result.total.right);
+    if sample.group == Group::Open {
+        sample.latency_p50_us = Some(result.latency.p50_us);
+        sample.lag_p50_us = Some(result.lag.p50_us);
+        sample.lag_p99_us = Some(result.lag.p99_us);
+        sample.lag_p999_us = Some(result.lag.p999_us);
+    }
+    Ok(())
 }

@@ -13,9 +13,10 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use serde_json::Value;
+use weir_model::load::LoadResult;
+use weir_model::protocol::Protocol;
 
-use super::cases::Protocol;
+use super::cases;
 use super::client::SUITE;
 use super::process::Running;
 use super::server::{Options, Programs, RunningServer, Server};
@@ -41,7 +42,7 @@ pub struct Args {
     #[arg(long, default_value_t = 30)]
     seconds: u32,
     /// plain or tls; each is a run of its own
-    #[arg(long, value_delimiter = ',', default_value = "plain,tls", value_parser = protocol)]
+    #[arg(long, value_delimiter = ',', default_value = "plain,tls", value_parser = cases::protocol)]
     wire: Vec<Protocol>,
     /// Threads of the client and of the origin; else as many as they choose
     #[arg(long)]
@@ -53,14 +54,6 @@ pub struct Args {
     common: Common,
 }
 
-fn protocol(name: &str) -> Result<Protocol, &'static str> {
-    match name {
-        "plain" => Ok(Protocol::Plain),
-        "tls" => Ok(Protocol::Tls),
-        _ => Err("plain or tls"),
-    }
-}
-
 /// The result of one load.
 #[derive(Debug)]
 struct Loaded {
@@ -70,8 +63,8 @@ struct Loaded {
     set_up_s: f64,
     /// Over time.
     samples: Vec<Memory>,
-    /// What the client reports, as JSON.
-    report: Value,
+    /// What the client reports.
+    report: LoadResult,
 }
 
 /// Runs the loads and writes the page.
@@ -88,10 +81,10 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
     facts.push(("descriptors a process".to_owned(), format!("at most {}", limits.descriptors.1)));
     let mut pairs = Vec::new();
     for &protocol in &args.wire {
-        println!("{}: {FEW} connections, to compare with", protocol.name());
-        let few = load(args, &programs, folder.path(), protocol, FEW, 3)?;
-        println!("{}: {} connections", protocol.name(), args.connections);
-        let many = load(args, &programs, folder.path(), protocol, args.connections, args.seconds)?;
+        println!("{}: {FEW} connections, to compare with", protocol.title());
+        let few = load(args, &programs, protocol, FEW, 3)?;
+        println!("{}: {} connections", protocol.title(), args.connections);
+        let many = load(args, &programs, protocol, args.connections, args.seconds)?;
         pairs.push(page::Pair { protocol, connections: args.connections, rate: args.rate, few, many });
     }
     let text = page::markdown(&facts, &busy, &pairs);
@@ -102,7 +95,6 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
 fn load(
     args: &Args,
     programs: &Programs,
-    folder: &Path,
     protocol: Protocol,
     connections: u32,
     seconds: u32,
@@ -118,7 +110,7 @@ fn load(
         args.rate, origin.url
     ));
     let start = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let running = Running::start(Command::new(&programs.weir).args(&client), client_cpu, folder)?;
+    let running = Running::start(Command::new(&programs.weir).args(&client), client_cpu)?;
     let (pids, mut samples) = ([running.id(), origin.worker()], Vec::new());
     let mut due = Duration::ZERO;
     let ended = running.end(Duration::from_secs(u64::from(seconds) + 300), |at| {
@@ -128,9 +120,8 @@ fn load(
             due = at + Duration::from_millis(500);
         }
     })?;
-    let report: Value = serde_json::from_str(&ended.stdout).context("weir load ended without JSON")?;
-    let window = report["window_start_ms"].as_u64().context("weir load: no window_start_ms")?;
-    let set_up_s = (window as f64 - start.as_secs_f64() * 1e3) / 1e3 - WARMUP_S as f64;
+    let report: LoadResult = serde_json::from_str(&ended.stdout).context("weir load ended without JSON")?;
+    let set_up_s = (report.window_start_ms as f64 - start.as_secs_f64() * 1e3) / 1e3 - WARMUP_S as f64;
     Ok(Loaded { commands: [shown(&client), shown(&origin.argv[1..])], set_up_s, samples, report })
 }
 

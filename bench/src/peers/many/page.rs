@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use weir_model::load::LoadResult;
+use weir_model::protocol::Protocol;
 use weir_model::text::count;
 
 use super::memory::Memory;
 use super::{FEW, Loaded};
 use crate::peers::Fact;
-use crate::peers::cases::Protocol;
 
 /// The two loads with one protocol.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ fn section(out: &mut String, pair: &Pair) {
     let _ = write!(
         out,
         "\n## {}: {} connections, {} requests/s\n\n| what | | target | |\n|---|---|---|---|\n",
-        pair.protocol.name(),
+        pair.protocol.title(),
         count(pair.connections.into()),
         count(pair.rate.into())
     );
@@ -57,19 +57,14 @@ fn rows(out: &mut String, pair: &Pair) {
     let (few, many) = (highest(&pair.few.samples), highest(&pair.many.samples));
     let more = f64::from(pair.connections.saturating_sub(FEW).max(1));
     let of_each = |many: u64, few: u64| many.saturating_sub(few) as f64 / more;
-    let most_bytes = match pair.protocol {
-        Protocol::Plain => 1_024.0,
-        _ => 24.0 * 1_024.0,
-    };
+    let most_bytes = if pair.protocol.is_tls() { 24.0 * 1_024.0 } else { 1_024.0 };
     let report = &pair.many.report;
-    let number = |of: &str| report[of].as_u64().unwrap_or(0);
-    let total = |of: &str| report["total"][of].as_u64().unwrap_or(0);
     let all = u64::from(pair.connections);
     let mut row = |what: &str, value: String, target: &str, reached: Option<bool>| {
         let judged = reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" });
         let _ = writeln!(out, "| {what} | {value} | {target} | {judged} |");
     };
-    let (used, open) = (number("connections_used"), number("most_open"));
+    let (used, open) = (report.connections_used, u64::from(report.most_open));
     row("open at a time", count(open), &count(all), Some(open == all));
     row("carried a response", count(used), &count(all), Some(used >= all));
     row("set up in", format!("{:.1} s", pair.many.set_up_s), "< 60 s", Some(pair.many.set_up_s < 60.0));
@@ -83,17 +78,15 @@ fn rows(out: &mut String, pair: &Pair) {
     let least = samples.map(|sample| sample.kernel).min().unwrap_or(0);
     row("kernel memory of a connection, both ends", format!("{:.0} B", of_each(many.kernel, least)), "", None);
     row("buffers of TCP at most", format!("{:.1} MiB", mib(many.tcp)), "", None);
-    let rate = report["rate"].as_f64().unwrap_or(f64::NAN);
-    let carried = rate >= 0.99 * f64::from(pair.rate);
-    row("right answers a second", count(rate as u64), &count(pair.rate.into()), Some(carried));
-    let wrong: u64 =
-        report["total"]["errors"].as_object().map_or(0, |all| all.values().filter_map(Value::as_u64).sum());
-    let counts = format!("{}, {wrong}, {}", count(total("right")), total("unsent"));
-    row("right, wrong, unsent", counts, "all right", Some(wrong + total("unsent") == 0));
-    for (of, name) in [("latency", "latency"), ("lag", "lag"), ("connect", "connecting"), ("handshake", "handshake")] {
-        let us = |quantile: &str| report[of][quantile].as_f64().unwrap_or(0.0);
-        if us("max_us") > 0.0 {
-            let text = format!("{:.0}, {:.0}, {:.0} µs", us("p50_us"), us("p99_us"), us("p999_us"));
+    let carried = report.rate >= 0.99 * f64::from(pair.rate);
+    row("right answers a second", count(report.rate as u64), &count(pair.rate.into()), Some(carried));
+    let (wrong, unsent) = (report.total.error_count(), report.total.unsent);
+    let counts = format!("{}, {wrong}, {unsent}", count(report.total.right));
+    row("right, wrong, unsent", counts, "all right", Some(wrong + unsent == 0));
+    let LoadResult { latency, lag, connect, handshake, .. } = report;
+    for (times, name) in [(latency, "latency"), (lag, "lag"), (connect, "connecting"), (handshake, "handshake")] {
+        if times.max_us > 0.0 {
+            let text = format!("{:.0}, {:.0}, {:.0} µs", times.p50_us, times.p99_us, times.p999_us);
             row(&format!("{name}: p50, p99, p99.9"), text, "", None);
         }
     }
@@ -138,16 +131,20 @@ fn mib(bytes: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use weir_model::load::{Counts, Quantiles};
 
     use super::*;
 
     fn done(private: u64, connections: u64) -> Loaded {
         let sample = Memory { private: [private, 2 * private], kernel: 10 * private, ..Memory::default() };
-        let report = json!({
-            "connections_used": connections, "most_open": connections, "rate": 15_000.0,
-            "total": {"right": 5, "unsent": 0, "errors": {}}, "latency": {"p50_us": 50.0, "max_us": 60.0}
-        });
+        let report = LoadResult {
+            connections_used: connections,
+            most_open: connections as u32,
+            rate: 15_000.0,
+            total: Counts { right: 5, ..Counts::default() },
+            latency: Quantiles { p50_us: 50.0, max_us: 60.0, ..Quantiles::default() },
+            ..LoadResult::default()
+        };
         Loaded {
             commands: ["weir load".to_owned(), "weir origin".to_owned()],
             set_up_s: 12.0,
@@ -159,7 +156,7 @@ mod tests {
     #[test]
     fn a_connections_share_is_what_was_more() {
         let connections = 1_064;
-        let pair = |many| Pair { protocol: Protocol::Plain, connections, rate: 15_000, few: done(1_000, 64), many };
+        let pair = |many| Pair { protocol: Protocol::Http11, connections, rate: 15_000, few: done(1_000, 64), many };
         let whole = markdown(&[], &[], &[pair(done(1_000 + 500_000, 1_064))]);
         assert!(whole.contains("connection, client | 500 B | <= 1024 B | reached |"), "{whole}");
         assert!(whole.contains("connection, origin | 1000 B | <= 1024 B | reached |"), "{whole}");

@@ -12,9 +12,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use weir_model::protocol::Protocol;
 use weir_vitals::Watch;
 
-use super::cases::{Protocol, name};
+use super::cases::{name, wire_name};
 use super::client::{Client, Load};
 use super::process::Running;
 use super::server::{Options, Programs, RunningServer, Server};
@@ -42,12 +43,12 @@ pub struct Args {
 type Case = (Client, Server, Protocol, (u32, u32));
 
 const CASES: [Case; 8] = [
-    (Client::Weir, Server::Weir, Protocol::Plain, (64, 1)),
-    (Client::Null, Server::Null, Protocol::Plain, (64, 1)),
-    (Client::Wrk, Server::Weir, Protocol::Plain, (64, 1)),
-    (Client::H1load, Server::Weir, Protocol::Plain, (64, 1)),
-    (Client::Weir, Server::NginxCopy, Protocol::Plain, (64, 1)),
-    (Client::Weir, Server::Weir, Protocol::Tls, (64, 1)),
+    (Client::Weir, Server::Weir, Protocol::Http11, (64, 1)),
+    (Client::Null, Server::Null, Protocol::Http11, (64, 1)),
+    (Client::Wrk, Server::Weir, Protocol::Http11, (64, 1)),
+    (Client::H1load, Server::Weir, Protocol::Http11, (64, 1)),
+    (Client::Weir, Server::NginxCopy, Protocol::Http11, (64, 1)),
+    (Client::Weir, Server::Weir, Protocol::Https11, (64, 1)),
     (Client::Weir, Server::Weir, Protocol::H2c, (64, 1)),
     (Client::Weir, Server::Weir, Protocol::H2c, (8, 32)),
 ];
@@ -100,7 +101,7 @@ fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: 
     let load = Load { url: running.url.clone(), protocol, connections, streams, seconds: LOAD_S };
     let watch = Watch::start(vec![running.watched()])?;
     watch.begin_window()?;
-    let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu, folder)?;
+    let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu)?;
     std::thread::sleep(Duration::from_secs(1));
     let pids = [started.id(), running.worker()];
     let data = folder.join("perf.data");
@@ -135,13 +136,11 @@ fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: 
 
 /// Of the client and of the server.
 fn names((client, server, protocol, (connections, streams)): Case) -> [String; 2] {
-    let spoken = match protocol {
-        Protocol::Plain => "",
-        Protocol::Tls => " TLS",
-        Protocol::H2c => " h2c",
-        Protocol::H2Tls => " h2 TLS",
+    let spoken = match wire_name(protocol) {
+        "plain" => String::new(),
+        name => format!(" {}", name.replace("-tls", " TLS").replace("tls", "TLS")),
     };
-    let shape = if protocol.is_http2() { format!(" {connections} x {streams}") } else { String::new() };
+    let shape = if protocol.is_multiplexed() { format!(" {connections} x {streams}") } else { String::new() };
     let (against, server) = match server {
         Server::NginxCopy => (" to nginx", "nginx".to_owned()),
         server => ("", name(server)),
