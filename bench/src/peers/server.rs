@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use weir_host::ports;
 use weir_host::supervisor::{Supervised, descendants};
 use weir_host::tail::last_lines;
-use weir_host::{LocalHost, Process, ProcessSpec};
+use weir_host::{LocalHost, Process, ProgramSpec};
 use weir_model::protocol::Protocol;
 use weir_model::record::Role;
 use weir_vitals::Watched;
@@ -167,7 +167,7 @@ impl RunningServer {
         };
         let words = line.split(' ').map(str::to_owned).chain(options.arguments.iter().cloned());
         let argv: Vec<String> = std::iter::once(program.display().to_string()).chain(words).collect();
-        let spec = ProcessSpec {
+        let spec = ProgramSpec {
             argv: argv.clone(),
             env: std::env::vars().collect(),
             dir: folder.path().to_owned(),

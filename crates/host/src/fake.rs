@@ -15,7 +15,7 @@ use weir_model::record::{Role, RoleUsage};
 use weir_vitals::{Connections, Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Ended, Host, Process, ProcessSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
+use crate::host::{Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
 use crate::ports::{self, NoPort};
 use crate::role::RoleError;
 use crate::supervisor::StartError;
@@ -40,7 +40,7 @@ pub struct FakeRole {
     pub reports: VecDeque<String>,
 }
 
-type OnProgram = dyn Fn(&ProcessSpec) -> FakeProgram + Send + Sync;
+type OnProgram = dyn Fn(&ProgramSpec) -> FakeProgram + Send + Sync;
 type OnRole = dyn Fn(&RoleSpec) -> FakeRole + Send + Sync;
 
 /// The fake host. Clones share its state.
@@ -66,7 +66,7 @@ impl fmt::Debug for FakeHost {
 impl FakeHost {
     /// A host on which programs and roles behave like this.
     pub fn new(
-        on_program: impl Fn(&ProcessSpec) -> FakeProgram + Send + Sync + 'static,
+        on_program: impl Fn(&ProgramSpec) -> FakeProgram + Send + Sync + 'static,
         on_role: impl Fn(&RoleSpec) -> FakeRole + Send + Sync + 'static,
     ) -> FakeHost {
         FakeHost {
@@ -207,7 +207,7 @@ impl Sampler for FakeSampler {
 }
 
 impl Host for FakeHost {
-    fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError> {
+    fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         let FakeProgram { running, ended, output } = (self.on_program)(spec);
         locked(&self.files).insert(spec.output.clone(), output.into_bytes());
         let program = spec.argv.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
@@ -236,6 +236,10 @@ impl Host for FakeHost {
 
     fn owns_listener(&self, _root: u32, _addr: SocketAddr) -> Result<(), String> {
         Ok(())
+    }
+
+    fn accepts(&self, _addr: SocketAddr, _within: Duration) -> bool {
+        true
     }
 
     fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort> {

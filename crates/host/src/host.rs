@@ -27,7 +27,7 @@ pub trait Host: Debug + Send + Sync {
     ///
     /// # Errors
     /// When the program cannot be executed. A program that starts and ends at once is no error here, see [`Process::wait`].
-    fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError>;
+    fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError>;
 
     /// Starts weir itself in a role.
     ///
@@ -54,6 +54,9 @@ pub trait Host: Debug + Send + Sync {
     /// # Errors
     /// What was found instead.
     fn owns_listener(&self, root: u32, addr: SocketAddr) -> Result<(), String>;
+
+    /// Whether something accepts connections at `addr`; tries it for at most `within`.
+    fn accepts(&self, addr: SocketAddr, within: Duration) -> bool;
 
     /// Chooses different ports on which nothing listens now.
     ///
@@ -165,7 +168,7 @@ pub trait Sampler: Debug {
 
 /// A program to start below a supervisor. The supervisor receives it as one line of JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct ProcessSpec {
+pub struct ProgramSpec {
     /// Argument vector; the first is the program.
     pub argv: Vec<String>,
     /// The whole environment of the process.

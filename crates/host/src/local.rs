@@ -2,16 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_model::record::Role;
 use weir_vitals::{Connections, Watch, Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Host, Process, ProcessSpec, RoleProcess, RoleSpec, Sampler};
+use crate::host::{Host, Process, ProgramSpec, RoleProcess, RoleSpec, Sampler};
 use crate::ports::{self, NoPort};
 use crate::role::{LocalRole, RoleError};
 use crate::supervisor::{self, StartError, Supervised};
@@ -31,7 +32,7 @@ impl LocalHost {
 }
 
 impl Host for LocalHost {
-    fn start(&self, spec: &ProcessSpec) -> Result<Box<dyn Process>, StartError> {
+    fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         Ok(Box::new(Supervised::start(&self.weir, spec)?))
     }
 
@@ -54,6 +55,10 @@ impl Host for LocalHost {
 
     fn owns_listener(&self, root: u32, addr: SocketAddr) -> Result<(), String> {
         ports::listener_belongs_to(addr, &supervisor::descendants(root))
+    }
+
+    fn accepts(&self, addr: SocketAddr, within: Duration) -> bool {
+        TcpStream::connect_timeout(&addr, within).is_ok()
     }
 
     fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use weir_host::supervisor::{StartError, Supervised};
-use weir_host::{Ended, Process, ProcessSpec};
+use weir_host::{Ended, Process, ProgramSpec};
 use weir_model::product::Signal as ProductSignal;
 
 /// Far more than anything here takes.
@@ -44,8 +44,8 @@ impl Scratch {
     }
 
     /// A spec that runs a bash script in this folder.
-    fn spec(&self, script: &str) -> ProcessSpec {
-        ProcessSpec {
+    fn spec(&self, script: &str) -> ProgramSpec {
+        ProgramSpec {
             argv: ["bash", "-c", script].map(String::from).to_vec(),
             env: BTreeMap::from([("PATH".into(), std::env::var("PATH").expect("a path"))]),
             dir: self.0.path().to_owned(),
@@ -119,7 +119,7 @@ fn a_program_gets_its_niceness() {
     let own: i32 = own.trim().parse().expect("a number");
     for nice in [0, 3] {
         let scratch = Scratch::new();
-        let spec = ProcessSpec { nice, ..scratch.spec("nice; nice; exec sleep 300") };
+        let spec = ProgramSpec { nice, ..scratch.spec("nice; nice; exec sleep 300") };
         let supervised = Supervised::start(&supervisor(), &spec).expect("bash starts");
         let expected = (own + i32::from(nice)).min(19).to_string();
         assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
@@ -160,7 +160,7 @@ struct Holder {
 }
 
 impl Holder {
-    fn new(spec: &ProcessSpec) -> Holder {
+    fn new(spec: &ProgramSpec) -> Holder {
         let mut child = Command::new(supervisor())
             .arg("hold")
             .arg(serde_json::to_string(spec).expect("JSON"))

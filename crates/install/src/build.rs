@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weir_host::ProcessSpec;
+use weir_host::ProgramSpec;
 use weir_host::files::free_bytes;
 use weir_model::product::{BuildTool, Install, Need, Product, Source};
 
@@ -258,12 +258,12 @@ fn run(
     notify(Progress::Action(&child::command_line(&job.command)));
     let scraps = work.join("tmp");
     fs::create_dir_all(&scraps).map_err(InstallError::io(&scraps))?;
-    let spec = ProcessSpec {
+    let spec = ProgramSpec {
         argv: argv(job),
         env: environment(job, unset, &scraps),
         dir: job.dir.clone(),
         output: work.join("output"),
-        ..ProcessSpec::default()
+        ..ProgramSpec::default()
     };
     child::run_supervised(context.host, &spec, LIMIT, context.stop, notify).map_err(|error| match error {
         // Programs report a full disk in different ways, or not at all, because their output goes to that disk.

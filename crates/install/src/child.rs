@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 use weir_host::stop::Stop;
-use weir_host::{Ended, Host, Process, ProcessSpec};
+use weir_host::{Ended, Host, Process, ProgramSpec};
 use weir_model::product::Signal;
 pub(super) use weir_product::launch::command_line;
 
@@ -135,7 +135,7 @@ pub(super) fn run(
 /// The same below a supervisor of the host, which is ended when a stop is requested.
 pub(super) fn run_supervised(
     host: &dyn Host,
-    spec: &ProcessSpec,
+    spec: &ProgramSpec,
     limit: Duration,
     stop: &Stop,
     notify: &mut Notify<'_>,

@@ -79,7 +79,7 @@ fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + 
 pub(super) fn program_of(product: &Product) -> Result<&Program, InstallError> {
     match &product.kind {
         ProductKind::Proxy(program) => Ok(program),
-        ProductKind::Direct => Err(RenderError::NoProgram { product: product.name.clone() }.into()),
+        ProductKind::Direct => Err(RenderError::NoProgram(product.name.clone()).into()),
     }
 }
 

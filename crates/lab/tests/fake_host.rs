@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::{ClientReport, OriginReport};
 use weir_host::stop::Stop;
-use weir_host::{Ended, ProcessSpec, RoleSpec};
+use weir_host::{Ended, ProgramSpec, RoleSpec};
 use weir_lab::plan::Planned;
 use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_model::Placement;
@@ -131,7 +131,7 @@ fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
 
 #[test]
 fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
-    let serves = |spec: &ProcessSpec| FakeProgram {
+    let serves = |spec: &ProgramSpec| FakeProgram {
         running: Some(Box::new(serve(spec.argv[1].parse().expect("an address")))),
         ..FakeProgram::default()
     };
@@ -162,7 +162,7 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
 fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
     for ended in [None, Some(Ended { code: Some(3), signal: None, forced: false, left_over: 0 })] {
         let silent =
-            move |_: &ProcessSpec| FakeProgram { ended, output: "no route\n".into(), ..FakeProgram::default() };
+            move |_: &ProgramSpec| FakeProgram { ended, output: "no route\n".into(), ..FakeProgram::default() };
         let host = FakeHost::new(silent, role);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let measured = run_trial(&host, folder.path());

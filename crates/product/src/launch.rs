@@ -5,19 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_host::stop::Stop;
-use weir_host::{Host, ProcessSpec};
+use weir_host::{Host, ProgramSpec};
 use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
 use crate::client::WireProtocol;
 use crate::failure::Failure;
 use crate::render::{self, Vars};
-use crate::running::{Running, RunningPart};
+use crate::running::{CommandError, Running, RunningPart, run_to_end};
 use crate::tls::RunTls;
 
 /// Lines of output quoted as evidence.
@@ -145,28 +145,21 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             None => running.folder.join(format!("{stem}.{kind}")),
             Some(name) => running.folder.join(format!("{stem}-{name}.{kind}")),
         };
+        let spec = |argv: &[String], output: PathBuf| ProgramSpec {
+            argv: argv.to_vec(),
+            env: environment(&rendered.env),
+            dir: running.folder.clone(),
+            output,
+            ..ProgramSpec::default()
+        };
         if let Some(argv) = &rendered.check {
-            let check = Check {
-                title: &title,
-                argv,
-                env: &rendered.env,
-                folder: &running.folder,
-                output: file("check", "log"),
-            };
-            run_check(host.as_ref(), &check, stop)?;
+            run_check(host.as_ref(), &title, &spec(argv, file("check", "log")), stop)?;
         }
         if stop.is_requested() {
             return Err(Failure::Stopped);
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
-        let spec = ProcessSpec {
-            argv: rendered.command.clone(),
-            env: environment(&rendered.env),
-            dir: running.folder.clone(),
-            output: output.clone(),
-            cpus,
-            nice,
-        };
+        let spec = ProgramSpec { cpus, nice, ..spec(&rendered.command, output.clone()) };
         let process = host.start(&spec).map_err(|e| {
             Failure::at(
                 "start",
@@ -197,53 +190,20 @@ fn part_ports(
     Ok(names.into_iter().cloned().zip(others).collect())
 }
 
-/// A part's check of its own configuration.
-struct Check<'a> {
-    title: &'a str,
-    argv: &'a [String],
-    env: &'a BTreeMap<String, String>,
-    folder: &'a Path,
-    output: PathBuf,
-}
-
-/// Runs the product's own configuration check under a supervisor, as the product itself. The check is ended when it takes too
-/// long, when a stop is requested, and when weir ends.
-fn run_check(host: &dyn Host, check: &Check<'_>, stop: &Stop) -> Result<(), Failure> {
-    let Check { title, argv, env, folder, output } = check;
-    let failed = |message: String| {
-        Failure::at(
-            "check",
-            message,
-            format!("{}\n{}", command_line(argv), host.last_lines(output, EVIDENCE_LINES)),
-            "correct the product's templates; they are in the trial's folder as rendered",
-        )
+/// Runs a part's check of its own configuration.
+fn run_check(host: &dyn Host, title: &str, spec: &ProgramSpec, stop: &Stop) -> Result<(), Failure> {
+    let message = match run_to_end(host, spec, CHECK_WITHIN, stop) {
+        Ok(()) => return Ok(()),
+        Err(CommandError::Stopped) => return Err(Failure::Stopped),
+        Err(CommandError::Failed(ended)) => format!("{title} refuses its configuration ({ended})"),
+        Err(other) => format!("the check of {title}'s configuration {other}"),
     };
-    let spec = ProcessSpec {
-        argv: argv.to_vec(),
-        env: environment(env),
-        dir: folder.to_path_buf(),
-        output: output.clone(),
-        ..ProcessSpec::default()
-    };
-    let mut process =
-        host.start(&spec).map_err(|e| failed(format!("the check of {title}'s configuration cannot be run: {e}")))?;
-    let deadline = Instant::now() + CHECK_WITHIN;
-    let ended = loop {
-        if let Some(ended) = process.wait(Duration::from_millis(100)) {
-            break ended;
-        }
-        if stop.is_requested() {
-            return Err(Failure::Stopped);
-        }
-        if Instant::now() > deadline {
-            let within = CHECK_WITHIN.as_secs();
-            return Err(failed(format!("{title} was not done checking its configuration after {within} s")));
-        }
-    };
-    match ended.code {
-        Some(0) => Ok(()),
-        _ => Err(failed(format!("{title} refuses its configuration ({ended})"))),
-    }
+    Err(Failure::at(
+        "check",
+        message,
+        format!("{}\n{}", command_line(&spec.argv), host.last_lines(&spec.output, EVIDENCE_LINES)),
+        "correct the product's templates; they are in the trial's folder as rendered",
+    ))
 }
 
 /// The environment of every product: enough to find its libraries and helpers, and nothing else of the user's session that could

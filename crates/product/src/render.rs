@@ -5,7 +5,6 @@
 //!
 //! This module knows no product by name, and does not know what the files mean or how they are used.
 
-mod error;
 #[cfg(test)]
 mod tests;
 
@@ -18,8 +17,6 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_host::Host;
 use weir_model::product::{self, Product, ProductKind, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
-
-pub use error::{Position, RenderError, SourceText};
 
 /// The variables of a product's templates, except `dir` and the names in it. Every variable is always defined, so that a template
 /// can test it; without TLS, `cert` names a file that does not exist.
@@ -51,6 +48,29 @@ pub struct Vars {
     pub ports: BTreeMap<String, u16>,
     /// `part_cores`: how many CPUs each part may use, by name.
     pub part_cores: BTreeMap<String, usize>,
+}
+
+/// Why a profile could not be rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// The product has no program.
+    #[error("{0} has no program to run: it is the client talking to the origin")]
+    NoProgram(String),
+    /// The profile, a template or the folder is wrong: where, what was found, and what was expected.
+    #[error("{0}")]
+    Refused(String),
+    /// A file cannot be written.
+    #[error(transparent)]
+    File(#[from] weir_host::files::FileError),
+}
+
+/// Which text of a product is rendered.
+#[derive(Debug, Clone)]
+enum SourceText {
+    /// A template file of the product's folder.
+    Template(String),
+    /// A value of `product.toml`, by its dotted key.
+    Key(String),
 }
 
 /// Name of the certificate (`cert`) in the rendered folder: a PEM file that exists when TLS is used.
@@ -101,10 +121,9 @@ pub fn render(
     dir: &Path,
 ) -> Result<Rendered, RenderError> {
     let program = program(product)?;
-    let profile = product.profiles.get(profile).ok_or_else(|| RenderError::UnknownProfile {
-        product: product.name.clone(),
-        profile: profile.to_owned(),
-        known: product.profiles.keys().cloned().collect(),
+    let profile = product.profiles.get(profile).ok_or_else(|| {
+        let known = list(product.profiles.keys());
+        RenderError::Refused(format!("{} has no profile `{profile}`\n  expected: {known}", product.name))
     })?;
     let mut values = values(host, vars, dir)?;
     values.insert("profile", Value::from(profile.name.as_str()));
@@ -159,7 +178,7 @@ pub fn version_command(product: &Product, binary: &Path) -> Result<Vec<String>, 
 
 fn program(product: &Product) -> Result<&Program, RenderError> {
     match &product.kind {
-        ProductKind::Direct => Err(RenderError::NoProgram { product: product.name.clone() }),
+        ProductKind::Direct => Err(RenderError::NoProgram(product.name.clone())),
         ProductKind::Proxy(program) => Ok(program),
     }
 }
@@ -168,20 +187,16 @@ fn program(product: &Product) -> Result<&Program, RenderError> {
 fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<Vec<(PathBuf, String)>, RenderError> {
     let mut texts = Vec::with_capacity(profile.files.len());
     for (file, template) in &profile.files {
-        let source = product.templates.get(template).ok_or_else(|| RenderError::MissingTemplate {
-            product: product.name.clone(),
-            profile: profile.name.clone(),
-            template: template.clone(),
-            known: product.templates.keys().cloned().collect(),
+        let wrong = |what: String| RenderError::Refused(format!("{}, profile {}: {what}", product.name, profile.name));
+        let source = product.templates.get(template).ok_or_else(|| {
+            let known = list(product.templates.keys());
+            wrong(format!("there is no template `{template}`\n  expected: {known}"))
         })?;
         let name = PathBuf::from(file);
         // A product's folder can come from anybody: its files stay inside the trial's folder.
         if file.is_empty() || !name.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(RenderError::FileName {
-                product: product.name.clone(),
-                profile: profile.name.clone(),
-                file: file.clone(),
-            });
+            let expected = "a relative name without `..`";
+            return Err(wrong(format!("`{file}` leaves the trial's folder\n  expected: {expected}")));
         }
         texts.push((name, scope.text(SourceText::Template(template.clone()), source)?));
     }
@@ -230,8 +245,13 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
     Ok(values)
 }
 
+fn bad_path(path: &Path, why: &str) -> RenderError {
+    let expected = "an absolute path of letters, digits, spaces and the like (see --out)";
+    RenderError::Refused(format!("the path {} {why}\n  expected: {expected}", path.display()))
+}
+
 fn utf8(path: &Path) -> Result<&str, RenderError> {
-    path.to_str().ok_or_else(|| RenderError::Folder { dir: path.to_owned(), why: "is not UTF-8".to_owned() })
+    path.to_str().ok_or_else(|| bad_path(path, "is not UTF-8"))
 }
 
 /// Checks that the folder's name can be put into configuration files, at best between double quotes. Characters that would end the
@@ -240,13 +260,14 @@ fn utf8(path: &Path) -> Result<&str, RenderError> {
 /// # Errors
 /// What is wrong with it.
 pub fn quotable(dir: &Path) -> Result<&str, RenderError> {
-    let refuse = |why: String| Err(RenderError::Folder { dir: dir.to_owned(), why });
     if !dir.is_absolute() {
-        return refuse("is not absolute".to_owned());
+        return Err(bad_path(dir, "is not absolute"));
     }
     let text = utf8(dir)?;
     match text.chars().find(|c| c.is_control() || "\"'\\$`{}#%;".contains(*c)) {
-        Some(bad) => refuse(format!("has {bad:?} in it, which configuration files take for something else")),
+        Some(bad) => {
+            Err(bad_path(dir, &format!("has {bad:?} in it, which configuration files take for something else")))
+        }
         None => Ok(text),
     }
 }
@@ -281,9 +302,9 @@ impl<'a> Scope<'a> {
     }
 
     fn text(&self, source_text: SourceText, source: &str) -> Result<String, RenderError> {
-        let wrong = |error: &minijinja::Error| RenderError::Template {
-            at: self.at(&source_text, error.line()),
-            message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
+        let wrong = |error: &minijinja::Error| {
+            let message = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            RenderError::Refused(format!("{}: {message}", self.at(&source_text, error.line())))
         };
         let template = self.templates.template_from_str(source).map_err(|error| wrong(&error))?;
         // Checked before rendering, so that a misspelt name is found even in a branch that is not taken.
@@ -291,27 +312,32 @@ impl<'a> Scope<'a> {
         unknown.retain(|name| !self.values.contains_key(name.as_str()) && !self.is_global(name));
         unknown.sort();
         if let Some(variable) = unknown.into_iter().next() {
-            return Err(RenderError::UnknownVariable {
-                at: self.at(&source_text, line_of(source, &variable)),
-                variable,
-                known: self.values.keys().map(|&name| name.to_owned()).collect(),
-            });
+            let at = self.at(&source_text, line_of(source, &variable));
+            let known = list(self.values.keys());
+            return Err(RenderError::Refused(format!("{at}: unknown variable `{variable}`\n  expected: {known}")));
         }
         template.render(Value::from_pairs(self.values.clone())).map_err(|error| wrong(&error))
     }
 
-    fn at(&self, source_text: &SourceText, line: Option<usize>) -> Box<Position> {
-        Box::new(Position {
-            product: self.product.to_owned(),
-            profile: self.profile.to_owned(),
-            source_text: source_text.clone(),
-            line: line.filter(|_| source_text.has_lines()),
-        })
+    /// Where something is wrong. A line number is useful only in a file of its own.
+    fn at(&self, source_text: &SourceText, line: Option<usize>) -> String {
+        let Scope { product, profile, .. } = self;
+        let profile = if profile.is_empty() { String::new() } else { format!(", profile {profile}") };
+        match (source_text, line) {
+            (SourceText::Key(key), _) => format!("{product}{profile}, product.toml: {key}"),
+            (SourceText::Template(file), Some(line)) => format!("{product}{profile}, {file}:{line}"),
+            (SourceText::Template(file), None) => format!("{product}{profile}, {file}"),
+        }
     }
 
     fn is_global(&self, name: &str) -> bool {
         self.templates.globals().any(|(global, _)| global == name)
     }
+}
+
+fn list<T: ToString>(names: impl Iterator<Item = T>) -> String {
+    let names: Vec<String> = names.map(|name| name.to_string()).collect();
+    if names.is_empty() { "(there is none)".to_owned() } else { names.join(", ") }
 }
 
 /// The 1-based line on which `variable` first stands between a tag's braces.

@@ -2,14 +2,15 @@
 //! conformance tests call it.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
-use weir_host::{Ended, Host, Process, ProcessSpec};
+use weir_host::supervisor::StartError;
+use weir_host::{Ended, Host, Process, ProgramSpec};
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
 use weir_vitals::Watched;
@@ -78,7 +79,7 @@ impl Running {
     ) -> Result<(), Failure> {
         let deadline = Instant::now() + within;
         for port in ports {
-            while TcpStream::connect_timeout(port, LONGEST_TRY).is_err() {
+            while !self.host.accepts(*port, LONGEST_TRY) {
                 if stop.is_requested() {
                     return Err(Failure::Stopped);
                 }
@@ -222,24 +223,49 @@ impl Running {
         }
     }
 
-    /// Runs one of the product's own commands in its folder and environment, under a supervisor.
+    /// Runs the product's command for reloading in its folder and environment.
     fn run_command(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
         let spec =
-            ProcessSpec { argv, env, dir: self.folder.clone(), output: output.clone(), ..ProcessSpec::default() };
-        let mut process = self.host.start(&spec).map_err(|e| e.to_string())?;
-        let deadline = Instant::now() + RELOADS_WITHIN;
-        loop {
-            match process.wait(Duration::from_millis(50)) {
-                Some(Ended { code: Some(0), .. }) => return Ok(()),
-                Some(ended) => return Err(format!("{name}: {ended}; {}", self.host.last_lines(&output, 3))),
-                None if stop.is_requested() => return Err("stopped on request".to_owned()),
-                None if Instant::now() > deadline => {
-                    return Err(format!("{name} was not done after {} s", RELOADS_WITHIN.as_secs()));
-                }
-                None => {}
-            }
+            ProgramSpec { argv, env, dir: self.folder.clone(), output: output.clone(), ..ProgramSpec::default() };
+        run_to_end(self.host.as_ref(), &spec, RELOADS_WITHIN, stop).map_err(|error| match error {
+            CommandError::Failed(ended) => format!("{name}: {ended}; {}", self.host.last_lines(&output, 3)),
+            other => format!("{name} {other}"),
+        })
+    }
+}
+
+/// Why a command of a product's did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("cannot be run: {0}")]
+    NotStarted(StartError),
+    #[error("failed: {0}")]
+    Failed(Ended),
+    #[error("was not done after {} s", .0.as_secs())]
+    TooSlow(Duration),
+    #[error("was stopped on request")]
+    Stopped,
+}
+
+/// Runs one of a product's own commands under a supervisor. It is ended when it takes too long, when a stop is requested, and
+/// when weir ends.
+pub(crate) fn run_to_end(
+    host: &dyn Host,
+    spec: &ProgramSpec,
+    within: Duration,
+    stop: &Stop,
+) -> Result<(), CommandError> {
+    let mut process = host.start(spec).map_err(CommandError::NotStarted)?;
+    let deadline = Instant::now() + within;
+    loop {
+        match process.wait(Duration::from_millis(50)) {
+            Some(Ended { code: Some(0), .. }) => return Ok(()),
+            Some(ended) => return Err(CommandError::Failed(ended)),
+            None if stop.is_requested() => return Err(CommandError::Stopped),
+            None if Instant::now() > deadline => return Err(CommandError::TooSlow(within)),
+            None => {}
         }
     }
 }

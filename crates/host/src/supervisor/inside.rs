@@ -24,10 +24,10 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::Report;
 use super::adopt::become_subreaper;
 use super::tree::{QUIET_SCANS, descendants};
-use crate::host::{Ended, ProcessSpec};
+use crate::host::{Ended, ProgramSpec};
 use crate::placement::affinity_mask;
 
-/// Runs the supervisor: reads a [`ProcessSpec`] from standard input, starts it, and stays until it has ended or standard
+/// Runs the supervisor: reads a [`ProgramSpec`] from standard input, starts it, and stays until it has ended or standard
 /// input closes. Returns the exit status for the process.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn supervise() -> std::io::Result<i32> {
     let children_end = sigchld_fd()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    let spec: ProcessSpec = serde_json::from_str(&line)?;
+    let spec: ProgramSpec = serde_json::from_str(&line)?;
     let child = match start(&spec) {
         Ok(child) => child,
         Err(error) => {
@@ -56,7 +56,7 @@ pub fn supervise() -> std::io::Result<i32> {
 const SIGNALS: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
-fn start(spec: &ProcessSpec) -> std::io::Result<Child> {
+fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     let Some((program, args)) = spec.argv.split_first() else {
         return Err(std::io::Error::other("there is no program to start"));
     };

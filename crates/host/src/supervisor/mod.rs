@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use weir_model::product::Signal;
 
-use crate::host::{Ended, Process, ProcessSpec};
+use crate::host::{Ended, Process, ProgramSpec};
 use crate::tail::last_lines;
 
 pub use inside::supervise;
@@ -82,7 +82,7 @@ impl Supervised {
     /// # Errors
     /// When it cannot be executed; a process that starts and then ends at once is not an error here, see
     /// [`Process::ended`].
-    pub fn start(weir: &Path, spec: &ProcessSpec) -> Result<Supervised, StartError> {
+    pub fn start(weir: &Path, spec: &ProgramSpec) -> Result<Supervised, StartError> {
         adopt::become_subreaper().map_err(StartError::Supervisor)?;
         let line = serde_json::to_string(spec).map_err(|e| StartError::Supervisor(e.into()))?;
         let mut supervisor = Command::new(weir)

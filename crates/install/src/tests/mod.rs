@@ -16,46 +16,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_host::LocalHost;
-use weir_model::product::{Install, Part, ProcessSpec, Product, ProductKind, Program, Signal, VersionProbe};
+use weir_model::product::{Install, Product, ProductKind, Program};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
-    let program = Program {
-        installs,
-        version: VersionProbe {
-            command: vec!["{{ binary }}".to_owned(), "--version".to_owned()],
-            pattern: r"thing (\d+(?:\.\d+)*)".to_owned(),
-            at_least: None,
-        },
-        parts: vec![Part {
-            name: "thing".to_owned(),
-            ports: Vec::new(),
-            cpu_share: None,
-            process: ProcessSpec {
-                command: vec!["{{ binary }}".to_owned()],
-                check: Vec::new(),
-                env: BTreeMap::new(),
-                ready_within: Duration::from_secs(1),
-                stop_within: Duration::from_secs(1),
-                graceful: Signal::Term,
-                reload: None,
-                scratch: Vec::new(),
-            },
-        }],
-    };
-    Product {
-        name: "thing".to_owned(),
-        title: "Thing".to_owned(),
-        about: String::new(),
-        home: String::new(),
-        speaks: Vec::new(),
-        caches: false,
-        notes: Vec::new(),
-        kind: ProductKind::Proxy(Box::new(program)),
-        profiles: BTreeMap::new(),
-        templates: BTreeMap::new(),
-        files: BTreeMap::new(),
-    }
+    let toml = include_str!("../../../product/tests/thing.toml");
+    let mut product =
+        Product::parse("thing", "thing.toml", toml, BTreeMap::new(), BTreeMap::new()).expect("it is right");
+    program_of(&mut product).installs = installs;
+    product
 }
 
 fn program_of(product: &mut Product) -> &mut Program {

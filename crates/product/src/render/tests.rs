@@ -1,11 +1,10 @@
 //! Rendering of made-up products (every error), and of the real ones against golden files.
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use weir_model::load::TlsVersion;
-use weir_model::product::{Part, ProcessSpec, Signal, VersionProbe};
+use weir_model::product::Signal;
 use weir_model::suite::KeyType;
 
 use super::*;
@@ -19,28 +18,6 @@ fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn program(command: &[&str]) -> Program {
-    Program {
-        installs: Vec::new(),
-        version: VersionProbe { command: strings(&["{{ binary }}", "-v"]), pattern: "(.*)".to_owned(), at_least: None },
-        parts: vec![Part {
-            name: "thing".to_owned(),
-            ports: Vec::new(),
-            cpu_share: None,
-            process: ProcessSpec {
-                command: strings(command),
-                check: Vec::new(),
-                env: BTreeMap::new(),
-                ready_within: Duration::from_secs(1),
-                stop_within: Duration::from_secs(1),
-                graceful: Signal::Term,
-                reload: None,
-                scratch: Vec::new(),
-            },
-        }],
-    }
-}
-
 /// A product with one profile `p` that renders `text` into `file`.
 fn product(file: &str, text: &str, command: &[&str]) -> Product {
     let profile = Profile {
@@ -51,19 +28,22 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         speaks: None,
         nice: 0,
     };
-    Product {
-        name: "thing".to_owned(),
-        title: "Thing".to_owned(),
-        about: String::new(),
-        home: String::new(),
-        speaks: Vec::new(),
-        caches: false,
-        notes: Vec::new(),
-        kind: ProductKind::Proxy(Box::new(program(command))),
-        profiles: BTreeMap::from([("p".to_owned(), profile)]),
-        templates: BTreeMap::from([("t.j2".to_owned(), text.to_owned())]),
-        files: BTreeMap::new(),
-    }
+    let mut product = thing();
+    product.profiles = BTreeMap::from([("p".to_owned(), profile)]);
+    product.templates = BTreeMap::from([("t.j2".to_owned(), text.to_owned())]);
+    program_of(&mut product).parts[0].process.command = strings(command);
+    product
+}
+
+/// The product of `tests/thing.toml`.
+fn thing() -> Product {
+    let toml = include_str!("../../tests/thing.toml");
+    Product::parse("thing", "thing.toml", toml, BTreeMap::new(), BTreeMap::new()).expect("it is right")
+}
+
+fn program_of(product: &mut Product) -> &mut Program {
+    let ProductKind::Proxy(program) = &mut product.kind else { panic!("it has a program") };
+    program
 }
 
 fn vars() -> Vars {
@@ -189,7 +169,7 @@ fn a_folder_that_would_break_a_configuration_is_refused() {
     let product = product("a", "", &["{{ binary }}"]);
     for dir in ["relative", "/tmp/a\"b", "/tmp/a$b", "/tmp/a{b}", "/tmp/a\nb", "/tmp/a#b"] {
         let error = render(&product, "p", &vars(), Path::new(dir)).expect_err(dir);
-        assert!(matches!(error, RenderError::Folder { .. }), "{dir}: {error}");
+        assert!(matches!(error, RenderError::Refused(_)), "{dir}: {error}");
     }
 }
 
@@ -197,13 +177,13 @@ fn a_folder_that_would_break_a_configuration_is_refused() {
 fn direct_has_nothing_to_render() {
     let mut direct = product("a", "", &["x"]);
     direct.kind = ProductKind::Direct;
-    assert!(matches!(render(&direct, "p", &vars(), Path::new("/x")), Err(RenderError::NoProgram { .. })));
+    assert!(matches!(render(&direct, "p", &vars(), Path::new("/x")), Err(RenderError::NoProgram(_))));
 }
 
 #[test]
 fn the_version_command_knows_the_binary_alone() {
     let mut product = product("a", "", &["{{ binary }}"]);
-    assert_eq!(version_command(&product, Path::new("/b")).unwrap(), ["/b", "-v"]);
+    assert_eq!(version_command(&product, Path::new("/b")).unwrap(), ["/b", "--version"]);
     if let ProductKind::Proxy(program) = &mut product.kind {
         program.version.command = strings(&["{{ dir }}/x"]);
     }
