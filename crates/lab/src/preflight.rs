@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use weir_model::InputError;
 use weir_model::suite::{Load, Suite};
 
-use weir_product::render::{RenderError, quotable};
+use weir_product::render::quotable;
 
 /// Descriptors a role needs beside its connections: files, rings, listeners, pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
@@ -46,11 +46,8 @@ pub fn folder(folder: &Path) -> Result<(), InputError> {
     let fail = |found: String| InputError::of("--out", found, wanted);
     let path = canonical(folder).map_err(|e| fail(format!("{}: {e}", folder.display())))?;
     // Names of trials consist of letters, digits and `-`, so the run's folder decides for them, too.
-    quotable(&path).map(|_| ()).map_err(|error| match error {
-        // Quoted, because the wrong character may be a line break.
-        RenderError::Folder { why, .. } => fail(format!("the path {path:?} {why}")),
-        other => fail(other.to_string()),
-    })
+    // The path is quoted, because the wrong character may be a line break.
+    quotable(&path).map(drop).map_err(|why| fail(format!("the path {path:?} {why}")))
 }
 
 /// The path as it will be once the folder exists.

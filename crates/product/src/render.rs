@@ -204,7 +204,7 @@ fn render_files(product: &Product, profile: &Profile, scope: &Scope) -> Result<V
 }
 
 fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static str, Value>, RenderError> {
-    let dir = quotable(dir)?;
+    let dir = quotable(dir).map_err(|why| bad_path(dir, &why))?;
     let below = |name: &str| Value::from(format!("{dir}/{name}"));
     // For products that need them inside their configuration. Without TLS they are undefined, and using them is an error.
     let text_of = |name: &str| {
@@ -258,16 +258,14 @@ fn utf8(path: &Path) -> Result<&str, RenderError> {
 /// quotes or be expanded are refused here, with a clear error.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn quotable(dir: &Path) -> Result<&str, RenderError> {
+/// What is wrong with it, with the path as the subject.
+pub fn quotable(dir: &Path) -> Result<&str, String> {
     if !dir.is_absolute() {
-        return Err(bad_path(dir, "is not absolute"));
+        return Err("is not absolute".to_owned());
     }
-    let text = utf8(dir)?;
+    let text = dir.to_str().ok_or("is not UTF-8")?;
     match text.chars().find(|c| c.is_control() || "\"'\\$`{}#%;".contains(*c)) {
-        Some(bad) => {
-            Err(bad_path(dir, &format!("has {bad:?} in it, which configuration files take for something else")))
-        }
+        Some(bad) => Err(format!("has {bad:?} in it, which configuration files take for something else")),
         None => Ok(text),
     }
 }
