@@ -4,18 +4,16 @@
 use std::hint::black_box;
 
 use anyhow::bail;
-use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions, Stream,
-};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent, Stream};
 
 static BODY: [u8; 128] = [b'x'; 128];
 
 /// `count` requests over one connection, `streams` at a time, each answered with 128 bytes.
 pub fn exchange(count: u64, streams: u32) -> anyhow::Result<()> {
-    let options = ClientOptions { max_streams: streams, keep_headers: false, ..ClientOptions::default() };
+    let options = Options { max_streams: streams, keep_headers: false, ..Options::client() };
     let mut pair = Pair {
         client: Client::new(&options),
-        server: Server::new(&ServerOptions::default()),
+        server: Server::new(&Options::server()),
         answer: Prepared::response(
             200,
             &[("server", "weir-origin"), ("content-type", "application/octet-stream")],

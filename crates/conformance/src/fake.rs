@@ -409,14 +409,14 @@ impl Testbed for FakeTestbed {
 
 /// An HTTP/2 product that sends its requests to the origin one after the other. It serves one connection.
 pub fn serial_http2(origin: SocketAddr) -> SocketAddr {
-    use weir_wire::http2::{Body, Server, ServerEvent, ServerOptions};
+    use weir_wire::http2::{Body, Options, Server, ServerEvent};
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
         let endpoint = Endpoint::plain(origin, Stop::new());
-        let (mut server, mut out) = (Server::new(&ServerOptions::default()), Vec::new());
+        let (mut server, mut out) = (Server::new(&Options::server()), Vec::new());
         server.start(&mut out);
         let mut piece = [0; 16 * 1024];
         loop {

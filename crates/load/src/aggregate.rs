@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use weir_model::load::{LoadSecond, Quantiles};
 
 use crate::clock::to_secs;
+use crate::counts::happened;
 use crate::detail::Detail;
 use crate::output::LogInterval;
 use crate::recorder::{EventCounts, Interval, Merged, Phase, quantiles};
@@ -105,7 +106,13 @@ impl Aggregate {
 
     /// The load's state in more detail than a row.
     pub(crate) fn detail(&self, open: u32, in_flight: u64) -> Detail {
-        Detail::new(&self.last, &self.samples.latency, &self.window.by_kind, open, in_flight)
+        Detail {
+            second: self.last.clone(),
+            so_far: quantiles(&self.samples.latency),
+            errors: happened(&self.window.by_kind).collect(),
+            open,
+            in_flight,
+        }
     }
 
     fn finish(&mut self, (phase, second): (Phase, u32), mut so_far: PartialSecond) -> Option<(Phase, LoadSecond)> {

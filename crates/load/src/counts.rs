@@ -3,21 +3,13 @@
 
 use weir_model::load::{Counts, ErrorKind};
 
-/// All kinds, in the order of their discriminants.
-pub(crate) const ERROR_KINDS: [ErrorKind; 12] = [
-    ErrorKind::ConnectRefused,
-    ErrorKind::ConnectFailed,
-    ErrorKind::ConnectTimeout,
-    ErrorKind::Reset,
-    ErrorKind::ClosedEarly,
-    ErrorKind::Timeout,
-    ErrorKind::BadStatus,
-    ErrorKind::WrongBody,
-    ErrorKind::WrongHeader,
-    ErrorKind::StreamReset,
-    ErrorKind::Tls,
-    ErrorKind::Protocol,
-];
+/// A count for each kind of error, in the order of the kinds' discriminants.
+pub(crate) type ErrorCounts = [u64; ErrorKind::ALL.len()];
+
+/// The kinds that happened, with their counts.
+pub(crate) fn happened(counts: &ErrorCounts) -> impl Iterator<Item = (ErrorKind, u64)> {
+    ErrorKind::ALL.iter().copied().zip(counts.iter().copied()).filter(|(_, n)| *n > 0)
+}
 
 /// One more than the largest status code that the wire lets through.
 const STATUSES: usize = 1000;
@@ -38,7 +30,7 @@ pub(crate) struct RequestCounts {
     pub unsent: u64,
     pub right: u64,
     pub body_bytes: u64,
-    errors: [u64; ERROR_KINDS.len()],
+    errors: ErrorCounts,
     statuses: Box<[u64; STATUSES]>,
     /// The counts of each of the specification's requests; empty if there is only one.
     requests: Box<[PerRequest]>,
@@ -53,7 +45,7 @@ impl RequestCounts {
             unsent: 0,
             right: 0,
             body_bytes: 0,
-            errors: [0; ERROR_KINDS.len()],
+            errors: ErrorCounts::default(),
             statuses: Box::new([0; STATUSES]),
             requests: vec![PerRequest::default(); if requests > 1 { requests } else { 0 }].into(),
         }
@@ -87,8 +79,8 @@ impl RequestCounts {
         counts.unsent += self.unsent;
         counts.right += self.right;
         counts.body_bytes += self.body_bytes;
-        for (kind, n) in ERROR_KINDS.iter().zip(self.errors).filter(|(_, n)| *n > 0) {
-            *counts.errors.entry(*kind).or_default() += n;
+        for (kind, n) in happened(&self.errors) {
+            *counts.errors.entry(kind).or_default() += n;
         }
         for (status, n) in self.statuses.iter().enumerate().filter(|(_, n)| **n > 0) {
             *counts.statuses.entry(status as u16).or_default() += n;
@@ -102,7 +94,7 @@ mod tests {
 
     #[test]
     fn kinds_stand_at_their_own_index() {
-        for (index, kind) in ERROR_KINDS.iter().enumerate() {
+        for (index, kind) in ErrorKind::ALL.iter().enumerate() {
             assert_eq!(*kind as usize, index);
         }
     }

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
 
-use crate::counts::ERROR_KINDS;
-use crate::recorder::{Histo, Merged, quantiles};
+use crate::recorder::Merged;
 
 /// The state of a load at the end of a second of its window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,25 +21,6 @@ pub struct Detail {
     pub open: u32,
     /// Requests that are due and have not ended.
     pub in_flight: u64,
-}
-
-impl Detail {
-    pub(crate) fn new(
-        second: &Quantiles,
-        so_far: &Histo,
-        by_kind: &[u64; ERROR_KINDS.len()],
-        open: u32,
-        in_flight: u64,
-    ) -> Detail {
-        let kinds = ERROR_KINDS.iter().zip(by_kind).filter(|(_, n)| **n > 0);
-        Detail {
-            second: second.clone(),
-            so_far: quantiles(so_far),
-            errors: kinds.map(|(kind, n)| (*kind, *n)).collect(),
-            open,
-            in_flight,
-        }
-    }
 }
 
 /// The distributions of requests due in the window. **Values are nanoseconds**, from 1 µs (values below about half of

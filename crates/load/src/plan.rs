@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
+use weir_model::load::{Endpoint, LoadSpec};
 use weir_model::suite::LoadKind;
 use weir_net::{Address, DescriptorKind, DriverKind};
 
@@ -23,53 +23,38 @@ use crate::validate;
 const CONNECTING_AT_ONCE: u32 = 512;
 const CONNECTING_IN_ALL: u32 = 2048;
 
-/// The data that all workers share and none changes.
+/// The data that all workers share and none changes: the specification, and what follows from it. Times are nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    pub spec: LoadSpec,
     pub targets: Vec<PlannedTarget>,
     /// The right response to each request, in the order of the load's requests.
     pub expectations: Vec<Expectation>,
     /// The choice of the next request.
     pub choices: Arc<Choices>,
-    /// Their names, method and path.
-    pub names: Vec<String>,
-    pub kind: LoadKind<OfferedRate>,
     /// When requests are due, in open loads.
     pub timetable: Option<Timetable>,
-    /// Connections to begin with, and at most.
-    pub connections: u32,
+    /// Connections at most.
     pub most: u32,
-    pub protocol: LoadProtocol,
     pub tls: Option<TlsPlan>,
-    /// Requests that a connection may have in flight.
+    /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,
-    /// Requests that a connection may carry in its life.
     pub requests_per_connection: u64,
-    /// A new connection for every request.
-    pub close: bool,
-    pub think: Option<RandomDuration>,
     pub threads: u32,
     /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,
     /// Connections that one thread makes at a time.
     pub connecting_at_once: u32,
-    /// Nanoseconds between one thread's attempts to connect, while the first connections are made.
+    /// The time between one thread's attempts to connect, while the first connections are made.
     pub connect_gap: Option<f64>,
-    /// Nanoseconds.
     pub warmup: u64,
     pub duration: u64,
     pub timeout: u64,
-    /// Requests without a connection at the end of the warm-up or the window stay unsent.
-    pub leave_queue: bool,
-    pub seed: u64,
-    /// CPUs, used in turn; empty for any.
-    pub cpus: Vec<u32>,
 }
 
 /// Where connections go.
 #[derive(Debug)]
 pub(crate) struct PlannedTarget {
-    pub endpoint: Endpoint,
     pub address: Address,
     /// Source addresses, used in turn.
     pub sources: Vec<Option<IpAddr>>,
@@ -117,24 +102,13 @@ impl Plan {
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
             expectations: spec.requests.iter().map(P::expectation).collect(),
-            protocol: spec.protocol,
-            names: spec
-                .requests
-                .iter()
-                .map(|request| format!("{} {}", request.request.method, request.request.path))
-                .collect(),
             timetable: Timetable::new(&spec.kind, warmup, duration),
-            kind: spec.kind.clone(),
-            connections: spec.connections,
             most,
             streams: spec.protocol.streams(),
-            requests_per_connection: if spec.connection_close {
-                1
-            } else {
-                spec.requests_per_connection.unwrap_or(u64::MAX)
+            requests_per_connection: match spec.connection_close {
+                true => 1,
+                false => spec.requests_per_connection.unwrap_or(u64::MAX),
             },
-            close: spec.connection_close,
-            think: spec.think,
             threads,
             descriptors,
             connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),
@@ -142,26 +116,24 @@ impl Plan {
             warmup,
             duration,
             timeout: from_secs(spec.timeout_s),
-            leave_queue: spec.leave_queue,
-            seed: spec.seed,
-            cpus: spec.cpus.clone(),
+            spec: spec.clone(),
         })
     }
 
     /// What each thread does. Connections and requests are split evenly; the first threads take the remainder.
     pub(crate) fn shares(&self) -> Vec<Share> {
-        let requests = match self.kind {
+        let requests = match self.spec.kind {
             LoadKind::Count { requests } => requests,
             _ => 0,
         };
         let threads = u64::from(self.threads);
         let part = |all: u64, i: u64| all / threads + u64::from(i < all % threads);
-        let (mut first, mut first_more) = (0, self.connections);
+        let (mut first, mut first_more) = (0, self.spec.connections);
         (0..self.threads)
             .map(|thread| {
                 let part = |all: u64| part(all, u64::from(thread));
-                let connections = part(u64::from(self.connections)) as u32;
-                let more = part(u64::from(self.most - self.connections)) as u32;
+                let connections = part(u64::from(self.spec.connections)) as u32;
+                let more = part(u64::from(self.most - self.spec.connections)) as u32;
                 let share = Share { thread, first, connections, first_more, more, requests: part(requests) };
                 first += connections;
                 first_more += more;
@@ -180,7 +152,7 @@ impl Plan {
     pub(crate) fn source(&self, connection: u32, made: u64) -> Option<IpAddr> {
         let sources = &self.target(connection).sources;
         // The connections of each target are counted separately.
-        let nth = if self.close { made as usize } else { connection as usize / self.targets.len() };
+        let nth = if self.spec.connection_close { made as usize } else { connection as usize / self.targets.len() };
         sources[nth % sources.len()]
     }
 }
@@ -189,12 +161,10 @@ impl Plan {
 fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTarget>, LoadError> {
     let each = most.div_ceil(spec.targets.len() as u32);
     let planned = |endpoint: &Endpoint| match endpoint {
-        Endpoint::Unix(path) => {
-            Ok(PlannedTarget { endpoint: endpoint.clone(), address: Address::unix(path), sources: vec![None] })
-        }
+        Endpoint::Unix(path) => Ok(PlannedTarget { address: Address::unix(path), sources: vec![None] }),
         Endpoint::Tcp(target) => {
             let sources = capacity::sources(*target, &spec.sources, each, spec.connection_close, ports)?;
-            Ok(PlannedTarget { endpoint: endpoint.clone(), address: (*target).into(), sources })
+            Ok(PlannedTarget { address: (*target).into(), sources })
         }
     };
     spec.targets.iter().map(|target| planned(&target.address)).collect()

@@ -17,7 +17,7 @@
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
 
-use crate::counts::ERROR_KINDS;
+use crate::counts::ErrorCounts;
 
 /// A histogram of nanoseconds.
 pub(crate) type Histo = Histogram<u64>;
@@ -89,7 +89,7 @@ pub(crate) struct EventCounts {
     pub right: u64,
     pub errors: u64,
     /// The errors by kind, in the order of the kinds' discriminants.
-    pub by_kind: [u64; ERROR_KINDS.len()],
+    pub by_kind: ErrorCounts,
     pub right_body_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,

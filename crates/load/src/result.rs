@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, TlsResult};
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, RequestSpec, TlsResult};
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
@@ -52,7 +52,7 @@ pub(crate) fn result(
         schema: LOAD_SCHEMA,
         driver: driver.to_string(),
         threads: plan.threads,
-        protocol: plan.protocol.as_str().to_owned(),
+        protocol: plan.spec.protocol.as_str().to_owned(),
         streams: outcomes.iter().map(|outcome| outcome.min_streams).min().unwrap_or(plan.streams),
         tls: tls(outcomes),
         by_request: by_request(plan, outcomes),
@@ -108,8 +108,12 @@ fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
 
 /// The counts of each of the specification's requests, if there are several.
 fn by_request(plan: &Plan, outcomes: &[WorkerResult]) -> Vec<RequestResult> {
-    let nothing = |name: &String| RequestResult { name: name.clone(), ..RequestResult::default() };
-    let mut all: Vec<_> = plan.names.iter().filter(|_| plan.names.len() > 1).map(nothing).collect();
+    let named = |spec: &RequestSpec| RequestResult {
+        name: format!("{} {}", spec.request.method, spec.request.path),
+        ..RequestResult::default()
+    };
+    // For a single request the workers count nothing, and the load's own counts say it all.
+    let mut all: Vec<_> = plan.spec.requests.iter().filter(|_| plan.spec.requests.len() > 1).map(named).collect();
     for outcome in outcomes {
         for (sum, of_request) in all.iter_mut().zip(outcome.window.requests()) {
             sum.sent += of_request.sent;

@@ -206,16 +206,14 @@ impl Load {
         };
         self.shared.begin(start, span.end);
         self.watch(&mut span, stop, progress)?;
-        if let (LoadKind::Count { .. }, Some(last)) = (&self.plan.kind, self.shared.all_finished()) {
-            span.end = span.end.min(last);
-        }
+        self.end_with_the_last(&mut span);
         span.window = span.window.min(span.end);
         Ok(span)
     }
 
     /// Waits until every worker has its connections.
     fn connect(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
-        let of = self.plan.connections;
+        let of = self.plan.spec.connections;
         let mut ready: Vec<Ready> = Vec::new();
         while ready.len() < self.threads.len() {
             if stop.is_set() {
@@ -242,7 +240,7 @@ impl Load {
             (ErrorKind::ConnectTimeout, detail)
         });
         Err(LoadError::NoConnection {
-            target: self.plan.targets[0].endpoint.clone(),
+            target: self.plan.spec.targets[0].address.clone(),
             kind,
             seconds: span_s(0, self.clock.now()),
             attempts,
@@ -261,11 +259,7 @@ impl Load {
                 begun = true;
                 progress(Progress::WindowStart { unix_ms: result::unix_ms(span.unix) });
             }
-            if let LoadKind::Count { .. } = self.plan.kind
-                && let Some(last) = self.shared.all_finished()
-            {
-                span.end = span.end.min(last);
-            }
+            self.end_with_the_last(span);
             if !ended && now >= span.end {
                 ended = true;
                 progress(Progress::WindowEnd);
@@ -289,6 +283,13 @@ impl Load {
             progress(Progress::WindowEnd);
         }
         Ok(())
+    }
+
+    /// A counted load ends with its last request.
+    fn end_with_the_last(&self, span: &mut Span) {
+        if let (LoadKind::Count { .. }, Some(last)) = (&self.plan.spec.kind, self.shared.all_finished()) {
+            span.end = span.end.min(last);
+        }
     }
 
     fn follow_end(&self, stop: &StopFlag, span: &mut Span, now: u64) {
@@ -374,9 +375,10 @@ fn died(thread: u32) -> LoadError {
 }
 
 fn pin(plan: &Plan, share: Share) -> Result<(), LoadError> {
-    if plan.cpus.is_empty() {
+    let cpus = &plan.spec.cpus;
+    if cpus.is_empty() {
         return Ok(());
     }
-    let cpu = plan.cpus[share.thread as usize % plan.cpus.len()];
+    let cpu = cpus[share.thread as usize % cpus.len()];
     pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.thread, cpu, source })
 }

@@ -24,12 +24,14 @@ fn order(origin: &Origin, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
     let hash = Some(payload_hash(11_268));
     let expect = Expect { status: Some(200), size: Some(11_268), hash, headers: vec![] };
+    // A counted load ends by itself; a busy machine must not cut it short.
+    let duration_s = if matches!(kind, LoadKind::Count { .. }) { 60.0 } else { 1.0 };
     LoadSpec {
         kind,
         connections: 16,
         threads: 2,
         warmup_s: 0.3,
-        duration_s: 1.0,
+        duration_s,
         timeout_s: 10.0,
         ..LoadSpec::new(target, request, expect)
     }

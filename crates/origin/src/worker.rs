@@ -82,10 +82,12 @@ impl<S: Session> Worker<S> {
 
     /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
     fn expire_timers<I: Io>(&mut self, io: &mut I) {
-        if self.state.timers.is_empty() {
-            return;
+        if !self.state.timers.is_empty() {
+            self.expire_timers_at(io, Instant::now());
         }
-        let now = Instant::now();
+    }
+
+    fn expire_timers_at<I: Io>(&mut self, io: &mut I, now: Instant) {
         while let Some((conn, number)) = self.state.timers.pop(now) {
             self.dispatch(io, conn, SessionEvent::Timeout(number));
         }

@@ -16,7 +16,7 @@ use common::{Client, counters_when, get, start};
 use rustix::net::sockopt::set_socket_linger;
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
-use weir_wire::http2::{ClientOptions, PREFACE};
+use weir_wire::http2::{self, PREFACE};
 
 struct Counting;
 
@@ -293,11 +293,11 @@ fn windows_opened_wide_and_nothing_read(driver: DriverChoice) {
     let _alone = alone();
     let options = Options { driver, tls: Some(server_options()), ..Options::default() };
     let origin = Origin::start(options).expect("an origin");
-    let wide = ClientOptions {
+    let wide = http2::Options {
         max_streams: 500,
         stream_window: (1 << 31) - 1,
         connection_window: (1 << 31) - 1,
-        ..ClientOptions::default()
+        ..http2::Options::client()
     };
     let pipe = Pipe::with_tls(&origin, &client_config(Some("h2"))).expect("a handshake");
     let mut client = Http2::with(pipe, &wide);

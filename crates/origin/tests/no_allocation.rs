@@ -76,7 +76,7 @@ fn http2_and_tls_allocate_nothing() {
 mod wire {
     use super::*;
     use weir_origin::tls;
-    use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Prepared, Request};
+    use weir_wire::http2::{self, Body, Client, ClientEvent, Prepared, Request};
     use weir_wire::tls::{ClientConfig, Scratch, ServerName, Session, TlsEvent};
 
     struct Transport {
@@ -148,7 +148,7 @@ mod wire {
         while transport.tls.as_ref().is_some_and(|(session, _)| !session.ready()) {
             transport.receive(&mut buffer, |_| {});
         }
-        let mut client = Client::new(&ClientOptions::default());
+        let mut client = Client::new(&http2::Options::client());
         let (mut out, mut back) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
         client.start(&mut out);
         let request = Request { method: "GET", scheme: "http", authority: "o", path: target, headers: &[] };

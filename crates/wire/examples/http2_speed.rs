@@ -14,9 +14,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions,
-};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent};
 
 const ROUNDS: usize = 15;
 const EXCHANGES: u32 = 100_000;
@@ -75,7 +73,7 @@ fn indexed(last: u8) -> Frames {
 
 fn nginx(variant: u8) -> Frames {
     // The server half writes them, and a table of no size keeps them literal.
-    let mut server = Server::new(&ServerOptions::default());
+    let mut server = Server::new(&Options::server());
     let mut out = Vec::new();
     let no_table = [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 1][..], &[0; 4]].concat();
     let request = [&[0, 0, 3, 1, 5, 0, 0, 0, 1][..], &[0x82, 0x86, 0x84]].concat();
@@ -123,7 +121,7 @@ fn get(path: &str) -> Request<'_> {
 }
 
 fn new_client(keep_headers: bool) -> (Client, Vec<u8>) {
-    let mut client = Client::new(&ClientOptions { keep_headers, ..ClientOptions::default() });
+    let mut client = Client::new(&Options { keep_headers, ..Options::client() });
     let mut out = Vec::with_capacity(4096);
     client.start(&mut out);
     let hello = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -177,8 +175,8 @@ fn read_answer(client: &mut Client, answer: &[u8], out: &mut Vec<u8>) {
 }
 
 fn server(kinds: u32) -> Exchange {
-    let mut server = Server::new(&ServerOptions::default());
-    let mut asking = Client::new(&ClientOptions::default());
+    let mut server = Server::new(&Options::server());
+    let mut asking = Client::new(&Options::client());
     let (mut requests, mut out) = (Vec::new(), Vec::with_capacity(4096));
     asking.start(&mut requests);
     read_request(&mut server, &requests, None, &mut out);

@@ -4,9 +4,7 @@
 mod pipe;
 
 use pipe::{Pipe, Seen};
-use weir_wire::http2::{
-    Body, ClientOptions, Code, EncodeError, Prepared, Request, ResetCause, SendError, SendStatus, ServerOptions,
-};
+use weir_wire::http2::{Body, Code, EncodeError, Options, Prepared, Request, ResetCause, SendError, SendStatus};
 
 fn get(path: &str) -> Prepared {
     let headers = [("User-Agent", "weir"), ("accept", "*/*")];
@@ -24,7 +22,7 @@ fn ok(length: u64) -> Prepared {
 
 #[test]
 fn a_request_and_its_answer() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     for round in 0..5 {
         pipe.client.request(round, &get("/bytes/5"), Body::None, &mut pipe.to_server).unwrap();
@@ -50,7 +48,7 @@ fn a_request_and_its_answer() {
 
 #[test]
 fn later_requests_are_a_few_bytes() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     let (one, other) = (get("/bytes/1"), get("/bytes/22"));
     let mut sizes = Vec::new();
@@ -70,8 +68,8 @@ fn later_requests_are_a_few_bytes() {
 
 #[test]
 fn bodies_leave_as_windows_allow() {
-    let client = ClientOptions { stream_window: 1000, ..ClientOptions::default() };
-    let server = ServerOptions { stream_window: 500, ..ServerOptions::default() };
+    let client = Options { stream_window: 1000, ..Options::client() };
+    let server = Options { stream_window: 500, ..Options::server() };
     let mut pipe = Pipe::new(&client, &server);
     pipe.start();
     static LONG: [u8; 100_000] = [7; 100_000];
@@ -90,7 +88,7 @@ fn bodies_leave_as_windows_allow() {
 
 #[test]
 fn answers_to_head_and_those_without_content_have_no_body() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     let not_modified = Prepared::response(304, &[], Some(9)).unwrap();
     let no_content = Prepared::response(204, &[], None).unwrap();
@@ -110,7 +108,7 @@ fn answers_to_head_and_those_without_content_have_no_body() {
 
 #[test]
 fn a_template_is_filled_in() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     let headers = [("x-seq", ""), ("accept", "*/*")];
     let request = Request { method: "PUT", scheme: "https", authority: "a:1", path: "", headers: &headers };
@@ -150,8 +148,8 @@ fn a_template_is_filled_in() {
 
 #[test]
 fn the_server_limits_the_streams() {
-    let client = ClientOptions { max_streams: 1000, ..ClientOptions::default() };
-    let server = ServerOptions { max_streams: 3, ..ServerOptions::default() };
+    let client = Options { max_streams: 1000, ..Options::client() };
+    let server = Options { max_streams: 3, ..Options::server() };
     let mut pipe = Pipe::new(&client, &server);
     assert_eq!(pipe.client.streams(), 100);
     pipe.start();
@@ -175,7 +173,7 @@ fn the_server_limits_the_streams() {
 
 #[test]
 fn goaway_names_the_unprocessed_streams() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     pipe.client.request(7, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
@@ -197,7 +195,7 @@ fn goaway_names_the_unprocessed_streams() {
 
 #[test]
 fn a_cancelled_request_has_no_more_events() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     for tag in 0..2 {
         pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
@@ -216,7 +214,7 @@ fn a_cancelled_request_has_no_more_events() {
 
 #[test]
 fn interim_answers_come_before_the_final_one() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     let headers = [("expect", "100-continue")];
     let request = Request { method: "POST", scheme: "http", authority: "a", path: "/", headers: &headers };
@@ -236,8 +234,8 @@ fn interim_answers_come_before_the_final_one() {
 
 #[test]
 fn an_answer_in_pieces() {
-    let server = ServerOptions::default();
-    let mut pipe = Pipe::new(&ClientOptions { stream_window: 3, ..ClientOptions::default() }, &server);
+    let server = Options::server();
+    let mut pipe = Pipe::new(&Options { stream_window: 3, ..Options::client() }, &server);
     pipe.start();
     pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();
@@ -276,7 +274,7 @@ fn invalid_parts_are_refused_by_name() {
 
 #[test]
 fn a_request_cancelled_in_the_middle_of_a_frame() {
-    let mut pipe = Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();
     for tag in 0..2 {
         pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
@@ -303,8 +301,8 @@ fn a_request_cancelled_in_the_middle_of_a_frame() {
 
 #[test]
 fn an_answer_may_come_before_the_request_is_complete() {
-    let server = ServerOptions { stream_window: 10, ..ServerOptions::default() };
-    let mut pipe = Pipe::new(&ClientOptions::default(), &server);
+    let server = Options { stream_window: 10, ..Options::server() };
+    let mut pipe = Pipe::new(&Options::client(), &server);
     pipe.start();
     pipe.client.request(0, &with_method("POST"), Body::Copied(&[0; 1000]), &mut pipe.to_server).unwrap();
     let bytes = std::mem::take(&mut pipe.to_server);
@@ -328,8 +326,8 @@ fn an_answer_may_come_before_the_request_is_complete() {
 #[test]
 fn a_window_may_shrink_below_nothing_and_grow_again() {
     let settings = |window: u32| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &window.to_be_bytes()].concat();
-    let options = ClientOptions { stream_window: 100, ..ClientOptions::default() };
-    let mut pipe = Pipe::new(&options, &ServerOptions::default());
+    let options = Options { stream_window: 100, ..Options::client() };
+    let mut pipe = Pipe::new(&options, &Options::server());
     pipe.start();
     pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     let stream = pipe.run().pop().unwrap();

@@ -5,9 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use bytes::Bytes;
-use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions, Stream,
-};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent, Stream};
 
 static TEXT: [u8; 300_000] = [b't'; 300_000];
 
@@ -60,7 +58,7 @@ async fn serve(socket: tokio::net::TcpStream, window: u32) {
 }
 
 /// Sends requests until all are answered. Returns status, `x-path`, `x-odd` and body of each.
-fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: &ClientOptions) -> Vec<Answer> {
+fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: &Options) -> Vec<Answer> {
     let mut client = Client::new(options);
     let mut out = Vec::new();
     client.start(&mut out);
@@ -137,7 +135,7 @@ fn our_client_and_the_server_of_h2() {
                 (Prepared::request(&request).expect("a request"), Body::Static(&TEXT[..size]))
             })
             .collect();
-        let options = ClientOptions { max_streams: 20, stream_window: client_window, ..ClientOptions::default() };
+        let options = Options { max_streams: 20, stream_window: client_window, ..Options::client() };
         let mut socket = TcpStream::connect(address).expect("the server");
         let answers = ask(&mut socket, &requests, &options);
         for (n, answer) in answers.iter().enumerate() {
@@ -153,7 +151,7 @@ fn our_client_and_the_server_of_h2() {
 }
 
 /// Serves one connection: gives back what is sent, or a long body to `/long`.
-fn serve_one(mut socket: TcpStream, options: &ServerOptions) {
+fn serve_one(mut socket: TcpStream, options: &Options) {
     let mut server = Server::new(options);
     let mut out = Vec::new();
     server.start(&mut out);
@@ -200,7 +198,7 @@ fn the_client_of_h2_and_our_server() {
         let address = listener.local_addr().expect("an address");
         let server = thread::spawn(move || {
             let (socket, _) = listener.accept().expect("a connection");
-            let options = ServerOptions { max_streams: 8, stream_window: server_window, ..ServerOptions::default() };
+            let options = Options { max_streams: 8, stream_window: server_window, ..Options::server() };
             serve_one(socket, &options);
         });
         runtime().block_on(async {

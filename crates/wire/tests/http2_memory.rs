@@ -4,9 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, Prepared, Request, Server, ServerEvent, ServerOptions,
-};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent};
 
 /// Counts what its thread allocates, so that tests may run in parallel.
 struct Counting;
@@ -50,8 +48,8 @@ impl Both {
     fn new(keep_headers: bool) -> Both {
         let headers = [("server", "weir"), ("content-type", "text/plain")];
         let mut both = Both {
-            client: Client::new(&ClientOptions { keep_headers, ..ClientOptions::default() }),
-            server: Server::new(&ServerOptions::default()),
+            client: Client::new(&Options { keep_headers, ..Options::client() }),
+            server: Server::new(&Options::server()),
             to_server: Vec::with_capacity(1 << 16),
             to_client: Vec::with_capacity(1 << 16),
             answer: Prepared::response(200, &headers, Some(128)).unwrap(),

@@ -10,7 +10,7 @@ use pipe::{Pipe, Seen, joined};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_wire::http2::probe::Blocks;
-use weir_wire::http2::{Body, ClientOptions, Prepared, Request, ServerOptions, Stream};
+use weir_wire::http2::{Body, Options, Prepared, Request, Stream};
 
 /// Bytes that bodies are cut out of.
 static TEXT: [u8; 60_000] = {
@@ -68,8 +68,8 @@ proptest! {
         windows in (0..3000u32, 0..3000u32, 1..20u32),
         newest_first in any::<bool>(),
     ) {
-        let client = ClientOptions { stream_window: windows.0, max_streams: windows.2, ..ClientOptions::default() };
-        let server = ServerOptions { stream_window: windows.1, connection_window: 0, ..ServerOptions::default() };
+        let client = Options { stream_window: windows.0, max_streams: windows.2, ..Options::client() };
+        let server = Options { stream_window: windows.1, connection_window: 0, ..Options::server() };
         // Without a window nothing but empty bodies can pass.
         let most = |size: usize, window: u32| if window == 0 { 0 } else { size.min(window as usize * 40) };
         let mut pipe = Pipe::new(&client, &server);
@@ -176,7 +176,7 @@ proptest! {
             let request = Request { method: "GET", scheme: "http", authority: "a", path: &path, headers: &headers };
             (Prepared::request(&request).unwrap(), own.clone(), path.clone())
         }).collect();
-        let mut client = weir_wire::http2::Client::new(&ClientOptions::default());
+        let mut client = weir_wire::http2::Client::new(&Options::client());
         let mut out = Vec::new();
         let mut decoder = loona_hpack::Decoder::new();
         client.start(&mut out);

@@ -6,19 +6,19 @@ mod by_hand;
 mod pipe;
 
 use by_hand::*;
-use weir_wire::http2::{ClientOptions, Detected, Limits, ServerOptions, detect};
+use weir_wire::http2::{Detected, Limits, Options, detect};
 
 const GET: &[(&str, &str)] = &[(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")];
 
 /// What a client with one request under way sees.
 #[track_caller]
 fn client(frames: &[Vec<u8>]) -> String {
-    client_sees(&ClientOptions::default(), &["GET"], frames).0
+    client_sees(&Options::client(), &["GET"], frames).0
 }
 
 #[track_caller]
 fn server(frames: &[Vec<u8>]) -> String {
-    server_sees(&ServerOptions::default(), frames).0
+    server_sees(&Options::server(), frames).0
 }
 
 /// HEADERS of a response on stream 1.
@@ -112,7 +112,7 @@ fn prefix(want: &str) -> &'static str {
 
 #[test]
 fn the_reason_of_an_end_is_sent() {
-    let options = ClientOptions::default();
+    let options = Options::client();
     for (frame, want) in [
         (frame(PING, 0, 0, &[0; 7]), "goaway 0 FRAME_SIZE_ERROR"),
         (frame(PING, 0, 1, &[0; 8]), "goaway 0 PROTOCOL_ERROR"),
@@ -122,14 +122,14 @@ fn the_reason_of_an_end_is_sent() {
     ] {
         assert_eq!(client_sees(&options, &["GET"], &[frame]).1, [want]);
     }
-    let (seen, sent) = server_sees(&ServerOptions::default(), &[get(5), frame(DATA, 0, 7, b"")]);
+    let (seen, sent) = server_sees(&Options::server(), &[get(5), frame(DATA, 0, 7, b"")]);
     assert_eq!(seen, "request GET http a / | request ends | error WrongStream");
     assert_eq!(sent, ["goaway 5 PROTOCOL_ERROR"]);
 }
 
 #[test]
 fn an_error_stays_and_goaway_is_sent_once() {
-    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = pipe::Pipe::new(&Options::client(), &Options::server());
     for _ in 0..3 {
         pipe.feed_client(&frame(PING, 0, 0, &[0; 8]));
     }
@@ -141,11 +141,11 @@ fn an_error_stays_and_goaway_is_sent_once() {
 #[test]
 fn settings_come_first() {
     for first in [frame(SETTINGS, ACK, 0, &[]), frame(DATA, 0, 1, b""), frame(0xfa, 0, 0, b""), update(0, 1)] {
-        let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+        let mut pipe = pipe::Pipe::new(&Options::client(), &Options::server());
         pipe.feed_client(&first);
         assert_eq!(line(&pipe.take()), "error NoSettings");
     }
-    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = pipe::Pipe::new(&Options::client(), &Options::server());
     pipe.feed_server(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX");
     assert_eq!(line(&pipe.take()), "error BadPreface");
 }
@@ -238,7 +238,7 @@ fn answers_that_are_malformed() {
         (vec![status, ("content-length", "1"), ("content-length", "2")], "BadContentLength"),
         (vec![status, ("content-length", "18446744073709551616")], "BadContentLength"),
     ] {
-        let (seen, sent) = client_sees(&ClientOptions::default(), &["GET"], &[head(0, &headers)]);
+        let (seen, sent) = client_sees(&Options::client(), &["GET"], &[head(0, &headers)]);
         assert_eq!(seen, format!("0: reset: Malformed({want})"), "{headers:?}");
         assert_eq!(sent, ["reset 1 PROTOCOL_ERROR"]);
     }
@@ -281,7 +281,7 @@ fn bodies_that_are_malformed() {
         frame(DATA, PADDED, 1, b"\x01xp"),
         frame(HEADERS, ENDS, 3, b"\x88\xbe"),
     ];
-    let (seen, sent) = client_sees(&ClientOptions::default(), &["GET", "GET"], &frames);
+    let (seen, sent) = client_sees(&Options::client(), &["GET", "GET"], &frames);
     assert_eq!(seen, "0: reset: Malformed(NoIncrement) | 1: 200 a: b | 1: end");
     assert_eq!(sent, ["reset 1 PROTOCOL_ERROR"]);
 }
@@ -344,7 +344,7 @@ fn streams_are_opened_in_order_and_by_the_client() {
 
 #[test]
 fn more_streams_than_allowed_are_refused() {
-    let options = ServerOptions { max_streams: 1, ..ServerOptions::default() };
+    let options = Options { max_streams: 1, ..Options::server() };
     let (seen, sent) = server_sees(&options, &[get(1), get(3), frame(RST_STREAM, 0, 1, &[0; 4]), get(5)]);
     assert_eq!(
         seen,
@@ -368,14 +368,14 @@ fn request_bodies_have_the_length_announced() {
 
 #[test]
 fn windows_are_kept_and_refreshed() {
-    let options = ServerOptions { stream_window: 70_000, connection_window: 100_000, ..ServerOptions::default() };
+    let options = Options { stream_window: 70_000, connection_window: 100_000, ..Options::server() };
     let full = || frame(DATA, 0, 1, &[0; 16_000]);
     let (seen, sent) = server_sees(&options, &[post(1, &[]), full(), full(), full(), full()]);
     assert!(seen.starts_with("request GET http a / | request \"") && !seen.contains("error"));
     assert_eq!(sent, ["window 1 48000", "window 0 64000"]);
 
     // A server that never gave more than the first window: padding counts, too.
-    let small = ServerOptions { stream_window: 10, connection_window: 0, ..ServerOptions::default() };
+    let small = Options { stream_window: 10, connection_window: 0, ..Options::server() };
     let acknowledged = || frame(SETTINGS, ACK, 0, &[]);
     let (seen, sent) = server_sees(&small, &[acknowledged(), post(1, &[]), frame(DATA, PADDED, 1, b"\x08xxpppppppp")]);
     assert_eq!(seen, "request GET http a / | request reset: Malformed(WindowExceeded)");
@@ -387,10 +387,10 @@ fn windows_are_kept_and_refreshed() {
 
 #[test]
 fn the_window_of_the_connection_is_kept() {
-    let options = ServerOptions { stream_window: 1 << 20, connection_window: 0, ..ServerOptions::default() };
+    let options = Options { stream_window: 1 << 20, connection_window: 0, ..Options::server() };
     // Padding counts against it, and so does what nobody wants. Refreshed when half is used, it is never full but by
     // frames that are larger than half of it.
-    let options = ServerOptions { max_frame: 70_000, ..options };
+    let options = Options { max_frame: 70_000, ..options };
     let (seen, sent) = server_sees(&options, &[post(1, &[]), frame(DATA, 0, 1, &[0; 65_536])]);
     assert_eq!(seen, "request GET http a / | error WindowExceeded");
     assert_eq!(sent, ["goaway 1 FLOW_CONTROL_ERROR"]);
@@ -404,7 +404,7 @@ fn a_block_that_changes_the_table_is_read_each_time() {
     let insert = |stream| frame(HEADERS, ENDS, stream, b"\x88\x40\x01a\x01b");
     let frames = [insert(1), insert(3), frame(HEADERS, ENDS, 5, b"\x88\xbe\xbf")];
     let want = "0: 200 a: b | 0: end | 1: 200 a: b | 1: end | 2: 200 a: b, a: b | 2: end";
-    assert_eq!(client_sees(&ClientOptions::default(), &["GET"; 3], &frames).0, want);
+    assert_eq!(client_sees(&Options::client(), &["GET"; 3], &frames).0, want);
 }
 
 #[test]
@@ -424,9 +424,9 @@ fn a_name_from_a_table_does_not_excuse_the_value() {
 #[test]
 fn frames_that_make_progress_are_not_a_flood() {
     let limits = Limits { idle_frames: 10, resets: 5, ..Limits::default() };
-    let server = ServerOptions { limits, ..ServerOptions::default() };
+    let server = Options { limits, ..Options::server() };
     // As many streams that end well as are reset.
-    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &server);
+    let mut pipe = pipe::Pipe::new(&Options::client(), &server);
     pipe.start();
     let answer = weir_wire::http2::Prepared::response(200, &[], Some(30)).unwrap();
     for n in 0..20 {
@@ -450,8 +450,8 @@ fn frames_that_make_progress_are_not_a_flood() {
 #[test]
 fn floods_end_the_connection() {
     let limits = Limits { idle_frames: 10, resets: 5, header_list: 1000 };
-    let server = ServerOptions { limits, ..ServerOptions::default() };
-    let client = ClientOptions { limits, ..ClientOptions::default() };
+    let server = Options { limits, ..Options::server() };
+    let client = Options { limits, ..Options::client() };
     for idle in [
         frame(PING, 0, 0, &[0; 8]),
         frame(SETTINGS, ACK, 0, &[]),
@@ -484,7 +484,7 @@ fn floods_end_the_connection() {
 #[test]
 fn header_lists_are_bounded_even_if_their_bytes_are_few() {
     let limits = Limits { header_list: 1000, ..Limits::default() };
-    let options = ClientOptions { limits, ..ClientOptions::default() };
+    let options = Options { limits, ..Options::client() };
     // One entry of 234 bytes, and five references to it.
     let mut bomb = b"\x88\x40\x02ab\x7f\x49".to_vec();
     bomb.extend([b'x'; 200]);
@@ -500,7 +500,7 @@ fn goaway_reports_unprocessed_requests() {
     let goaway =
         |last: u32, code: u8| frame(GOAWAY, 0, 0, &[&last.to_be_bytes()[..], &[0, 0, 0, code], b"why"].concat());
     let three = ["GET", "GET", "GET"];
-    let options = ClientOptions::default();
+    let options = Options::client();
     let (seen, _) = client_sees(&options, &three, &[goaway((1 << 31) - 1, 0), goaway(1, 2), ok()]);
     assert_eq!(seen, "goaway NO_ERROR | goaway INTERNAL_ERROR | 1: reset: GoneAway | 2: reset: GoneAway | 0: 200",);
     let (seen, _) = client_sees(&options, &three, &[goaway(5, 0), goaway(7, 0)]);
@@ -509,7 +509,7 @@ fn goaway_reports_unprocessed_requests() {
 
 #[test]
 fn a_later_goaway_does_not_accept_more() {
-    let mut pipe = pipe::Pipe::new(&ClientOptions::default(), &ServerOptions::default());
+    let mut pipe = pipe::Pipe::new(&Options::client(), &Options::server());
     pipe.feed_server(&[&weir_wire::http2::PREFACE[..], &settings(&[]), &get(1)].concat());
     pipe.server.go_away(&mut pipe.to_client);
     pipe.server.go_away(&mut pipe.to_client);
@@ -521,7 +521,7 @@ fn a_later_goaway_does_not_accept_more() {
 #[test]
 fn pings_are_answered_and_settings_acknowledged() {
     let frames = [frame(PING, 0, 0, b"12345678"), settings(&[(3, 7)])];
-    assert_eq!(client_sees(&ClientOptions::default(), &[], &frames).1, ["ping ack 12345678", "settings ack"]);
+    assert_eq!(client_sees(&Options::client(), &[], &frames).1, ["ping ack 12345678", "settings ack"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
-use weir_wire::http2::{self, Body, Client, ClientEvent, ClientOptions, Prepared, ResetCause, SendError};
+use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError};
 
 use super::http_template::{HttpTemplate, header, headers_but};
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
@@ -20,7 +20,7 @@ const MAX_CHANGING: usize = 32;
 #[derive(Debug, Clone)]
 pub(crate) struct Http2 {
     requests: Arc<[Request]>,
-    options: ClientOptions,
+    options: Options,
 }
 
 /// A kind of request.
@@ -45,7 +45,7 @@ impl Protocol for Http2 {
         };
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         let keep_headers = spec.requests.iter().any(|request| !request.expect.headers.is_empty());
-        Ok(Http2 { requests, options: ClientOptions { max_streams, keep_headers, ..ClientOptions::default() } })
+        Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
     }
 
     fn expectation(request: &RequestSpec) -> Expectation {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use weir_wire::http2::{Body, Code, Server, ServerEvent, ServerOptions, Stream};
+use weir_wire::http2::{Body, Code, Options, Server, ServerEvent, Stream};
 
 /// What a test wants to happen to a request.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ fn serve(
     behaviour: &Behaviour,
 ) -> Option<()> {
     line.set_nodelay(true).ok()?;
-    let mut server = Server::new(&ServerOptions { max_streams, ..ServerOptions::default() });
+    let mut server = Server::new(&Options { max_streams, ..Options::server() });
     let mut out = Vec::new();
     server.start(&mut out);
     let (mut bytes, mut nth) = (vec![0; 64 * 1024], 0);

@@ -209,7 +209,7 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let phase = self.recorder.phase();
         // It connects for later requests, as long as there may be some.
-        let kept_up = match self.pacing.is_open() && !self.plan.close {
+        let kept_up = match self.pacing.is_open() && !self.plan.spec.connection_close {
             true => phase != Phase::Drain || self.pacing.waiting() > 0,
             false => phase == Phase::Connect,
         };

@@ -212,7 +212,7 @@ impl<P: Protocol> Worker<P> {
         let slot = self.pool.slot(id);
         let exhausted = slot.remaining == 0;
         if !reusable || (exhausted && slot.in_flight == 0) {
-            if !reusable && !self.plan.close {
+            if !reusable && !self.plan.spec.connection_close {
                 self.recorder.counts().closed_by_peer += 1;
             }
             return self.finish(io, id, now);

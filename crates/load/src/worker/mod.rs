@@ -80,7 +80,7 @@ impl<P: Protocol> Worker<P> {
         let now = clock.now();
         Worker {
             protocol,
-            generator: Generator::new(plan.choices.clone(), plan.seed, share.thread, plan.threads),
+            generator: Generator::new(plan.choices.clone(), plan.spec.seed, share.thread, plan.threads),
             pacing: Pacing::new(&plan, &share),
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
@@ -234,7 +234,7 @@ impl<P: Protocol> Worker<P> {
         let was = self.recorder.phase();
         self.recorder.next_interval(self.connector.open, self.busy_poll.spent());
         let phase = self.recorder.phase();
-        if phase == was || !self.plan.leave_queue {
+        if phase == was || !self.plan.spec.leave_queue {
             return;
         }
         match phase {

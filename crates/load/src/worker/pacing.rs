@@ -65,16 +65,16 @@ pub(super) struct Due {
 impl Pacing {
     /// Nothing is due until [`Pacing::begin`].
     pub(super) fn new(plan: &Plan, share: &Share) -> Pacing {
-        let source = match (&plan.timetable, &plan.kind) {
+        let source = match (&plan.timetable, &plan.spec.kind) {
             (Some(timetable), _) => {
-                Source::Open(Backlog::new(timetable.schedule(plan.seed, share.thread, plan.threads)))
+                Source::Open(Backlog::new(timetable.schedule(plan.spec.seed, share.thread, plan.threads)))
             }
             (None, LoadKind::Count { .. }) => Source::Counted(share.requests),
             (None, _) => Source::Closed,
         };
         let streams = (share.connections * plan.streams) as usize;
-        let think = plan.think.map(|time| {
-            let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+        let think = plan.spec.think.map(|time| {
+            let mut random = ChaCha8Rng::seed_from_u64(plan.spec.seed);
             random.set_stream(THINK_STREAM + u64::from(share.thread));
             Think { time, random, until: TimerQueue::with_capacity(streams) }
         });

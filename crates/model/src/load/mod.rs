@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 mod schema;
 mod search;
@@ -42,7 +42,19 @@ impl DriverChoice {
 
 /// Why a request got no right answer.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -74,6 +86,9 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All kinds, in the order of their discriminants.
+    pub const ALL: &[ErrorKind] = ErrorKind::VARIANTS;
+
     /// A response came, though a wrong one.
     pub fn is_response(self) -> bool {
         matches!(self, ErrorKind::BadStatus | ErrorKind::WrongBody | ErrorKind::WrongHeader)

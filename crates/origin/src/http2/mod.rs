@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use weir_model::protocol::Application;
 use weir_net::Conn;
-use weir_wire::http2::{self, Server, ServerEvent, ServerOptions, Stream};
+use weir_wire::http2::{self, Options, Server, ServerEvent, Stream};
 
 use crate::fault::Fault;
 use crate::http::HttpState;
@@ -119,7 +119,7 @@ struct InFlight {
 impl Http2 {
     /// A new connection, whose first bytes are still to be read.
     pub(crate) fn new(conn: Conn) -> Http2 {
-        let options = ServerOptions { max_streams: MAX_STREAMS, ..ServerOptions::default() };
+        let options = Options { max_streams: MAX_STREAMS, ..Options::server() };
         Http2 {
             server: Server::new(&options),
             conn,

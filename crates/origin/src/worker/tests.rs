@@ -351,6 +351,7 @@ proptest! {
 #[derive(Debug, Default)]
 struct Clocked {
     answered: std::collections::HashMap<usize, Instant>,
+    now: Option<Instant>,
 }
 
 impl Io for Clocked {
@@ -359,7 +360,7 @@ impl Io for Clocked {
     }
 
     fn send_with(&mut self, conn: Conn, _: &[u8], _: &'static [u8]) {
-        self.answered.insert(conn.slot(), Instant::now());
+        self.answered.insert(conn.slot(), self.now.expect("no answer before a timer expires"));
     }
 
     fn want_sent(&mut self, _: Conn) {}
@@ -387,19 +388,17 @@ fn ten_thousand_in_flight_have_the_requested_mean_delay() {
         worker.on_event(&mut io, conn, Event::Data(request.as_bytes()));
     }
     let most_at_once = N as usize - io.answered.len();
-    let mut late = Duration::ZERO;
+    // The clock jumps from timer to timer, so that a busy machine changes nothing.
     while let Some(next) = worker.state.timers.next() {
-        let now = Instant::now();
-        std::thread::sleep(next.saturating_duration_since(now).min(Duration::from_millis(5)));
-        worker.expire_timers(&mut io);
-        late = late.max(now.elapsed());
+        io.now = Some(next);
+        worker.expire_timers_at(&mut io, next);
     }
     assert_eq!((most_at_once, io.answered.len()), (N as usize, N as usize));
     let waits: Vec<f64> = asked.iter().enumerate().map(|(slot, at)| (io.answered[&slot] - *at).as_secs_f64()).collect();
     let mean = waits.iter().sum::<f64>() / f64::from(N);
-    // The standard error of the mean is 1 %. On a busy machine, the delay measured here is added.
-    assert!((0.19..0.22 + late.as_secs_f64()).contains(&mean), "{mean} s, held up for {late:?}");
+    // The standard error of the mean is 1 %.
+    assert!((0.19..0.21).contains(&mean), "{mean} s");
     let below = waits.iter().filter(|wait| **wait < 0.2 * std::f64::consts::LN_2).count();
     let median_share = below as f64 / f64::from(N);
-    assert!((0.4..0.53).contains(&median_share), "{median_share} of the waits are below the median asked for");
+    assert!((0.47..0.53).contains(&median_share), "{median_share} of the waits are below the median asked for");
 }

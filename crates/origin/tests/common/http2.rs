@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use weir_wire::http2::{Body, Client, ClientEvent, ClientOptions, Code, Prepared, Request, ResetCause};
+use weir_wire::http2::{Body, Client, ClientEvent, Code, Options, Prepared, Request, ResetCause};
 
 use super::pipe::Pipe;
 
@@ -37,10 +37,10 @@ impl Response {
 
 impl Http2 {
     pub fn new(pipe: Pipe) -> Http2 {
-        Http2::with(pipe, &ClientOptions { max_streams: 1000, ..ClientOptions::default() })
+        Http2::with(pipe, &Options { max_streams: 1000, ..Options::client() })
     }
 
-    pub fn with(pipe: Pipe, options: &ClientOptions) -> Http2 {
+    pub fn with(pipe: Pipe, options: &Options) -> Http2 {
         let mut client = Client::new(options);
         let mut out = Vec::new();
         client.start(&mut out);

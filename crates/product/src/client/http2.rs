@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::suite::Request;
 use weir_wire::http1::Framing;
-use weir_wire::http2::{self, Body, Client, ClientEvent, ClientOptions, Prepared};
+use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared};
 use weir_wire::tls::Negotiated;
 
 use super::{Endpoint, RequestError, Response, Transport};
@@ -27,7 +27,7 @@ impl Http2 {
     /// How the connection failed.
     pub fn open(endpoint: &Endpoint, until: Instant) -> Result<Http2, RequestError> {
         let mut transport = Transport::open(endpoint, until)?;
-        let mut client = Client::new(&ClientOptions::default());
+        let mut client = Client::new(&Options::client());
         let mut out = Vec::new();
         client.start(&mut out);
         transport.write(&out, until)?;

@@ -1,40 +1,9 @@
 //! The client half of a connection. The load calls it.
 
-use super::conn::{Conn, Event, Own};
+use super::conn::{Conn, Event};
 use super::hpack::{put_content_length, put_path_name, put_text};
 use super::streams::{ANY, is};
-use super::{Body, Code, ConnectionError, Headers, Limits, Output, Prepared, ResetCause, SendError};
-
-/// The options of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientOptions {
-    /// Streams that it opens at a time, at most.
-    pub max_streams: u32,
-    /// Bytes of responses that the server may send ahead on a stream, up to 2^31 - 1.
-    pub stream_window: u32,
-    /// Bytes of responses that the server may send ahead on the connection, from 65,535 to 2^31 - 1.
-    pub connection_window: u32,
-    /// Largest frame the server may send, from 16,384 to 2^24 - 1.
-    pub max_frame: u32,
-    /// Keep the headers of responses for [`ResponseHead::headers`]. Without, that is empty and reading costs less.
-    pub keep_headers: bool,
-    /// Limits on what the server may send.
-    pub limits: Limits,
-}
-
-impl Default for ClientOptions {
-    /// 100 streams, windows of 16 MiB and 2^31 - 1 bytes, frames of 16,384 bytes, headers kept.
-    fn default() -> ClientOptions {
-        ClientOptions {
-            max_streams: 100,
-            stream_window: 16 << 20,
-            connection_window: (1 << 31) - 1,
-            max_frame: 16_384,
-            keep_headers: true,
-            limits: Limits::default(),
-        }
-    }
-}
+use super::{Body, Code, ConnectionError, Headers, Options, Output, Prepared, ResetCause, SendError};
 
 /// An event of the client half. `tag` is the caller's number for the request.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,10 +75,8 @@ const UNTOLD: u32 = 100;
 
 impl Client {
     /// For a new connection.
-    pub fn new(options: &ClientOptions) -> Client {
-        let &ClientOptions { max_streams, stream_window, connection_window, max_frame, keep_headers, limits } = options;
-        let own = Own { server: false, keep_headers, max_streams, stream_window, connection_window, max_frame, limits };
-        let mut conn = Conn::new(own);
+    pub fn new(options: &Options) -> Client {
+        let mut conn = Conn::new(options, false);
         conn.peer.max_streams = UNTOLD;
         Client { conn }
     }

@@ -7,7 +7,7 @@ use super::hpack::{Encoder, TABLE_SIZE, Table};
 use super::message::{Kind, Message};
 use super::send::Backlog;
 use super::streams::{Streams, is};
-use super::{Code, ConnectionError, Limits, ResetCause, StreamError, Violation};
+use super::{Code, ConnectionError, Options, ResetCause, StreamError, Violation};
 
 /// Window of a connection, and of streams before SETTINGS (RFC 9113 section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
@@ -24,18 +24,6 @@ pub(super) mod todo {
     pub(in crate::http2) const GONE: u8 = 2;
     /// Bodies that waited have been sent.
     pub(in crate::http2) const FINISHED: u8 = 4;
-}
-
-/// The settings of one half.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Own {
-    pub(super) server: bool,
-    pub(super) keep_headers: bool,
-    pub(super) max_streams: u32,
-    pub(super) stream_window: u32,
-    pub(super) connection_window: u32,
-    pub(super) max_frame: u32,
-    pub(super) limits: Limits,
 }
 
 /// The settings of the peer.
@@ -92,7 +80,9 @@ pub(super) enum Event<'i> {
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Conn {
-    pub(super) own: Own,
+    /// The half that requests come to.
+    pub(super) server: bool,
+    pub(super) own: Options,
     pub(super) peer: Peer,
     framer: Framer,
     pub(super) table: Table,
@@ -132,12 +122,13 @@ pub(super) struct Conn {
 pub(super) const MEMO: usize = 256;
 
 impl Conn {
-    pub(super) fn new(own: Own) -> Conn {
-        let own = Own {
+    pub(super) fn new(own: &Options, server: bool) -> Conn {
+        let own = Options {
             stream_window: own.stream_window.min(MAX_WINDOW),
             connection_window: own.connection_window.clamp(FIRST_WINDOW, MAX_WINDOW),
             max_frame: own.max_frame.clamp(FIRST_MAX_FRAME, (1 << 24) - 1),
-            ..own
+            keep_headers: own.keep_headers || server,
+            ..*own
         };
         let limit = own.limits.header_list;
         Conn {
@@ -165,6 +156,7 @@ impl Conn {
             leaving: false,
             promised: u32::MAX,
             failed: None,
+            server,
             own,
         }
     }
@@ -184,7 +176,7 @@ impl Conn {
     }
 
     fn put_goaway(&self, code: Code, out: &mut Vec<u8>) {
-        let last = if self.own.server { self.last.min(self.promised) } else { 0 };
+        let last = if self.server { self.last.min(self.promised) } else { 0 };
         let mut payload = [0; 8];
         payload[..4].copy_from_slice(&last.to_be_bytes());
         payload[4..].copy_from_slice(&code.0.to_be_bytes());

@@ -39,7 +39,7 @@ impl Conn {
                     return Err(Violation::BadGoAway);
                 }
                 self.goaway = Some(last);
-                if !self.own.server {
+                if !self.server {
                     self.todo |= todo::GONE;
                 }
                 return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
@@ -89,7 +89,7 @@ impl Conn {
     #[cold]
     fn on_reset(&mut self, id: u32, code: Code) -> Result<Option<Event<'static>>, Violation> {
         if let Some(slot) = self.streams.find(id) {
-            if self.own.server {
+            if self.server {
                 self.resets += 1;
                 if self.resets > self.own.limits.resets {
                     return Err(Violation::ResetFlood);

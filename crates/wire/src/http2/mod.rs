@@ -31,14 +31,51 @@ mod settings;
 mod streams;
 
 pub use body::{Body, Output};
-pub use client::{Client, ClientEvent, ClientOptions, ResponseHead};
+pub use client::{Client, ClientEvent, ResponseHead};
 pub use error::{Code, ConnectionError, EncodeError, ResetCause, SendError, StreamError, Violation};
 pub use fields::Headers;
 pub use prepared::{Prepared, Request};
-pub use server::{RequestHead, SendStatus, Server, ServerEvent, ServerOptions, Stream};
+pub use server::{RequestHead, SendStatus, Server, ServerEvent, Stream};
 
 /// What a client sends first on a connection, before its SETTINGS (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The options of one half of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Streams that a client opens at a time, or that a server lets its client open, at most.
+    pub max_streams: u32,
+    /// Bytes of bodies that the peer may send ahead on a stream, up to 2^31 - 1.
+    pub stream_window: u32,
+    /// Bytes of bodies that the peer may send ahead on the connection, from 65,535 to 2^31 - 1.
+    pub connection_window: u32,
+    /// Largest frame the peer may send, from 16,384 to 2^24 - 1.
+    pub max_frame: u32,
+    /// Keep the headers of responses for [`ResponseHead::headers`]. Without, that is empty and reading costs less.
+    /// Servers always keep those of requests.
+    pub keep_headers: bool,
+    /// Limits on what the peer may send.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// A client's: 100 streams, windows of 16 MiB and 2^31 - 1 bytes, frames of 16,384 bytes, headers kept.
+    pub fn client() -> Options {
+        Options { max_streams: 100, stream_window: 16 << 20, connection_window: (1 << 31) - 1, ..Options::server() }
+    }
+
+    /// A server's: 256 streams, windows of 1 MiB and 16 MiB, frames of 16,384 bytes.
+    pub fn server() -> Options {
+        Options {
+            max_streams: 256,
+            stream_window: 1 << 20,
+            connection_window: 16 << 20,
+            max_frame: 16_384,
+            keep_headers: true,
+            limits: Limits::default(),
+        }
+    }
+}
 
 /// Bounds on what a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

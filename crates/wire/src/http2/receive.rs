@@ -21,7 +21,7 @@ impl Conn {
         match self.streams.find(id) {
             Some(slot) if self.streams.at(slot).is(is::HEADED) => self.on_trailers(slot, ends, block, out),
             Some(slot) => self.on_answer(slot, ends, block, out),
-            None if self.own.server && id > self.last => self.on_request(id, ends, block, out),
+            None if self.server && id > self.last => self.on_request(id, ends, block, out),
             None => self.on_stray_block(id, block),
         }
     }
@@ -297,7 +297,7 @@ impl Conn {
             let (tag, sent) = (stream.tag, stream.is(is::SENT));
             if sent {
                 self.ended_well(slot);
-            } else if !self.own.server {
+            } else if !self.server {
                 // The server has sent everything; it does not need the rest of the request (section 8.1).
                 self.reset(slot, Code::CANCEL, out);
             }

@@ -1,42 +1,14 @@
 //! The server half of a connection. The origin calls it.
 
 use super::class::is_value;
-use super::conn::{Conn, Event, Own};
+use super::conn::{Conn, Event};
 use super::hpack::{put_content_length, put_digits, put_name, put_text};
 use super::prepared::check_header;
 use super::streams::{ANY, is};
 use super::{
-    Body, Code, ConnectionError, Headers, Limits, Output, PREFACE, Prepared, ResetCause, SendError, StreamError,
+    Body, Code, ConnectionError, Headers, Options, Output, PREFACE, Prepared, ResetCause, SendError, StreamError,
     Violation,
 };
-
-/// The options of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServerOptions {
-    /// Streams that the client may have open at a time.
-    pub max_streams: u32,
-    /// Bytes of request bodies that the client may send ahead on a stream, up to 2^31 - 1.
-    pub stream_window: u32,
-    /// Bytes of request bodies that the client may send ahead on the connection, from 65,535 to 2^31 - 1.
-    pub connection_window: u32,
-    /// Largest frame the client may send, from 16,384 to 2^24 - 1.
-    pub max_frame: u32,
-    /// Limits on what the client may send.
-    pub limits: Limits,
-}
-
-impl Default for ServerOptions {
-    /// 256 streams, windows of 1 MiB and 16 MiB, frames of 16,384 bytes.
-    fn default() -> ServerOptions {
-        ServerOptions {
-            max_streams: 256,
-            stream_window: 1 << 20,
-            connection_window: 16 << 20,
-            max_frame: 16_384,
-            limits: Limits::default(),
-        }
-    }
-}
 
 /// A stream of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,7 +18,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Dense from 0, and reused after the stream is gone: for tables. Below [`ServerOptions::max_streams`].
+    /// Dense from 0, and reused after the stream is gone: for tables. Below [`Options::max_streams`].
     pub fn slot(self) -> usize {
         self.slot as usize
     }
@@ -145,11 +117,8 @@ pub struct Server {
 
 impl Server {
     /// For a new connection, whose first bytes, the preface included, are not read yet.
-    pub fn new(options: &ServerOptions) -> Server {
-        let &ServerOptions { max_streams, stream_window, connection_window, max_frame, limits } = options;
-        let own =
-            Own { server: true, keep_headers: true, max_streams, stream_window, connection_window, max_frame, limits };
-        Server { conn: Conn::new(own), preface: 0 }
+    pub fn new(options: &Options) -> Server {
+        Server { conn: Conn::new(options, true), preface: 0 }
     }
 
     /// Writes the first bytes: SETTINGS and the connection's window.

@@ -23,7 +23,7 @@ impl Conn {
             payload.extend_from_slice(&id.to_be_bytes());
             payload.extend_from_slice(&value.to_be_bytes());
         };
-        if own.server {
+        if self.server {
             put(setting::MAX_CONCURRENT_STREAMS, own.max_streams);
         } else {
             put(setting::ENABLE_PUSH, 0);
@@ -44,7 +44,7 @@ impl Conn {
         match id {
             setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
             // Only a client may enable it.
-            setting::ENABLE_PUSH if value > u32::from(self.own.server) => return Err(Violation::BadSetting),
+            setting::ENABLE_PUSH if value > u32::from(self.server) => return Err(Violation::BadSetting),
             setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
             setting::INITIAL_WINDOW_SIZE => {
                 let window = i32::try_from(value).map_err(|_| Violation::BadWindow)?;

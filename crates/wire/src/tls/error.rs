@@ -1,7 +1,5 @@
 //! The failures of TLS and their texts.
 
-use std::fmt;
-
 use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
 
 use super::{alert, verify};
@@ -31,7 +29,8 @@ pub enum TlsErrorKind {
 }
 
 /// A failure of TLS. The text says what happened, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct TlsError {
     kind: TlsErrorKind,
     text: Box<str>,
@@ -120,11 +119,3 @@ fn incompatible(why: &PeerIncompatible) -> String {
     };
     format!("the two sides have no {what} in common")
 }
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for TlsError {}

@@ -1,7 +1,7 @@
 //! Frames by hand, for tests of what peers must not do.
 #![allow(dead_code, reason = "shared by several tests")]
 
-use weir_wire::http2::{ClientOptions, PREFACE, Prepared, Request, ServerOptions};
+use weir_wire::http2::{Options, PREFACE, Prepared, Request};
 
 use super::pipe::{Pipe, Seen, joined};
 
@@ -57,11 +57,11 @@ pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
 
 /// What a client that has sent `requests` (tags from 0) sees of these frames, however they are cut; and what it sends.
 #[track_caller]
-pub fn client_sees(options: &ClientOptions, requests: &[&str], frames: &[Vec<u8>]) -> (String, Vec<String>) {
+pub fn client_sees(options: &Options, requests: &[&str], frames: &[Vec<u8>]) -> (String, Vec<String>) {
     however_cut(
         &frames.concat(),
         || {
-            let mut pipe = Pipe::new(options, &ServerOptions::default());
+            let mut pipe = Pipe::new(options, &Options::server());
             pipe.client.start(&mut pipe.to_server);
             pipe.feed_client(&settings(&[]));
             for (tag, method) in requests.iter().enumerate() {
@@ -80,11 +80,11 @@ pub fn client_sees(options: &ClientOptions, requests: &[&str], frames: &[Vec<u8>
 
 /// What a server sees of these frames, which come behind preface and SETTINGS, however they are cut; and what it sends.
 #[track_caller]
-pub fn server_sees(options: &ServerOptions, frames: &[Vec<u8>]) -> (String, Vec<String>) {
+pub fn server_sees(options: &Options, frames: &[Vec<u8>]) -> (String, Vec<String>) {
     however_cut(
         &frames.concat(),
         || {
-            let mut pipe = Pipe::new(&ClientOptions::default(), options);
+            let mut pipe = Pipe::new(&Options::client(), options);
             pipe.server.start(&mut pipe.to_client);
             pipe.feed_server(PREFACE);
             pipe.feed_server(&settings(&[]));

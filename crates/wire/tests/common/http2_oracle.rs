@@ -11,8 +11,7 @@ use std::collections::HashMap;
 
 use weir_wire::http2::probe::Blocks;
 use weir_wire::http2::{
-    Body, Client, ClientEvent, ClientOptions, ConnectionError, Limits, PREFACE, Prepared, Request, Server, ServerEvent,
-    ServerOptions,
+    Body, Client, ClientEvent, ConnectionError, Limits, Options, PREFACE, Prepared, Request, Server, ServerEvent,
 };
 
 /// A body longer than the first window.
@@ -85,10 +84,10 @@ pub fn client(data: &[u8]) {
 
 /// Bit 0: tight bounds and windows; bit 1: headers are not kept; bits 2 to 4: requests under way; bit 5: every second is
 /// HEAD, bit 6: the others have a body.
-fn client_options(how: u8) -> (ClientOptions, u32) {
-    let mut options = ClientOptions { keep_headers: how & 2 == 0, ..ClientOptions::default() };
+fn client_options(how: u8) -> (Options, u32) {
+    let mut options = Options { keep_headers: how & 2 == 0, ..Options::client() };
     if how & 1 != 0 {
-        options = ClientOptions { limits: tight(), stream_window: 100, connection_window: 0, ..options };
+        options = Options { limits: tight(), stream_window: 100, connection_window: 0, ..options };
     }
     (options, u32::from(how >> 2) & 7)
 }
@@ -178,10 +177,9 @@ pub fn server(data: &[u8]) {
 }
 
 fn run_server(how: u8, pieces: &[&[u8]]) -> Shown {
-    let mut options = ServerOptions::default();
+    let mut options = Options::server();
     if how & 1 != 0 {
-        options =
-            ServerOptions { max_streams: 2, stream_window: 100, connection_window: 0, limits: tight(), ..options };
+        options = Options { max_streams: 2, stream_window: 100, connection_window: 0, limits: tight(), ..options };
     }
     let mut server = Server::new(&options);
     let mut shown = Shown::default();

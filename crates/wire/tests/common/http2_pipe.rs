@@ -4,8 +4,7 @@
 use std::fmt;
 
 use weir_wire::http2::{
-    Client, ClientEvent, ClientOptions, Code, ConnectionError, Headers, ResetCause, Server, ServerEvent, ServerOptions,
-    Stream,
+    Client, ClientEvent, Code, ConnectionError, Headers, Options, ResetCause, Server, ServerEvent, Stream,
 };
 
 /// What one of them saw.
@@ -134,7 +133,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(client: &ClientOptions, server: &ServerOptions) -> Pipe {
+    pub fn new(client: &Options, server: &Options) -> Pipe {
         Pipe {
             client: Client::new(client),
             server: Server::new(server),
