@@ -11,7 +11,7 @@ use common::pipe::{Pipe, client_config, server_options};
 use common::{Client, counters_when, start};
 use weir_model::load::DriverChoice;
 use weir_origin::{Options, Origin, payload};
-use weir_wire::http2::{Code, Options, ResetCause};
+use weir_wire::http2::{self, Code, ResetCause};
 
 /// Runs each test on each driver, plain and with TLS.
 macro_rules! on_each_transport {
@@ -120,7 +120,7 @@ fn heads_and_statuses(way: &Way) {
 }
 
 fn large_bodies_in_small_windows(way: &Way) {
-    let options = Options { stream_window: 5_000, connection_window: 70_000, ..Options::client() };
+    let options = http2::Options { stream_window: 5_000, connection_window: 70_000, ..http2::Options::client() };
     let mut client = Http2::with(way.pipe(), &options);
     for tag in 0..20 {
         client.ask(tag, "GET", "/bytes/300000", &[], b"");
