@@ -104,8 +104,10 @@ fn every_crate_says_what_it_does_not_know() {
 
 #[test]
 fn every_module_opens_with_what_it_is_for() {
-    let files = crates().into_iter().flat_map(|name| rust_files(&format!("crates/{name}/src")));
-    let silent: Vec<PathBuf> = files.filter(|file| !is_test(file) && !read(file).starts_with("//!")).collect();
+    let own = crates().into_iter().map(|name| format!("crates/{name}/src"));
+    let files = own.chain(["bench/src".to_owned(), "tests".to_owned()]).flat_map(|folder| rust_files(&folder));
+    let silent: Vec<PathBuf> =
+        files.filter(|file| (!is_test(file) || file.starts_with("tests")) && !read(file).starts_with("//!")).collect();
     assert_eq!(silent, Vec::<PathBuf>::new(), "files without a first comment");
 }
 
@@ -129,6 +131,51 @@ fn products_are_named_only_in_examples_of_the_help_and_of_error_messages() {
         }
     }
     assert_eq!(found, Vec::<String>::new(), "products named in the crates");
+}
+
+#[test]
+fn formats_of_other_tools_are_in_one_folder() {
+    let formats = Path::new("crates/report/src/formats");
+    let outside = crates().into_iter().flat_map(|name| rust_files(&format!("crates/{name}/src")));
+    let writes = |file: &PathBuf| {
+        ["Requests/sec:", "Requests per second:", "TotalCount"].iter().any(|line| code(file).contains(line))
+    };
+    let found: Vec<PathBuf> =
+        outside.filter(|file| !is_test(file) && !file.starts_with(formats) && writes(file)).collect();
+    assert_eq!(found, Vec::<PathBuf>::new(), "files that print as another tool does");
+}
+
+#[test]
+fn a_check_of_products_is_a_file_and_its_lines_in_the_table() {
+    let table = read("crates/conformance/src/table.rs");
+    let files = rust_files("crates/conformance/src/checks");
+    let names = files.iter().filter_map(|file| file.file_stem()?.to_str()).filter(|name| *name != "mod");
+    let missing: Vec<&str> = names.filter(|name| !table.contains(&format!("checks::{name}::"))).collect();
+    assert!(missing.is_empty(), "checks without a line in the table: {missing:?}");
+}
+
+#[test]
+fn every_help_text_belongs_to_a_verb_or_a_topic() {
+    let sources: String = rust_files("crates/cli/src").iter().map(|file| code(file)).collect();
+    for folder in ["crates/cli/help", "crates/cli/help/topics"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let name = entry.expect("an entry").file_name().into_string().expect("a name");
+            assert!(!name.ends_with(".txt") || sources.contains(&format!("/{name}\"")), "{folder}/{name} is not used");
+        }
+    }
+}
+
+#[test]
+fn pages_that_are_to_be_short_are_short() {
+    for (page, most) in [
+        ("README.md", 150),
+        ("docs/add-a-protocol.md", 60),
+        ("docs/add-a-host.md", 60),
+        ("docs/add-a-product-of-parts.md", 60),
+    ] {
+        let lines = read(page).lines().count();
+        assert!(lines <= most, "{page} has {lines} lines, {most} at most");
+    }
 }
 
 #[test]

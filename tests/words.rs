@@ -28,7 +28,7 @@ fn same(name: &str, said: &str) {
 
 #[test]
 fn help_is_as_kept_and_has_examples() {
-    let verbs: [&[&str]; 17] = [
+    let verbs: [&[&str]; 18] = [
         &[],
         &["run"],
         &["load"],
@@ -39,6 +39,7 @@ fn help_is_as_kept_and_has_examples() {
         &["products", "install"],
         &["products", "use"],
         &["products", "path"],
+        &["products", "test"],
         &["suites"],
         &["suites", "list"],
         &["suites", "show"],

@@ -145,7 +145,7 @@ fn plan(args: &Compare, groups: &[Group], folder: &Path, missing: &mut Vec<Strin
         rounds: args.rounds,
         seconds: args.seconds,
         seed: args.seed,
-        cpus: args.common.cpus()?,
+        cpus: args.common.cpus,
         cells,
         clients,
         programs,

@@ -45,7 +45,7 @@ pub fn facts(weir: &Path) -> Vec<Fact> {
     let machine = weir_vitals::environment();
     // It decides what an acknowledgement costs: bbr computes a rate for every one.
     let congestion = machine.sysctls.get("net.ipv4.tcp_congestion_control").cloned();
-    let arguments: Vec<String> = std::env::args().skip(1).map(without_folder).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).map(|argument| without_folder(&argument)).collect();
     let source = first_line(Command::new("git").args(["describe", "--always", "--dirty"]));
     [
         ("date", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string()),
@@ -59,11 +59,15 @@ pub fn facts(weir: &Path) -> Vec<Fact> {
     .to_vec()
 }
 
-/// An argument without the folder of a path in it, which says something about one machine only.
-fn without_folder(argument: String) -> String {
-    let (name, value) = argument.split_once('=').map_or(("", &argument[..]), |(name, value)| (name, value));
-    let file = Path::new(value).file_name().map_or(value.into(), |file| file.to_string_lossy());
-    if name.is_empty() { file.into_owned() } else { format!("{name}={file}") }
+/// An argument without the folder of an absolute path in it, which says something about one machine only.
+pub fn without_folder(argument: &str) -> String {
+    let (name, value) = argument.split_once('=').unwrap_or(("", argument));
+    let path = Path::new(value);
+    match path.file_name().filter(|_| path.is_absolute()) {
+        Some(file) if name.is_empty() => file.to_string_lossy().into_owned(),
+        Some(file) => format!("{name}={}", file.to_string_lossy()),
+        None => argument.to_owned(),
+    }
 }
 
 /// The first line that a program prints, on either output.
@@ -84,11 +88,10 @@ mod tests {
 
     #[test]
     fn folders_are_not_shown() {
-        let shown = |argument: &str| without_folder(argument.to_owned());
-        assert_eq!(shown("--weir=/a/b/weir"), "--weir=weir");
-        assert_eq!(shown("/a/b/weir"), "weir");
-        assert_eq!(shown("clients,open"), "clients,open");
-        assert_eq!(shown("--only=open"), "--only=open");
+        assert_eq!(without_folder("--weir=/a/b/weir"), "--weir=weir");
+        assert_eq!(without_folder("/a/b/weir"), "weir");
+        assert_eq!(without_folder("clients,open"), "clients,open");
+        assert_eq!(without_folder("--only=open"), "--only=open");
     }
 
     #[test]

@@ -28,8 +28,8 @@ use server::Programs;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Common {
     /// CPU of clients and CPU of servers
-    #[arg(long, default_value = "0,1", value_delimiter = ',', num_args = 1)]
-    cpus: Vec<u32>,
+    #[arg(long, default_value = "0,1", value_parser = two_cpus)]
+    pub cpus: [u32; 2],
     /// weir's binary; by default the one beside this program
     #[arg(long)]
     weir: Option<PathBuf>,
@@ -42,17 +42,6 @@ pub struct Common {
 }
 
 impl Common {
-    /// CPU of clients and CPU of servers.
-    ///
-    /// # Errors
-    /// When other than two were given.
-    pub fn cpus(&self) -> anyhow::Result<[u32; 2]> {
-        match self.cpus[..] {
-            [client, server] => Ok([client, server]),
-            _ => bail!("--cpus: two CPUs, such as 0,1"),
-        }
-    }
-
     /// The programs to start. A certificate is made in `folder`.
     ///
     /// # Errors
@@ -69,6 +58,11 @@ impl Common {
         let [nginx, nghttpd] = ["nginx", "nghttpd"].map(process::find);
         Ok(Programs { weir, null, nginx, nghttpd, certificate: server::Certificate::make(folder)? })
     }
+}
+
+fn two_cpus(text: &str) -> Result<[u32; 2], String> {
+    let cpus = text.split_once(',').and_then(|(client, server)| Some([client.parse().ok()?, server.parse().ok()?]));
+    cpus.ok_or_else(|| "two CPUs, such as 0,1".to_owned())
 }
 
 /// Name and value of something that describes a run.

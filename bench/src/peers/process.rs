@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use weir_host::placement::{allowed_cpus, restrict_to};
 
 /// What a process used and printed.
 #[derive(Debug)]
@@ -48,14 +48,12 @@ impl Running {
         let printed = [tempfile::tempfile()?, tempfile::tempfile()?];
         command.stdin(Stdio::null()).stdout(printed[0].try_clone()?).stderr(printed[1].try_clone()?);
         let before_us = children_us()?;
-        let all = sched_getaffinity(None)?;
-        let mut only = CpuSet::new();
-        only.set(cpu as usize);
+        let all = allowed_cpus();
         // Children inherit the thread's affinity.
-        sched_setaffinity(None, &only).with_context(|| format!("CPU {cpu}"))?;
+        restrict_to(&[cpu]).with_context(|| format!("CPU {cpu}"))?;
         let start = Instant::now();
         let child = command.spawn();
-        sched_setaffinity(None, &all)?;
+        restrict_to(&all)?;
         let name = command.get_program().display().to_string();
         let child = child.with_context(|| format!("{name} cannot be started"))?;
         Ok(Running { child, start, name, printed, before_us })

@@ -1,6 +1,7 @@
 //! The table of all checks, in the order in which they are shown. `run` executes them, and `weir products test` lists
 //! and filters them.
 
+use serde::Serialize;
 use weir_model::suite::Protocol;
 
 use super::cell::{Cell, either};
@@ -8,7 +9,7 @@ use super::checks;
 use super::testbed::Testbed;
 
 /// One check of a product.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Check {
     /// The name for `--only` and for JSON: `keep-alive`.
     pub name: &'static str,
@@ -19,8 +20,10 @@ pub struct Check {
     /// The protocol that the product uses during the check.
     pub protocol: Protocol,
     /// When the check runs.
+    #[serde(skip)]
     pub when: When,
     /// The check's function. Its error is a cell, too: a result that ends the check early.
+    #[serde(skip)]
     pub run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
 }
 

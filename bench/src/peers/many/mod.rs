@@ -8,7 +8,7 @@
 mod memory;
 mod page;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -99,7 +99,7 @@ fn load(
     connections: u32,
     seconds: u32,
 ) -> anyhow::Result<Loaded> {
-    let [client_cpu, cpu] = args.common.cpus()?;
+    let [client_cpu, cpu] = args.common.cpus;
     let threads = args.threads.map(|threads| format!(" -t {threads}")).unwrap_or_default();
     let arguments = words(&format!("--connections {connections}{threads}"));
     let origin =
@@ -129,14 +129,9 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// A command without folders, which say something about one machine only.
 fn shown(arguments: &[String]) -> String {
-    let words = arguments.iter().map(|word| {
-        let word = Path::new(word);
-        let name = if word.is_absolute() { word.file_name() } else { None };
-        name.unwrap_or(word.as_os_str()).to_string_lossy().into_owned()
-    });
-    format!("weir {}", words.collect::<Vec<_>>().join(" "))
+    let words: Vec<String> = arguments.iter().map(|word| machine::without_folder(word)).collect();
+    format!("weir {}", words.join(" "))
 }
 
 #[cfg(test)]

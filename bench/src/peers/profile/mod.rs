@@ -95,7 +95,7 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
 
 fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: &Args) -> anyhow::Result<[Column; 2]> {
     let (client, server, protocol, (connections, streams)) = case;
-    let [client_cpu, cpu] = args.common.cpus()?;
+    let [client_cpu, cpu] = args.common.cpus;
     let options = Options { protocol, cpu, size: 128, arguments: Vec::new(), log: None };
     let running = RunningServer::start(server, programs, &options)?;
     let load = Load { url: running.url.clone(), protocol, connections, streams, seconds: LOAD_S };

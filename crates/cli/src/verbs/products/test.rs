@@ -135,7 +135,7 @@ fn exit(record: &Record) -> Exit {
 
 fn list_checks(json: bool) -> VerbResult {
     if json {
-        return crate::out::json(&record::checks());
+        return crate::out::json(&CHECKS);
     }
     for check in CHECKS {
         output!("{}: {}", check.name, check.title);

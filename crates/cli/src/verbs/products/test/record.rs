@@ -1,7 +1,7 @@
 //! The results of a conformance test. `weir products test --json` prints them; `block`, `matrix` and `page` draw them.
 
 use serde::Serialize;
-use weir_conformance::{CHECKS, ProductReport};
+use weir_conformance::{CHECKS, Check, ProductReport};
 use weir_install::Installed;
 use weir_model::product::Product;
 
@@ -22,7 +22,7 @@ pub struct Record {
     /// Where.
     pub machine: Machine,
     /// What was asked.
-    pub checks: Vec<Asked>,
+    pub checks: Vec<&'static Check>,
     /// What was found, in the order in which it was.
     pub tested: Vec<Named>,
     /// What could not be tested.
@@ -41,15 +41,6 @@ pub struct Machine {
     pub cpus: u32,
     pub memory_bytes: u64,
     pub virtualization: Option<String>,
-}
-
-/// A check.
-#[derive(Debug, Serialize)]
-pub struct Asked {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub asks: &'static str,
-    pub protocol: &'static str,
 }
 
 /// A product in a profile, and what was found of it.
@@ -81,23 +72,11 @@ impl Absent {
     }
 }
 
-/// All checks, as data.
-pub fn checks() -> Vec<Asked> {
-    let asked = |check: &weir_conformance::Check| Asked {
-        name: check.name,
-        title: check.title,
-        asks: check.asks,
-        protocol: check.protocol.as_str(),
-    };
-    CHECKS.iter().map(asked).collect()
-}
-
 impl Record {
     /// Nothing found yet.
     pub fn begin(absent: Vec<Absent>, only: &[String]) -> Record {
         let environment = weir_vitals::environment();
-        let mut checks = checks();
-        checks.retain(|check| only.is_empty() || only.iter().any(|name| name == check.name));
+        let is_asked = |check: &&Check| only.is_empty() || only.iter().any(|name| name == check.name);
         Record {
             schema: SCHEMA,
             weir: env!("CARGO_PKG_VERSION").to_owned(),
@@ -112,7 +91,7 @@ impl Record {
                 memory_bytes: environment.memory_bytes,
                 virtualization: environment.virtualization,
             },
-            checks,
+            checks: CHECKS.iter().filter(is_asked).collect(),
             tested: Vec::new(),
             absent,
             stopped: false,
