@@ -2,11 +2,10 @@
 //! from it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use weir_host::stop::Stop;
 use weir_model::Filter;
 use weir_model::filter::FilterKey;
 use weir_model::load::DriverChoice;
@@ -174,11 +173,16 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
     }
 }
 
-/// Sets `flag` at the first Ctrl-C or SIGTERM; a second one ends weir at once (supervisors and roles then clean up).
-pub fn stop_on_signal(flag: &Arc<AtomicBool>) -> std::io::Result<()> {
+/// A request to stop that the first Ctrl-C or SIGTERM makes; a second one ends weir at once (supervisors and roles then clean
+/// up).
+///
+/// # Errors
+/// When the system takes no handler.
+pub fn stop_on_signal() -> Result<Stop, Failure> {
+    let stop = Stop::new();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())?;
-        signal_hook::flag::register(signal, flag.clone())?;
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag()).map_err(Failure::missing)?;
+        signal_hook::flag::register(signal, stop.flag()).map_err(Failure::missing)?;
     }
-    Ok(())
+    Ok(stop)
 }

@@ -26,16 +26,11 @@ impl From<Exit> for ExitCode {
 }
 
 /// A message and the status that goes with it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     exit: Exit,
     message: String,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
 }
 
 /// What every verb returns.

@@ -36,8 +36,7 @@ pub fn main(args: &Args) -> VerbResult {
     let title = spec::title(args);
     // Opened before anything is sent, so that a file that cannot be written does not cost the whole load.
     let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
-    let stop = StopFlag::new();
-    watch_signals(&stop).map_err(Failure::missing)?;
+    let stop = watch_signals()?;
     if let Some(conditions) = &args.load.find_max {
         return find_max::main(args, conditions, &spec, &title, &stop);
     }
@@ -107,17 +106,16 @@ fn failure(error: &LoadError) -> Failure {
 }
 
 /// The first Ctrl-C ends the window early and keeps what was measured.
-fn watch_signals(stop: &StopFlag) -> std::io::Result<()> {
-    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    stop_on_signal(&flag)?;
-    let stop = stop.clone();
+fn watch_signals() -> Result<StopFlag, Failure> {
+    let (stop, requested) = (StopFlag::new(), stop_on_signal()?);
+    let set = stop.clone();
     std::thread::spawn(move || {
-        while !flag.load(std::sync::atomic::Ordering::Relaxed) {
+        while !requested.is_requested() {
             std::thread::sleep(Duration::from_millis(50));
         }
-        stop.set();
+        set.set();
     });
-    Ok(())
+    Ok(stop)
 }
 
 /// The exit status of a load: `--fail-if` decides where it was given, otherwise any request without a right answer fails. Prints the reasons.

@@ -3,8 +3,6 @@
 use std::io::BufRead;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_host::role::{COUNT_REQUEST, OriginReport};
@@ -95,11 +93,8 @@ const VERSIONS: [(&str, &str, (tls::Version, tls::Version)); 3] = [
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let listen = match (args.listen, &args.unix) {
-        (Some(listen), _) => listen,
-        (None, None) => SocketAddr::from(([127, 0, 0, 1], 9000)),
-        (None, Some(_)) => SocketAddr::from(([127, 0, 0, 1], 0)),
-    };
+    let port = if args.unix.is_some() { 0 } else { 9000 };
+    let listen = args.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
     let options = Options {
         listen,
         unix: args.unix.clone(),
@@ -135,7 +130,7 @@ pub fn main(args: &Args) -> VerbResult {
             output!("{short}");
         }
     }
-    wait(&origin).map_err(Failure::missing)?;
+    wait(&origin)?;
     let counters = origin.stop();
     if args.json {
         crate::out::json(&counters)?;
@@ -193,11 +188,10 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Waits for Ctrl-C, and reports once when no more connections fit.
-fn wait(origin: &Origin) -> std::io::Result<()> {
-    let flag = Arc::new(AtomicBool::new(false));
-    stop_on_signal(&flag)?;
+fn wait(origin: &Origin) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
     let mut reported = false;
-    while !flag.load(Ordering::Relaxed) {
+    while !stop.is_requested() {
         std::thread::sleep(Duration::from_millis(50));
         if !reported && let Some(full) = origin.full() {
             remark!("weir origin: {full}");

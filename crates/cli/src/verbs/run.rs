@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
-use weir_host::stop::Stop;
 use weir_install::home::Home;
 use weir_lab::journal::JournalError;
 use weir_lab::preflight;
@@ -102,8 +101,7 @@ pub fn main(args: &Args) -> VerbResult {
         Skipped::sentences(&setup.skipped).iter().for_each(|line| remark!("  {line}"));
         print_machine(&setup);
     }
-    let stop = Stop::new();
-    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+    let stop = stop_on_signal()?;
     let run = match &args.resume {
         Some(folder) => Run::resume(folder, setup),
         None => Run::create(&folder, setup),

@@ -45,34 +45,26 @@ pub fn threads(spec: &LoadSpec) -> u64 {
 
 /// What else is unusual: protocol, TLS, several targets; `None` for plain HTTP/1.1.
 pub fn protocol(spec: &LoadSpec) -> Option<String> {
-    let mut words = Vec::new();
-    match spec.protocol {
-        LoadProtocol::Http2 { streams } => {
-            words.push(format!("HTTP/2, {} per connection", counted(streams.into(), "stream")))
-        }
-        LoadProtocol::Http1 { .. } => words.extend(pipelined(spec)),
-    }
-    if let Some(tls) = &spec.tls {
-        words.push(if tls.resumption { "TLS with resumption".to_owned() } else { "TLS".to_owned() });
-    }
-    if matches!(spec.targets.first().map(|target| &target.address), Some(Endpoint::Unix(_))) {
-        words.push("unix socket".to_owned());
-    }
-    if spec.targets.len() > 1 {
-        words.push(counted(spec.targets.len() as u64, "server"));
-    }
-    if spec.requests.len() > 1 {
-        words.push(format!("{} of requests", counted(spec.requests.len() as u64, "kind")));
-    }
-    if spec.connection_close {
-        words.push("a connection for every request".to_owned());
-    }
-    if let Some(n) = spec.requests_per_connection {
-        words.push(format!("{} per connection", counted(n, "request")));
-    }
-    if let Some(think) = spec.think {
-        words.push(format!("think time {think}"));
-    }
+    let unix = matches!(spec.targets.first().map(|target| &target.address), Some(Endpoint::Unix(_)));
+    let several = |n: usize, what: &str| (n > 1).then(|| counted(n as u64, what));
+    let words: Vec<String> = [
+        match spec.protocol {
+            LoadProtocol::Http2 { streams } => {
+                Some(format!("HTTP/2, {} per connection", counted(streams.into(), "stream")))
+            }
+            LoadProtocol::Http1 { .. } => pipelined(spec),
+        },
+        spec.tls.as_ref().map(|tls| if tls.resumption { "TLS with resumption" } else { "TLS" }.to_owned()),
+        unix.then(|| "unix socket".to_owned()),
+        several(spec.targets.len(), "server"),
+        several(spec.requests.len(), "kind").map(|kinds| format!("{kinds} of requests")),
+        spec.connection_close.then(|| "a connection for every request".to_owned()),
+        spec.requests_per_connection.map(|n| format!("{} per connection", counted(n, "request"))),
+        spec.think.map(|think| format!("think time {think}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     (!words.is_empty()).then(|| words.join(", "))
 }
 

@@ -31,9 +31,12 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         None => urls::from_arguments(&args.url, &args.request.weight, unix),
     }
     .map_err(Failure::input)?;
-    let protocol = protocol(args)?;
     let (kind, duration_s) = kind(args)?;
-    connections(args, &kind)?;
+    check(args, &kind)?;
+    let protocol = match args.connections.http {
+        Application::Http2 => LoadProtocol::Http2 { streams: args.connections.streams.unwrap_or(1) },
+        _ => LoadProtocol::Http1 { pipeline: args.connections.pipeline.unwrap_or(1) },
+    };
     let warmup_s = if kind.has_warmup() { args.load.warmup.0.as_secs_f64() } else { 0.0 };
     let tls = tls::tls(args, &lines)?;
     let Mix { targets, requests } = request::mix(args, &lines)?;
@@ -77,24 +80,36 @@ pub fn title(args: &Args) -> String {
     }
 }
 
-fn protocol(args: &Args) -> Result<LoadProtocol, Failure> {
-    let flags = &args.connections;
+/// Flags that do not go together.
+fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
+    let (flags, connections) = (&args.connections, args.load.connections);
     let http1 = flags.http == Application::Http1;
-    let pipelined = flags.pipeline.is_some_and(|deep| deep > 1);
-    for (flag, is_wrong, version, wanted) in [
-        ("--streams", http1 && flags.streams.is_some(), "HTTP/2", "--http 2 with it"),
-        ("--pipeline", http1 && pipelined && flags.close, "keep-alive connections", "without --close"),
-        ("--pipeline", !http1 && flags.pipeline.is_some(), "HTTP/1.1", "--streams N with --http 2"),
-        ("--close", !http1 && flags.close, "HTTP/1.1", "--requests-per-connection N with --http 2"),
+    let (streams, pipeline) = (flags.streams.is_some(), flags.pipeline.unwrap_or(1) > 1);
+    let only = |what: &str| format!("it is only for {what}");
+    let most = flags.max_connections;
+    for (is_wrong, flag, found, wanted) in [
+        (http1 && streams, "--streams", only("HTTP/2"), "--http 2 with it"),
+        (http1 && pipeline && flags.close, "--pipeline", only("keep-alive connections"), "without --close"),
+        (!http1 && flags.pipeline.is_some(), "--pipeline", only("HTTP/1.1"), "--streams N with --http 2"),
+        (!http1 && flags.close, "--close", only("HTTP/1.1"), "--requests-per-connection N with --http 2"),
+        (
+            most.is_some() && !kind.is_open(),
+            "--max-connections",
+            only("open loads"),
+            "--rate, --ramp, --steps or --replay with it",
+        ),
+        (
+            most.is_some_and(|most| most < connections),
+            "--max-connections",
+            format!("{} is less than -c {connections}", most.unwrap_or_default()),
+            "at least as many as -c",
+        ),
     ] {
         if is_wrong {
-            return Err(Failure::wrong(flag, format!("it is only for {version}"), wanted));
+            return Err(Failure::wrong(flag, found, wanted));
         }
     }
-    Ok(match http1 {
-        true => LoadProtocol::Http1 { pipeline: flags.pipeline.unwrap_or(1) },
-        false => LoadProtocol::Http2 { streams: flags.streams.unwrap_or(1) },
-    })
+    Ok(())
 }
 
 /// The kind, and for how long.
@@ -129,19 +144,6 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
         return Ok((open(OfferedRate::Constant(1.0)), duration_s));
     }
     Ok((LoadKind::Closed, duration_s))
-}
-
-fn connections(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
-    let Some(most) = args.connections.max_connections else { return Ok(()) };
-    if !kind.is_open() {
-        let found = "it is only for open loads";
-        return Err(Failure::wrong("--max-connections", found, "--rate, --ramp, --steps or --replay with it"));
-    }
-    if most < args.load.connections {
-        let found = format!("{most} is less than -c {}", args.load.connections);
-        return Err(Failure::wrong("--max-connections", found, "at least as many as -c"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -199,9 +199,8 @@ struct Context {
 
 impl Context {
     fn new() -> Result<Context, Failure> {
-        let stop = Stop::new();
-        stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
-        Ok(Context { host: LocalHost::new(std::env::current_exe().map_err(Failure::missing)?), stop })
+        let host = LocalHost::new(std::env::current_exe().map_err(Failure::missing)?);
+        Ok(Context { host, stop: stop_on_signal()? })
     }
 
     fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Verdict};
 use weir_host::LocalHost;
-use weir_host::stop::Stop;
 use weir_install::Found;
 use weir_install::home::Home;
 use weir_model::product::{Product, ProductKind};
@@ -72,8 +71,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     let scratch = tempfile::Builder::new().prefix("weir-test-").tempdir().map_err(Failure::missing)?;
     let folder = folder(args.keep.as_deref(), scratch.path())?;
     weir_net::raise_descriptor_limit();
-    let stop = Stop::new();
-    stop_on_signal(&stop.flag()).map_err(Failure::missing)?;
+    let stop = stop_on_signal()?;
     let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
     let host = Arc::new(LocalHost::new(std::env::current_exe().map_err(Failure::missing)?));
     let launcher = conformance::launcher(host, installed).map_err(Failure::missing)?;
