@@ -7,32 +7,24 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{measurements, nothing_left, processes_touching, run_within, scratch, signal, until, weir};
+use common::{
+    add_product, measurements, nothing_left, processes_touching, run_within, scratch, signal, suite, until, weir,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const SUITE: &str = r#"
-[suite]
-title = "Bad products"
-question = "What is said?"
+const HEAD: &str = r#"title = "Bad products"
 blocks = 1
 products = ["PRODUCT", "direct"]
 profile = "stock"
-seed = 1
+seed = 1"#;
 
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-expect = { status = 200, size = 128 }
-
-[[load]]
-name = "capacity"
+const LOAD: &str = r#"name = "capacity"
 kind = "closed"
 connections = 4
 warmup = "100ms"
 duration = "DURATION"
-timeout = "2s"
-"#;
+timeout = "2s""#;
 
 /// A library folder with one product that is a script, and the suite that runs it.
 struct Library {
@@ -42,8 +34,6 @@ struct Library {
 impl Library {
     fn new(name: &str, script: &str, check: &str, duration: &str) -> Library {
         let scratch = scratch();
-        let dir = scratch.path().join("library/products").join(name);
-        std::fs::create_dir_all(&dir).expect("made");
         std::fs::create_dir_all(scratch.path().join("library/suites")).expect("made");
         let binary = scratch.path().join(format!("bin-{name}"));
         let version = r#"if [ "$1" = --version ]; then echo "bad 1.2.3"; exit 0; fi"#;
@@ -72,9 +62,8 @@ about = "as it is"
 files = {{ "bad.conf" = "bad.conf.j2" }}
 "#
         );
-        std::fs::write(dir.join("product.toml"), toml).expect("written");
-        std::fs::write(dir.join("bad.conf.j2"), "port {{ listen_port }}\n").expect("written");
-        let suite = SUITE.replace("PRODUCT", name).replace("DURATION", duration);
+        add_product(scratch.path(), name, &toml, ("bad.conf.j2", "port {{ listen_port }}\n"));
+        let suite = suite(HEAD, LOAD).replace("PRODUCT", name).replace("DURATION", duration);
         std::fs::write(scratch.path().join("library/suites/bad.toml"), suite).expect("written");
         Library { scratch }
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{nothing_left, run_within, scratch, signal, until, wait_within, weir};
+use common::{add_product, nothing_left, run_within, scratch, signal, until, wait_within, weir};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -158,10 +158,7 @@ files = { "stub.py" = "stub.py.j2" }
 #[test]
 fn a_product_that_dies_of_a_question_is_started_again_for_the_next() {
     let scratch = scratch();
-    let folder = scratch.path().join("library/products/stub");
-    std::fs::create_dir_all(&folder).expect("made");
-    std::fs::write(folder.join("product.toml"), STUB_FILE).expect("written");
-    std::fs::write(folder.join("stub.py.j2"), STUB).expect("written");
+    add_product(scratch.path(), "stub", STUB_FILE, ("stub.py.j2", STUB));
     let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
     let (library, kept) = (path("library"), path("kept"));
     let only = ["get", "head", "path", "reload", "graceful-stop"].map(|check| ["--only", check]).concat();

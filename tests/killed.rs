@@ -12,26 +12,16 @@ use common::{
 };
 use rustix::process::Signal;
 
-const SUITE: &str = r#"
-[suite]
-title = "To be killed"
-question = "What is left?"
+const HEAD: &str = r#"title = "To be killed"
 blocks = 2
 products = ["direct", "nginx", "haproxy"]
-profile = "tuned"
+profile = "tuned""#;
 
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-expect = { status = 200, size = 128 }
-
-[[load]]
-name = "capacity"
+const LOAD: &str = r#"name = "capacity"
 kind = "closed"
 connections = 16
 warmup = "200ms"
-duration = "1s"
-"#;
+duration = "1s""#;
 
 const TRIALS: usize = 6;
 
@@ -87,7 +77,7 @@ fn resume_and_check(out: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
 
 fn suite(scratch: &Path) -> PathBuf {
     let path = scratch.join("killed.toml");
-    std::fs::write(&path, SUITE).expect("written");
+    std::fs::write(&path, common::suite(HEAD, LOAD)).expect("written");
     path
 }
 

@@ -8,28 +8,18 @@ use std::time::Duration;
 
 use common::{measurements, nothing_left, run_within, scratch, weir};
 
-/// Little load, so that there is CPU for others.
-const SUITE: &str = r#"
-[suite]
-title = "Beside others"
-question = "Is it seen?"
+const HEAD: &str = r#"title = "Beside others"
 products = ["direct"]
 profile = "tuned"
-blocks = 1
+blocks = 1"#;
 
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-expect = { status = 200, size = 128 }
-
-[[load]]
-name = "light"
+/// Little load, so that there is CPU for others.
+const LOAD: &str = r#"name = "light"
 kind = "open"
 rate = 200
 connections = 2
 warmup = "0s"
-duration = "2200ms"
-"#;
+duration = "2200ms""#;
 
 /// Processes that do nothing but use a CPU each: until they are dropped, and in no case for more than 30 s of CPU.
 struct Busy(Vec<Child>);
@@ -74,7 +64,7 @@ fn a_trial_beside_busy_processes_is_suspect_and_says_why() {
     }
     let scratch = scratch();
     let (suite, out) = (scratch.path().join("suite.toml"), scratch.path().join("run"));
-    std::fs::write(&suite, SUITE).expect("written");
+    std::fs::write(&suite, common::suite(HEAD, LOAD)).expect("written");
     let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
     let busy = Busy::start(needed);
     let args = ["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"];

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, weir};
+use common::{add_product, measurements, nothing_left, run_within, scratch, suite, weir};
 use serde_json::Value;
 
 /// Passes TCP connections on, and writes its name down when it is asked to end. Without a port it only waits.
@@ -86,37 +86,24 @@ about = "As it is"
 files = { "relay.py" = "relay.py.j2" }
 "#;
 
-const SUITE: &str = r#"
-[suite]
-title = "Parts"
-question = "Does it work?"
+const HEAD: &str = r#"title = "Parts"
 products = ["chain"]
 profile = "tuned"
-blocks = 1
+blocks = 1"#;
 
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-expect = { status = 200, size = 128 }
-
-[[load]]
-name = "capacity"
+const LOAD: &str = r#"name = "capacity"
 kind = "closed"
 connections = 4
 warmup = "300ms"
-duration = "1500ms"
-"#;
+duration = "1500ms""#;
 
 /// Runs the suite with a product; its only measurement, with the folder of its trial.
 fn measured(scratch: &Path, product: &str, status: i32) -> (std::path::PathBuf, Value) {
-    let folder = scratch.join("library/products/chain");
-    std::fs::create_dir_all(&folder).expect("made");
-    std::fs::write(folder.join("product.toml"), product).expect("written");
-    std::fs::write(folder.join("relay.py.j2"), RELAY).expect("written");
-    std::fs::write(scratch.join("suite.toml"), SUITE).expect("written");
+    add_product(scratch, "chain", product, ("relay.py.j2", RELAY));
+    std::fs::write(scratch.join("suite.toml"), suite(HEAD, LOAD)).expect("written");
     let path = |name: &str| scratch.join(name).to_str().expect("UTF-8").to_owned();
-    let (suite, library, out) = (path("suite.toml"), path("library"), path("run"));
-    let args = ["run", &suite, "--library", &library, "--scale", "full", "--out", &out, "--yes", "-q"];
+    let (file, library, out) = (path("suite.toml"), path("library"), path("run"));
+    let args = ["run", &file, "--library", &library, "--scale", "full", "--out", &out, "--yes", "-q"];
     run_within(&mut weir(&args), Duration::from_secs(120)).expect(status);
     nothing_left(&scratch.join("run"), Duration::from_secs(2));
     let mut all = measurements(&scratch.join("run"));

@@ -97,6 +97,34 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("weir-e2e-").tempdir().expect("a temporary folder")
 }
 
+/// A suite of one workload (GET of 128 bytes) and one load. `head` are the keys of `[suite]` besides its question, `load`
+/// those of the load.
+pub fn suite(head: &str, load: &str) -> String {
+    format!(
+        r#"
+[suite]
+question = "Does it work?"
+{head}
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+expect = {{ status = 200, size = 128 }}
+
+[[load]]
+{load}
+"#
+    )
+}
+
+/// Adds a product with one template to the library folder `library` below `folder`.
+pub fn add_product(folder: &Path, name: &str, toml: &str, template: (&str, &str)) {
+    let folder = folder.join("library/products").join(name);
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::write(folder.join("product.toml"), toml).expect("written");
+    std::fs::write(folder.join(template.0), template.1).expect("written");
+}
+
 /// Pids of processes that have `marker` in their arguments, their working folder or an open file's path.
 pub fn processes_touching(marker: &Path) -> Vec<(u32, String)> {
     let marker = marker.to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! Debian and Ubuntu packages.
+//! Installs Debian and Ubuntu packages. Plans and steps call it.
 //!
 //! Packages of servers start the server when they are installed, on ports of their own choice. weir wants the program
 //! and not the service, and keeps it from starting in three ways, none of which leaves anything behind on the machine:

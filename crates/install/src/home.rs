@@ -1,4 +1,4 @@
-//! weir's own folder: where products that no package manager keeps are put.
+//! weir's own folder: where products that no package manager keeps are put. All sources call it.
 //!
 //! It holds nothing that cannot be got again. This module does not know what is in it.
 

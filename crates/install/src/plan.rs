@@ -214,7 +214,7 @@ fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, Stri
     let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
     let mut packages = Vec::new();
     for lack in &lacking {
-        match &lack.package {
+        match &lack.need.package {
             // A package that is here and brought what is too old would bring the same again.
             Some(package) if apt::installed_version(package).is_none() => packages.push(package.clone()),
             _ => return Err(said(lack)),

@@ -1,4 +1,4 @@
-//! Programs of weir's own around a library, which come as a folder in a product's folder.
+//! Programs of weir's own around a library, which come as a folder in a product's folder. Builds call it.
 
 use std::fs;
 use std::path::{Component, Path};

@@ -1,4 +1,5 @@
-//! The programs that building needs: whether they are here, new enough, and which package brings them.
+//! The programs that building needs: whether they are here, new enough, and which package brings them. Plans and builds
+//! call it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,26 +13,28 @@ use super::{child, lookup, version};
 /// A JVM that starts on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is wrong with one needed program.
+/// A needed program that is missing or too old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingTool {
-    program: String,
+    pub(super) need: Need,
     /// The version found, when it is here and too old.
     found: Option<String>,
-    at_least: Option<String>,
-    /// The apt package that brings it, where one is known.
-    pub(super) package: Option<String>,
-    elsewhere: Option<&'static str>,
 }
 
 impl std::fmt::Display for MissingTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let MissingTool { program, found, at_least, package, elsewhere } = self;
+        let MissingTool { need: Need { program, package, at_least }, found } = self;
         match (found, at_least) {
             (Some(found), Some(wanted)) => write!(f, "{program} is version {found}; at least {wanted} is wanted")?,
             (None, Some(wanted)) => write!(f, "{program} is not in PATH; version {wanted} or later is wanted")?,
             (_, None) => write!(f, "{program} is not in PATH")?,
         }
+        let elsewhere = match program.as_str() {
+            "cargo" => Some("rustup from https://rustup.rs"),
+            "go" => Some("the archive from https://go.dev/dl"),
+            "node" | "npm" => Some("the archive from https://nodejs.org"),
+            _ => None,
+        };
         let mut ways = Vec::new();
         ways.extend(package.as_ref().map(|package| format!("sudo apt-get install {package}")));
         ways.extend(elsewhere.map(str::to_owned));
@@ -72,24 +75,15 @@ pub(super) fn missing_tools(needs: &[Need]) -> Vec<MissingTool> {
 }
 
 fn missing_tool(need: &Need) -> Option<MissingTool> {
-    let found = lookup::on_path(&need.program).map(|path| (need.at_least.as_ref(), path));
-    let found = match found {
-        None => None,
-        Some((None, _)) => return None,
-        Some((Some(wanted), path)) => match version_of(&path) {
+    let found = match (lookup::on_path(&need.program), &need.at_least) {
+        (None, _) => None,
+        (Some(_), None) => return None,
+        (Some(path), Some(wanted)) => match version_of(&path) {
             Some(found) if !version::is_below(&found, wanted) => return None,
-            Some(found) => Some(found),
-            None => Some("unknown".to_owned()),
+            found => found.or(Some("unknown".to_owned())),
         },
     };
-    let elsewhere = match need.program.as_str() {
-        "cargo" => Some("rustup from https://rustup.rs"),
-        "go" => Some("the archive from https://go.dev/dl"),
-        "node" | "npm" => Some("the archive from https://nodejs.org"),
-        _ => None,
-    };
-    let Need { program, package, at_least } = need.clone();
-    Some(MissingTool { program, found, at_least, package, elsewhere })
+    Some(MissingTool { need: need.clone(), found })
 }
 
 /// The version that a program says by the first of the usual questions that it understands.

@@ -1,4 +1,4 @@
-//! A binary's version, asked of the binary itself.
+//! A binary's version, asked of the binary itself. Finding and `weir products use` call it.
 
 use std::path::Path;
 use std::time::Duration;

@@ -96,6 +96,13 @@ pub enum CatalogueError {
     },
 }
 
+impl CatalogueError {
+    fn at(path: &Path) -> impl FnOnce(std::io::Error) -> CatalogueError + use<> {
+        let path = path.to_owned();
+        move |error| CatalogueError::Io { path, error }
+    }
+}
+
 impl Catalogue {
     /// Parses what is built in.
     ///
@@ -117,8 +124,7 @@ impl Catalogue {
     /// When a file cannot be read or has errors.
     pub fn overlay(&mut self, dir: &Path) -> Result<(), CatalogueError> {
         if !dir.join("products").is_dir() && !dir.join("suites").is_dir() {
-            let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-            return Err(CatalogueError::Io { path: dir.to_owned(), error });
+            return Err(CatalogueError::at(dir)(std::io::ErrorKind::NotFound.into()));
         }
         self.add_products(read_products(&dir.join("products"))?)?;
         self.suites.extend(read_suites(&dir.join("suites"))?);
@@ -163,8 +169,7 @@ impl Catalogue {
     pub fn suite(&self, name: &str) -> Result<Suite, CatalogueError> {
         let text = if name.ends_with(".toml") {
             let path = Path::new(name);
-            let toml =
-                std::fs::read_to_string(path).map_err(|error| CatalogueError::Io { path: path.to_owned(), error })?;
+            let toml = std::fs::read_to_string(path).map_err(CatalogueError::at(path))?;
             SuiteText { source: name.to_owned(), toml }
         } else {
             self.suites
@@ -230,7 +235,7 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>
     for path in entries(folder)? {
         let name = file_name(&path);
         if path.is_file() {
-            let bytes = std::fs::read(&path).map_err(|error| CatalogueError::Io { path: path.clone(), error })?;
+            let bytes = std::fs::read(&path).map_err(CatalogueError::at(&path))?;
             files.insert(format!("{prefix}{name}"), bytes);
         } else if path.is_dir() && !LEFTOVERS.contains(&name.as_str()) {
             read_folder(&path, &format!("{prefix}{name}/"), files)?;
@@ -242,7 +247,7 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>
 fn read_suites(dir: &Path) -> Result<BTreeMap<String, SuiteText>, CatalogueError> {
     let mut suites = BTreeMap::new();
     for file in entries(dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
-        let toml = std::fs::read_to_string(&file).map_err(|error| CatalogueError::Io { path: file.clone(), error })?;
+        let toml = std::fs::read_to_string(&file).map_err(CatalogueError::at(&file))?;
         let name = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
         suites.insert(name, SuiteText { source: file.display().to_string(), toml });
     }
@@ -254,12 +259,8 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     if !dir.exists() {
         return Ok(Vec::new());
     }
-    let failed = |error| CatalogueError::Io { path: dir.to_owned(), error };
-    let mut paths = std::fs::read_dir(dir)
-        .map_err(failed)?
-        .map(|entry| entry.map(|e| e.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
+    let all = std::fs::read_dir(dir).and_then(|all| all.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<PathBuf> = all.map_err(CatalogueError::at(dir))?;
     paths.sort();
     Ok(paths)
 }

@@ -16,34 +16,16 @@ use crate::http::Http;
 pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
     let answer = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
-    if let Some(status) = expect.status
-        && answer.status != status
-    {
-        return Err(format!(
-            "the origin answers {} with status {}, the suite expects {status}",
-            workload.request.path, answer.status
-        ));
+    let (status, size, hash) = (answer.status, answer.size(), answer.hash());
+    let differences = [
+        expect.status.filter(|s| *s != status).map(|s| format!("status {status}, the suite expects {s}")),
+        expect.size.filter(|s| *s != size).map(|s| format!("{size} bytes, the suite expects {s}")),
+        expect.hash.filter(|h| *h != hash).map(|h| format!("a body of hash {hash:016x}, the suite expects {h:016x}")),
+    ];
+    if let Some(difference) = differences.into_iter().flatten().next() {
+        return Err(format!("the origin answers {} with {difference}", workload.request.path));
     }
-    if let Some(size) = expect.size
-        && answer.size() != size
-    {
-        return Err(format!(
-            "the origin answers {} with {} bytes, the suite expects {size}",
-            workload.request.path,
-            answer.size()
-        ));
-    }
-    if let Some(hash) = expect.hash
-        && answer.hash() != hash
-    {
-        return Err(format!("the origin's body hashes to {:016x}, the suite expects {hash:016x}", answer.hash()));
-    }
-    let complete = Expect {
-        status: Some(answer.status),
-        size: Some(answer.size()),
-        hash: Some(answer.hash()),
-        headers: Vec::new(),
-    };
+    let complete = Expect { status: Some(status), size: Some(size), hash: Some(hash), headers: Vec::new() };
     Ok((complete, answer))
 }
 

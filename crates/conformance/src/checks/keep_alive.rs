@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_model::text::count;
 
-use crate::cell::{Cell, word};
+use super::{Lost, ask_over};
+use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::text::list;
-use weir_product::client::{Endpoint, RequestError, TIMEOUT};
+use weir_product::client::{Endpoint, RequestError};
 
 /// The entry in the table.
 pub const CHECK: Check = Check::new(
@@ -82,31 +83,16 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
         let fresh = conn.is_none();
         // Each request has a new target, because a product that caches must ask the origin for each.
         let request = endpoint.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
-        let asked = match conn.take() {
-            Some(open) => Ok(open),
-            None => endpoint.open(),
-        }
-        .and_then(|mut open: weir_product::client::Http1| {
-            let response = open.ask(&request, false, TIMEOUT)?;
-            Ok((open, response))
-        });
-        match asked {
-            Ok((open, response)) if response.status == 200 && response.body.len() == 128 => {
+        match ask_over(endpoint, conn.take(), &request) {
+            Ok(open) => {
                 client.right += 1;
-                if response.keep_alive {
-                    conn = Some(open);
-                } else if client.right < EACH {
-                    client.reconnects += 1;
-                }
-            }
-            Ok((_, response)) => {
-                client.failure = Some(response.status.to_string());
-                return client;
+                client.reconnects += u64::from(open.is_none() && client.right < EACH);
+                conn = open;
             }
             // The product may close a connection between two requests.
-            Err(RequestError::Closed | RequestError::Reset) if !fresh => client.reconnects += 1,
-            Err(failure) => {
-                client.failure = Some(word(&failure).to_owned());
+            Err(Lost::Failed(RequestError::Closed | RequestError::Reset)) if !fresh => client.reconnects += 1,
+            Err(lost) => {
+                client.failure = Some(lost.word());
                 return client;
             }
         }

@@ -28,13 +28,38 @@ pub mod resources;
 pub mod slow;
 pub mod tls;
 
-use super::cell::Cell;
+use super::cell::{Cell, word};
 use super::testbed::Testbed;
-use weir_product::client::Response;
+use weir_product::client::{Endpoint, Http1, RequestError, Response, TIMEOUT};
 
 /// The origin's own response; a cell that says why there is none.
 fn reference(bed: &dyn Testbed, target: &str) -> Result<Response, Cell> {
     bed.origin()
         .get(target)
         .map_err(|failure| Cell::unknown(format!("weir's origin itself, asked for {target}: {failure}")))
+}
+
+/// Why a request got no right answer.
+enum Lost {
+    Failed(RequestError),
+    /// A response with this status, or with another body.
+    Wrong(u16),
+}
+
+impl Lost {
+    fn word(&self) -> String {
+        match self {
+            Lost::Failed(failure) => word(failure).to_owned(),
+            Lost::Wrong(status) => status.to_string(),
+        }
+    }
+}
+
+/// Sends a request for 128 bytes over a kept connection, or over a new one. Returns the connection if it can carry another.
+fn ask_over(endpoint: &Endpoint, kept: Option<Http1>, request: &[u8]) -> Result<Option<Http1>, Lost> {
+    let mut conn = kept.map_or_else(|| endpoint.open(), Ok).map_err(Lost::Failed)?;
+    match conn.ask(request, false, TIMEOUT).map_err(Lost::Failed)? {
+        response if response.status != 200 || response.body.len() != 128 => Err(Lost::Wrong(response.status)),
+        response => Ok(response.keep_alive.then_some(conn)),
+    }
 }

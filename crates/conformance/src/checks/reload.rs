@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::cell::{Cell, word};
+use super::{Lost, ask_over};
+use crate::cell::Cell;
 use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_model::text::count;
-use weir_product::client::{Endpoint, Http1, RequestError, TIMEOUT};
+use weir_product::client::{Endpoint, Http1, RequestError};
 
 /// The entry in the table.
 pub const CHECK: Check = Check::new(
@@ -84,10 +85,11 @@ fn client(endpoint: &Endpoint, keeps: bool, over: &AtomicBool) -> Count {
     while !over.load(Ordering::SeqCst) {
         count.asked += 1;
         let kept = conn.is_some();
-        match ask(endpoint, conn.take(), &request) {
+        match ask_over(endpoint, conn.take(), &request) {
             Ok(open) => conn = open.filter(|_| keeps),
-            Err(Lost::Stopped) => return count,
-            Err(Lost::Because(why)) => {
+            Err(Lost::Failed(RequestError::Stopped)) => return count,
+            Err(lost) => {
+                let why = lost.word();
                 count.lost += 1;
                 count
                     .first
@@ -98,29 +100,6 @@ fn client(endpoint: &Endpoint, keeps: bool, over: &AtomicBool) -> Count {
         }
     }
     count
-}
-
-enum Lost {
-    Stopped,
-    Because(String),
-}
-
-impl From<RequestError> for Lost {
-    fn from(failure: RequestError) -> Lost {
-        if failure == RequestError::Stopped { Lost::Stopped } else { Lost::Because(word(&failure).to_owned()) }
-    }
-}
-
-fn ask(endpoint: &Endpoint, conn: Option<Http1>, request: &[u8]) -> Result<Option<Http1>, Lost> {
-    let mut conn = match conn {
-        Some(conn) => conn,
-        None => endpoint.open()?,
-    };
-    let response = conn.ask(request, false, TIMEOUT)?;
-    if response.status != 200 || response.body.len() != 128 {
-        return Err(Lost::Because(response.status.to_string()));
-    }
-    Ok(response.keep_alive.then_some(conn))
 }
 
 #[cfg(test)]
