@@ -85,53 +85,56 @@ pub fn run(
     stop: &StopFlag,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<LoadResult, LoadError> {
-    run_with_ports(spec, outputs, stop, progress, capacity::port_range())
+    Job { spec, outputs, stop, ports: capacity::port_range() }.run(progress)
 }
 
-/// [`run`] with another range of local ports than the kernel's, so that tests can make ports run short.
-pub(crate) fn run_with_ports(
-    spec: &LoadSpec,
-    outputs: &Outputs,
-    stop: &StopFlag,
-    progress: &mut dyn FnMut(Progress),
-    ports: (u16, u16),
-) -> Result<LoadResult, LoadError> {
-    match spec.protocol {
-        LoadProtocol::Http1 { .. } => run_protocol::<Http1>(spec, outputs, stop, progress, ports),
-        LoadProtocol::Http2 { .. } => run_protocol::<Http2>(spec, outputs, stop, progress, ports),
-    }
+/// What [`run`] is asked for.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    pub spec: &'a LoadSpec,
+    pub outputs: &'a Outputs,
+    pub stop: &'a StopFlag,
+    /// The kernel's range of local ports; tests make ports run short.
+    pub ports: (u16, u16),
 }
 
-/// [`run`] with this protocol.
-pub(crate) fn run_protocol<P: Protocol>(
-    spec: &LoadSpec,
-    outputs: &Outputs,
-    stop: &StopFlag,
-    progress: &mut dyn FnMut(Progress),
-    ports: (u16, u16),
-) -> Result<LoadResult, LoadError> {
-    let kind = probe(spec.driver)?;
-    let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
-    let protocol = P::new(spec).map_err(LoadError::Order)?;
-    let mut sinks = outputs.open()?;
-    let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
-    let outcome = load.drive(stop, progress);
-    if outcome.is_err() {
-        load.shared.abandon();
+impl Job<'_> {
+    pub(crate) fn run(&self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
+        match self.spec.protocol {
+            LoadProtocol::Http1 { .. } => self.run_protocol::<Http1>(progress),
+            LoadProtocol::Http2 { .. } => self.run_protocol::<Http2>(progress),
+        }
     }
-    load.end_threads(outcome.is_ok())?;
-    let span = outcome?;
-    load.aggregate.close(span.window, span.end);
 
-    if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.aggregate.log) {
-        output::write_log(sink, log, span.window, span.unix)?;
+    /// The same with this protocol.
+    pub(crate) fn run_protocol<P: Protocol>(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<LoadResult, LoadError> {
+        let Job { spec, outputs, stop, ports } = *self;
+        let kind = probe(spec.driver)?;
+        let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
+        let protocol = P::new(spec).map_err(LoadError::Order)?;
+        let mut sinks = outputs.open()?;
+        let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
+        let outcome = load.drive(stop, progress);
+        if outcome.is_err() {
+            load.shared.abandon();
+        }
+        load.end_threads(outcome.is_ok())?;
+        let span = outcome?;
+        load.aggregate.close(span.window, span.end);
+
+        if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.aggregate.log) {
+            output::write_log(sink, log, span.window, span.unix)?;
+        }
+        if let Some(sink) = &mut sinks.series {
+            output::write_series(sink, &load.aggregate.series)?;
+        }
+        load.outcomes.sort_by_key(|outcome| outcome.thread);
+        progress(Progress::Distributions(Box::new(Distributions::of(&load.aggregate.samples))));
+        Ok(result::result(&plan, kind, &span, load.aggregate, &load.outcomes, load.shared.most_open()))
     }
-    if let Some(sink) = &mut sinks.series {
-        output::write_series(sink, &load.aggregate.series)?;
-    }
-    load.outcomes.sort_by_key(|outcome| outcome.thread);
-    progress(Progress::Distributions(Box::new(Distributions::of(&load.aggregate.samples))));
-    Ok(result::result(&plan, kind, &span, load.aggregate, &load.outcomes, load.shared.most_open()))
 }
 
 /// A running load.

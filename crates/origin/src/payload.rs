@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::random::{GOLDEN, mix};
+
 /// Largest body that the origin makes or echoes, bytes (64 MiB).
 pub const MAX_PAYLOAD: usize = 64 << 20;
 
@@ -83,10 +85,7 @@ fn fill(out: &mut [u8], first: usize) {
 
 /// The `k`-th output (from 0) of SplitMix64 with seed 0.
 fn splitmix64(k: u64) -> u64 {
-    let mut z = k.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    mix(k.wrapping_add(1).wrapping_mul(GOLDEN))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Random numbers for delays and faults: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
 //! Generators", OOPSLA 2014), which is small, quick, and the same on every machine for the same seed.
 //!
-//! Faults and delays draw from it. This module does not know what is drawn.
+//! Faults and delays draw from it; payloads are made of the same numbers. This module does not know what is drawn.
 
 /// A sequence of numbers.
 #[derive(Debug, Clone)]
@@ -23,12 +23,19 @@ impl Random {
     }
 
     fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.state = self.state.wrapping_add(GOLDEN);
+        mix(self.state)
     }
+}
+
+/// By how much the state of SplitMix64 grows from one number to the next.
+pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The number that a state of SplitMix64 becomes.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]

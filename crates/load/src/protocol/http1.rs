@@ -10,7 +10,6 @@ use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParse
 
 use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but};
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
-use crate::check::Expectation;
 use crate::generator::Generator;
 
 /// See the module.
@@ -68,10 +67,6 @@ impl Protocol for Http1 {
     fn new(spec: &LoadSpec) -> Result<Http1, String> {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
-    }
-
-    fn expectation(request: &RequestSpec) -> Expectation {
-        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
     }
 
     fn connect(&self, _out: &mut Vec<u8>) -> (Session, bool) {

@@ -9,7 +9,6 @@ use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, Reset
 
 use super::http_template::{HttpTemplate, header, headers_but};
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
-use crate::check::Expectation;
 use crate::generator::Generator;
 use crate::template::Template;
 
@@ -46,10 +45,6 @@ impl Protocol for Http2 {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         let keep_headers = spec.requests.iter().any(|request| !request.expect.headers.is_empty());
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
-    }
-
-    fn expectation(request: &RequestSpec) -> Expectation {
-        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
     }
 
     fn connect(&self, out: &mut Vec<u8>) -> (Self::Session, bool) {

@@ -43,14 +43,16 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// The request that cannot be sent, as text for people.
     fn new(spec: &LoadSpec) -> Result<Self, String>;
 
-    /// What the right response to a request is.
+    /// What the right response to a request is. One to the method HEAD has no body.
     fn expectation(request: &RequestSpec) -> Expectation {
-        Expectation::new(&request.expect, true, Self::SUCCESS)
+        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
     }
 
     /// A connection was made, and its TLS negotiated: its session, and what is sent first. `true`: it is ready for requests;
     /// else it becomes so with its first [`Event::Streams`].
-    fn connect(&self, out: &mut Vec<u8>) -> (Self::Session, bool);
+    fn connect(&self, _out: &mut Vec<u8>) -> (Self::Session, bool) {
+        (Self::Session::default(), true)
+    }
 
     /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free.
     ///

@@ -31,10 +31,6 @@ impl Protocol for Echo {
         Ok(Echo(spec.requests.iter().map(|request| line(&request.request.body)).collect()))
     }
 
-    fn connect(&self, _out: &mut Vec<u8>) -> (Session, bool) {
-        (0, true)
-    }
-
     fn encode<'a>(
         &'a self,
         _session: &mut Session,
@@ -134,8 +130,10 @@ fn load(addr: SocketAddr, tls: bool, kind: LoadKind<OfferedRate>) -> LoadResult 
         ..LoadSpec::new(Target::tcp(addr, "localhost"), request, expect)
     };
     let ports = crate::capacity::port_range();
-    let result =
-        crate::run::run_protocol::<Echo>(&spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}, ports).unwrap();
+    let result = {
+        let job = crate::run::Job { spec: &spec, outputs: &Outputs::default(), stop: &StopFlag::new(), ports };
+        job.run_protocol::<Echo>(&mut |_| {}).unwrap()
+    };
     balanced(&result);
     result
 }

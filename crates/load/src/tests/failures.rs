@@ -10,7 +10,7 @@ use weir_model::suite::LoadKind;
 use super::server::{Do, Server, ok};
 use super::*;
 use crate::plan;
-use crate::run::run_with_ports;
+use crate::run::Job;
 
 /// An address on which nobody listens.
 fn nobody() -> SocketAddr {
@@ -217,7 +217,8 @@ fn connections_spread_over_source_addresses_when_ports_run_short() {
         spec.threads = 2;
         // 20 ports, 2 of them left to others: 18 an address, so three addresses.
         let ports = (40_000, 40_019);
-        let result = run_with_ports(&spec, &Outputs::default(), &StopFlag::new(), &mut |_| {}, ports).unwrap();
+        let result =
+            Job { spec: &spec, outputs: &Outputs::default(), stop: &StopFlag::new(), ports }.run(&mut |_| {}).unwrap();
         balanced(&result);
         assert_eq!(result.total.right, 100);
         let peers = server.peers.lock().unwrap();

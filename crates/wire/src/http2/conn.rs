@@ -77,6 +77,9 @@ pub(super) enum Event<'i> {
     GoAway { code: Code },
 }
 
+/// What reading a frame comes to: at most one event.
+pub(super) type FrameResult = Result<Option<Event<'static>>, Violation>;
+
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Conn {
@@ -335,12 +338,7 @@ impl Conn {
     }
 
     #[inline]
-    fn on_frame<O: Output>(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut O,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    fn on_frame<O: Output>(&mut self, head: Head, payload: &[u8], out: &mut O) -> FrameResult {
         self.expect(head)?;
         match head.kind {
             kind::HEADERS => {

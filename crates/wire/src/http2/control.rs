@@ -2,18 +2,13 @@
 //! calls it.
 
 use super::body::Output;
-use super::conn::{Conn, Event, MAX_WINDOW, todo};
+use super::conn::{Conn, Event, FrameResult, MAX_WINDOW, todo};
 use super::frame::{self, Head, flag, kind};
 use super::{Code, ResetCause, StreamError, Violation};
 
 impl Conn {
     #[cold]
-    pub(super) fn on_rare_frame<O: Output>(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut O,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    pub(super) fn on_rare_frame<O: Output>(&mut self, head: Head, payload: &[u8], out: &mut O) -> FrameResult {
         if head.kind != kind::RST_STREAM {
             self.on_idle_frame()?;
         }
@@ -50,12 +45,7 @@ impl Conn {
         Ok(None)
     }
 
-    pub(super) fn on_window_update<O: Output>(
-        &mut self,
-        id: u32,
-        payload: u32,
-        out: &mut O,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    pub(super) fn on_window_update<O: Output>(&mut self, id: u32, payload: u32, out: &mut O) -> FrameResult {
         let increment = (payload & MAX_WINDOW) as i32;
         if id == 0 {
             if increment == 0 {
@@ -87,7 +77,7 @@ impl Conn {
     }
 
     #[cold]
-    fn on_reset(&mut self, id: u32, code: Code) -> Result<Option<Event<'static>>, Violation> {
+    fn on_reset(&mut self, id: u32, code: Code) -> FrameResult {
         if let Some(slot) = self.streams.find(id) {
             if self.server {
                 self.resets += 1;
@@ -105,12 +95,7 @@ impl Conn {
     }
 
     #[cold]
-    fn on_continuation(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    fn on_continuation(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> FrameResult {
         let Some(mut block) = self.block.take() else {
             return Err(Violation::Continuation);
         };

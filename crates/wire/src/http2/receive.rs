@@ -1,7 +1,7 @@
 //! Reads header blocks and DATA of streams, and checks them against the state of their stream (RFC 9113 sections 5.1,
 //! 6.1, 8.1). [`super::conn`] calls it.
 
-use super::conn::{Conn, Event, FIRST_WINDOW, MEMO, Payload, Step, todo};
+use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, MEMO, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
 use super::hpack;
 use super::message::{Kind, Message};
@@ -11,13 +11,7 @@ use super::{Code, StreamError, Violation};
 impl Conn {
     /// A complete header block.
     #[inline]
-    pub(super) fn on_block(
-        &mut self,
-        id: u32,
-        ends: bool,
-        block: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    pub(super) fn on_block(&mut self, id: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         match self.streams.find(id) {
             Some(slot) if self.streams.at(slot).is(is::HEADED) => self.on_trailers(slot, ends, block, out),
             Some(slot) => self.on_answer(slot, ends, block, out),
@@ -28,7 +22,7 @@ impl Conn {
 
     /// A block of a stream that is not open. It is read nevertheless, because it may change the table.
     #[cold]
-    fn on_stray_block(&mut self, id: u32, block: &[u8]) -> Result<Option<Event<'static>>, Violation> {
+    fn on_stray_block(&mut self, id: u32, block: &[u8]) -> FrameResult {
         if self.is_idle(id) {
             return Err(Violation::WrongStream);
         }
@@ -64,13 +58,7 @@ impl Conn {
 
     /// The head of a request (server).
     #[inline]
-    fn on_request(
-        &mut self,
-        id: u32,
-        ends: bool,
-        block: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    fn on_request(&mut self, id: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         if id.is_multiple_of(2) {
             return Err(Violation::WrongStream);
         }
@@ -107,13 +95,7 @@ impl Conn {
 
     /// The head of a response, final or not (client).
     #[inline]
-    fn on_answer(
-        &mut self,
-        slot: u32,
-        ends: bool,
-        block: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    fn on_answer(&mut self, slot: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         if let Err(fault) = self.read_block(Kind::Answer, block)? {
             return Ok(Some(self.malformed(slot, fault, out)));
         }
@@ -155,13 +137,7 @@ impl Conn {
 
     /// A block after the body.
     #[cold]
-    fn on_trailers(
-        &mut self,
-        slot: u32,
-        ends: bool,
-        block: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    fn on_trailers(&mut self, slot: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         let stream = self.streams.at(slot);
         let (id, left, heard) = (stream.id, stream.left, stream.is(is::HEARD));
         if heard {
@@ -181,12 +157,7 @@ impl Conn {
 
     /// The beginning of DATA. The whole frame counts against the windows, including padding.
     #[inline]
-    pub(super) fn on_data(
-        &mut self,
-        head: Head,
-        padding: u8,
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Event<'static>>, Violation> {
+    pub(super) fn on_data(&mut self, head: Head, padding: u8, out: &mut Vec<u8>) -> FrameResult {
         let id = head.stream;
         let overhead = if head.has(flag::PADDED) { 1 + u32::from(padding) } else { 0 };
         let size = head.length.checked_sub(overhead).ok_or(Violation::Padding)?;
