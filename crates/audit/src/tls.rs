@@ -22,7 +22,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return note(format!("{words}, as meant for all"));
     }
     if !e.levelled {
-        return note(format!("{words}: what the product chooses when it is not told"));
+        return note(format!("{words}: what the product chooses by default"));
     }
     finding(
         "tls",
@@ -34,7 +34,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 }
 
 fn note(message: String) -> Option<Finding> {
-    finding("tls", Severity::Note, message, "nothing: it is said because it can differ")
+    finding("tls", Severity::Note, message, "nothing to do: it is noted because it can differ")
 }
 
 /// The version that all products should use, and its cipher suites.

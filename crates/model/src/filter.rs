@@ -2,6 +2,8 @@
 //! `weir run`, `weir report` and `weir compare` use the filters. [`Suite::select`](crate::suite::Suite::select) applies
 //! them to a suite.
 
+use strum::IntoStaticStr;
+
 use crate::InputError;
 use crate::text::suggestion;
 
@@ -17,7 +19,8 @@ pub struct Filter {
 }
 
 /// Which name of a case a [`Filter`] looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum FilterKey {
     /// The product's.
     Product,
@@ -32,12 +35,7 @@ pub enum FilterKey {
 impl FilterKey {
     /// The name used in flags.
     pub fn as_str(self) -> &'static str {
-        match self {
-            FilterKey::Product => "product",
-            FilterKey::Profile => "profile",
-            FilterKey::Workload => "workload",
-            FilterKey::Load => "load",
-        }
+        self.into()
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::file::NAME_WANTED;
 use crate::suite::{Protocol, ten_seconds};
@@ -331,10 +332,10 @@ pub struct ProcessSpec {
     /// The signal by which it takes no more connections, finishes what is in flight, and ends. Left out, `TERM`.
     #[serde(default)]
     pub graceful: Signal,
-    /// How it reads its configuration anew while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
+    /// How it reloads its configuration while it runs: `{ signal = "HUP" }` or `{ command = […] }`. Left out, it cannot.
     #[schemars(extend("x-weir-wanted" = "{ signal = \"HUP\" }, or { command = [\"{{ binary }}\", …] }"))]
     pub reload: Option<Reload>,
-    /// What it makes in its folder that is large and that nobody reads afterwards, such as a data base: removed when it
+    /// What it makes in its folder that is large and that nobody reads afterwards, such as a database: removed when it
     /// has ended.
     #[serde(default)]
     pub scratch: Vec<String>,
@@ -345,9 +346,10 @@ fn five_seconds() -> Duration {
 }
 
 /// A signal that asks a program for something.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "UPPERCASE")]
 #[allow(missing_docs, reason = "a description of each would turn the schema's list of names into a list of tables")]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Signal {
     #[default]
     Term,
@@ -362,19 +364,11 @@ pub enum Signal {
 impl Signal {
     /// The name used in files: `TERM`, without SIG.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Signal::Term => "TERM",
-            Signal::Int => "INT",
-            Signal::Quit => "QUIT",
-            Signal::Hup => "HUP",
-            Signal::Usr1 => "USR1",
-            Signal::Usr2 => "USR2",
-            Signal::Winch => "WINCH",
-        }
+        self.into()
     }
 }
 
-/// How a product reads its configuration anew while it runs.
+/// How a product reloads its configuration while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reload {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::counters::OriginCounters;
 use crate::load::{LoadResult, SearchResult};
@@ -124,8 +125,9 @@ pub struct Warmup {
 }
 
 /// `valid`, `suspect` or `invalid`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// No check found anything that matters.
     Valid,
@@ -140,12 +142,7 @@ pub enum Verdict {
 impl Verdict {
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Valid => "valid",
-            Verdict::Suspect => "suspect",
-            Verdict::Invalid => "invalid",
-            Verdict::Error => "error",
-        }
+        self.into()
     }
 }
 
@@ -163,8 +160,9 @@ pub struct TrialError {
 }
 
 /// A place in the topology.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// Makes the load.
     Client,
@@ -177,11 +175,7 @@ pub enum Role {
 impl Role {
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Client => "client",
-            Role::Proxy => "proxy",
-            Role::Origin => "origin",
-        }
+        self.into()
     }
 }
 

@@ -96,7 +96,7 @@ fn changed(words: &mut Vec<String>, load: &Load, old: &Load) {
     }
     let mut time = |what: &str, now: Duration, before: Duration| {
         if now != before {
-            words.push(format!("{what} of {name}: {} instead of {}", said(now), said(before)));
+            words.push(format!("{what} of {name}: {} instead of {}", brief(now), brief(before)));
         }
     };
     time("longest warm-up", load.steady.unwrap_or_default(), old.steady.unwrap_or_default());
@@ -105,7 +105,7 @@ fn changed(words: &mut Vec<String>, load: &Load, old: &Load) {
 }
 
 /// `300ms`, `2.1s`, `60s`, `5m`.
-fn said(time: Duration) -> String {
+fn brief(time: Duration) -> String {
     if time < Duration::from_secs(1) || time > Duration::from_secs(100) {
         return HumanDuration(time).to_string();
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::condition::Condition;
 use crate::file::{NAME_WANTED, forms};
@@ -52,8 +53,11 @@ pub struct Entry {
 }
 
 /// How much of a suite to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Scale {
     /// Seconds: shows that everything works, says nothing about performance.
     Smoke,
@@ -66,11 +70,7 @@ pub enum Scale {
 impl Scale {
     /// The name used in files and flags.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Scale::Smoke => "smoke",
-            Scale::Fit => "fit",
-            Scale::Full => "full",
-        }
+        self.into()
     }
 }
 
@@ -244,7 +244,8 @@ impl Tls {
 }
 
 /// Kind of a certificate's key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum KeyType {
     /// ECDSA over secp256r1.
     #[default]
@@ -258,10 +259,7 @@ pub enum KeyType {
 impl KeyType {
     /// The name used in files and tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            KeyType::P256 => "p256",
-            KeyType::Rsa2048 => "rsa2048",
-        }
+        self.into()
     }
 }
 
@@ -423,11 +421,11 @@ impl Load {
     }
 
     /// The estimated time of the load in one trial, without start-up of the product and settling. For a fixed number of
-    /// requests it is their time at [`RECKONED_RATE`], and at most their limit.
-    pub fn reckoned(&self) -> Duration {
+    /// requests it is their time at [`ASSUMED_RATE`], and at most their limit.
+    pub fn estimated(&self) -> Duration {
         let once = match self.kind {
             LoadKind::Count { requests } => {
-                self.duration.min(Duration::from_secs_f64(requests as f64 / RECKONED_RATE as f64))
+                self.duration.min(Duration::from_secs_f64(requests as f64 / ASSUMED_RATE as f64))
             }
             LoadKind::Closed | LoadKind::Open { .. } => self.warmup.saturating_add(self.duration),
             // About ten trials as long as the confirming one, until the interval is narrow enough.
@@ -439,7 +437,7 @@ impl Load {
 
 /// Requests per second assumed when the time of a fixed number of requests is estimated: what a product that is not fast
 /// carries on one CPU that is some years old.
-pub const RECKONED_RATE: u64 = 5000;
+pub const ASSUMED_RATE: u64 = 5000;
 
 /// The approximate number of trials of a search, from which its time is estimated.
 const SEARCH_TRIALS: u32 = 10;

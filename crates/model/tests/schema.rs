@@ -18,7 +18,7 @@ fn the_checked_in_schemas_are_up_to_date() {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             text == format!("{schema:#}\n"),
-            "docs/schema/{name}.schema.json is out of date; `cargo run -p weir-model --example schema` writes it anew"
+            "docs/schema/{name}.schema.json is out of date; `cargo run -p weir-model --example schema` writes it again"
         );
     }
 }

@@ -87,7 +87,7 @@ impl Journal {
         if std::fs::read_dir(dir).map_err(|e| io(dir, e))?.flatten().any(|e| e.file_name() != LOCK) {
             return Err(JournalError::Exists(dir.display().to_string()));
         }
-        Journal::furnish(dir, lock, files).inspect_err(|_| {
+        Journal::write_files(dir, lock, files).inspect_err(|_| {
             for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK]) {
                 let _ = std::fs::remove_file(dir.join(name));
             }
@@ -98,7 +98,7 @@ impl Journal {
         })
     }
 
-    fn furnish(dir: &Path, lock: File, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
+    fn write_files(dir: &Path, lock: File, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
         std::fs::create_dir(dir.join(TRIALS)).map_err(|e| io(dir, e))?;
         let journal = Journal::with_lock(dir, lock)?;
         for (name, bytes) in files {
@@ -116,7 +116,7 @@ impl Journal {
             return Err(JournalError::NotARun(dir.display().to_string()));
         }
         let mut journal = Journal::with_lock(dir, locked(dir)?)?;
-        journal.mend()?;
+        journal.repair()?;
         Ok(journal)
     }
 
@@ -226,7 +226,7 @@ impl Journal {
     }
 
     /// After a crash: drops a torn last line (a row has no line breaks in its cells), and adds the rows of finished trials that have none.
-    fn mend(&mut self) -> Result<(), JournalError> {
+    fn repair(&mut self) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
         let mut text = Vec::new();
         self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut text)).map_err(|e| io(&path, e))?;

@@ -60,7 +60,7 @@ fn an_empty_folder_is_taken() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_furnished_is_not_left_half_made() {
+fn a_folder_that_cannot_be_filled_is_not_left_half_made() {
     let scratch = Scratch::new();
     let files = [("environment.json", b"{}".to_vec()), ("no/such/folder/run.toml", b"x".to_vec())];
     let error = Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
@@ -136,7 +136,7 @@ fn the_header_is_written_once_also_over_several_openings() {
 
 /// Wherever the file was torn, opening yields each finished trial exactly once.
 #[test]
-fn a_torn_file_of_rows_is_mended() {
+fn a_torn_file_of_rows_is_repaired() {
     let scratch = Scratch::new();
     let mut journal = scratch.create();
     finish(&mut journal, &measured(1, "a", "w", 1.0));
@@ -165,10 +165,10 @@ fn a_finished_trial_without_a_row_gets_it() {
 }
 
 #[test]
-fn rows_that_somebody_spoilt_are_named() {
+fn rows_that_are_not_right_are_named() {
     let scratch = Scratch::new();
     finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
-    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n2,1,", "\n2,one,")).expect("spoilt");
+    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n2,1,", "\n2,one,")).expect("written");
     let broken = Journal::open(&scratch.dir()).expect_err("not a number");
     assert!(broken.to_string().contains(CSV), "{broken}");
 }

@@ -28,7 +28,7 @@ pub fn overhead(product: &Product) -> Duration {
 /// Estimated time of the trials of `plan` from `from_trial` on. A trial takes the median time of the trials of its load in this
 /// run. For a load without a finished trial, it takes the load's own length plus the median overhead of the other loads.
 pub fn left(suite: &Suite, plan: &[Planned], measured: &[Measurement], from_trial: u32) -> Duration {
-    let length = |load: &str| suite.load(load).map_or(Duration::ZERO, Load::reckoned);
+    let length = |load: &str| suite.load(load).map_or(Duration::ZERO, Load::estimated);
     let mut took: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut over = Vec::new();
     for trial in measured.iter().filter(|trial| trial.error.is_none()) {
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(
             left(&suite, &plan, &seen, 6),
             Duration::from_millis(400) + Duration::from_secs(6),
-            "a load that ends sooner than reckoned does so again; of another nothing is known"
+            "a load that ends sooner than estimated does so again; of another nothing is known"
         );
     }
 }

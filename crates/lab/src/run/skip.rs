@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_that_does_not_come_up_twice_is_not_tried_again() {
+    fn a_product_that_fails_to_start_twice_is_not_tried_again() {
         let mut rows = vec![failed(1, "a", "w", "ready", "slow")];
         assert_eq!(reason_for(&rows, "a", "w"), None, "once may be chance");
         rows.push(measured(2, "b", "w", 9.0));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_or_a_failure_under_load_starts_the_count_anew() {
+    fn a_success_or_a_failure_under_load_resets_the_count() {
         for between in [measured(2, "a", "w", 9.0), failed(2, "a", "w", "load", "died")] {
             let rows = [failed(1, "a", "w", "ready", "slow"), between, failed(3, "a", "w", "ready", "slow")];
             assert_eq!(reason_for(&rows, "a", "w"), None);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn one_workload_answered_wrongly_does_not_condemn_the_others() {
+    fn one_workload_with_wrong_answers_does_not_skip_the_others() {
         let rows = [failed(1, "a", "w", "verify", "wrong"), failed(2, "a", "w", "verify", "wrong")];
         assert!(reason_for(&rows, "a", "w").is_some());
         assert_eq!(reason_for(&rows, "a", "v"), None);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_host::files::{FileError, pretty};
+use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
@@ -20,9 +21,11 @@ pub struct Measured {
     pub load: LoadResult,
     /// The kernel's numbers of the roles and the host during the window.
     pub window: Window,
+    /// What the origin counted during the load; `None` for a product, which has no counters.
+    pub counters: Option<OriginCounters>,
 }
 
-/// Follows a load to its end.
+/// Follows a load to its end, without the origin's counters.
 pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
@@ -37,7 +40,7 @@ pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measur
         return Err(work.failed("the client ended without a measured window"));
     };
     work.end()?;
-    Ok(Measured { load, window })
+    Ok(Measured { load, window, counters: None })
 }
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.

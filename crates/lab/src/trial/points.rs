@@ -125,19 +125,19 @@ fn of_check(points: &[Point], check: &str) -> Option<Finding> {
         .iter()
         .filter_map(|point| Some((point.point, point.findings.iter().find(|finding| finding.check == check)?)))
         .collect();
-    let (reported, gravest) = seen.iter().max_by_key(|(point, finding)| (finding.severity, *point))?;
+    let (reported, worst) = seen.iter().max_by_key(|(point, finding)| (finding.severity, *point))?;
     let others: Vec<u32> = seen.iter().map(|(point, _)| *point).filter(|point| point != reported).collect();
     let message = match others.len() {
-        _ if of == 1 => gravest.message.clone(),
-        0 => format!("point {reported} of {of}: {}", gravest.message),
-        n if n + 1 == of => format!("{} (point {reported}; something of the kind in all {of} points)", gravest.message),
+        _ if of == 1 => worst.message.clone(),
+        0 => format!("point {reported} of {of}: {}", worst.message),
+        n if n + 1 == of => format!("{} (point {reported}; something of the kind in all {of} points)", worst.message),
         n => {
             let points = if n == 1 { "point" } else { "points" };
             let others = list(&others.iter().map(u32::to_string).collect::<Vec<_>>());
-            format!("point {reported} of {of}: {} (something of the kind in {points} {others} too)", gravest.message)
+            format!("point {reported} of {of}: {} (something of the kind in {points} {others} too)", worst.message)
         }
     };
-    Some(Finding { message, ..(*gravest).clone() })
+    Some(Finding { message, ..(*worst).clone() })
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_check_speaks_once_and_the_gravest_is_told() {
+    fn every_check_is_reported_once_with_its_most_severe_finding() {
         use Severity::{Fatal, Note, Warning};
         let points = [
             point(1, &[("errors", Fatal), ("tls", Note)]),

@@ -44,7 +44,7 @@ pub struct SearchOutput {
     /// What was done and found, without its confirming trial if that confirms the rate.
     pub result: SearchResult,
     /// The confirming trial, or why there is none.
-    pub confirmed: Result<(Measured, Option<OriginCounters>), TrialError>,
+    pub confirmed: Result<Measured, TrialError>,
 }
 
 /// What was measured around a trial of full length.
@@ -103,7 +103,7 @@ fn output(mut result: SearchResult, last: Option<Confirming>) -> SearchOutput {
         && result.confirmation.as_ref().is_some_and(|load| result.rate.is_some() && load.offered_rate == result.rate);
     let window = last.and_then(|last| Some((last.window?, last.counters)));
     let confirmed = match (right.then(|| result.confirmation.take()).flatten(), window) {
-        (Some(load), Some((window, counters))) => Ok((Measured { load: *load, window }, counters)),
+        (Some(load), Some((window, counters))) => Ok(Measured { load: *load, window, counters }),
         _ => Err(unmet(&result)),
     };
     SearchOutput { result, confirmed }
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn a_confirmed_rate_is_the_trials_load() {
         let output = output(result(SearchEnd::Found, Some(9_000.0), true), seen_last());
-        let (measured, counters) = output.confirmed.expect("confirmed");
-        assert_eq!((measured.load.offered_rate, counters), (Some(9_000.0), None));
+        let measured = output.confirmed.expect("confirmed");
+        assert_eq!((measured.load.offered_rate, measured.counters), (Some(9_000.0), None));
         assert!(output.result.confirmation.is_none(), "it is the trial's load, and not kept twice");
     }
 
@@ -228,6 +228,9 @@ mod tests {
         assert!(error.remedy.contains("ten times"), "{}", error.remedy);
         // Confirmed, and another rate found since: its load was never measured at full length.
         assert_eq!(of(result(SearchEnd::Budget, Some(8_000.0), true)).stage, "objective");
-        assert!(output(result(SearchEnd::Found, Some(9_000.0), true), None).confirmed.is_err(), "nobody looked on");
+        assert!(
+            output(result(SearchEnd::Found, Some(9_000.0), true), None).confirmed.is_err(),
+            "its window was not observed"
+        );
     }
 }

@@ -69,14 +69,14 @@ pub fn measure_points(
         if let Some(part) = part(running_trial.trial.load, &point) {
             observer.notify(RunEvent::Part(part));
         }
-        let (mut measured, counters) = match &running_trial.trial.load.kind {
+        let mut measured = match &running_trial.trial.load.kind {
             LoadKind::Search { objective } => running_trial.search(&point, objective, stop, observer, measurement)?,
             _ => running_trial.measure_load(&point, stop, observer)?,
         };
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(running_trial.trial.folder);
         write_files(&folder, &measured.window)?;
-        let point = running_trial.audited(&point, measured, counters, measurement.search.as_ref());
+        let point = running_trial.audited(&point, measured, measurement.search.as_ref());
         measurement.points.push(point);
     }
     Ok(())
@@ -105,7 +105,7 @@ impl RunningTrial<'_> {
         point: &PointSpec,
         stop: &Stop,
         observer: &mut dyn Observer,
-    ) -> Result<(Measured, Option<OriginCounters>), Failure> {
+    ) -> Result<Measured, Failure> {
         let folder = make_folder(point.folder(self.trial.folder))?;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let before = self.origin.counters()?;
@@ -117,7 +117,7 @@ impl RunningTrial<'_> {
         observer.notify(RunEvent::Stage("settling"));
         let after =
             if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
-        Ok((measured, before.zip(after).map(|(before, after)| after.since(&before))))
+        Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
     }
 
     /// Searches for a rate, and measures the trial that confirms it.
@@ -128,7 +128,7 @@ impl RunningTrial<'_> {
         stop: &Stop,
         observer: &mut dyn Observer,
         measurement: &mut Measurement,
-    ) -> Result<(Measured, Option<OriginCounters>), Failure> {
+    ) -> Result<Measured, Failure> {
         let folder = self.trial.folder;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let search = search::search_spec(self.trial.load, objective);
@@ -141,14 +141,8 @@ impl RunningTrial<'_> {
         found.confirmed.map_err(Failure::Trial)
     }
 
-    fn audited(
-        &self,
-        point: &PointSpec,
-        measured: Measured,
-        counters: Option<OriginCounters>,
-        search: Option<&SearchResult>,
-    ) -> Point {
-        let Measured { load, window } = measured;
+    fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
+        let Measured { load, window, counters } = measured;
         let trial_load = self.trial.load;
         let findings = audit::audit(&Evidence {
             load: &load,

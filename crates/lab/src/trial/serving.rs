@@ -166,7 +166,7 @@ impl RunningOrigin {
                     "load",
                     "the origin went away in mid-trial",
                     own.last_lines(),
-                    "see origin.log in the trial's folder; the kernel's log tells of an OOM kill",
+                    "see origin.log in the trial's folder; the kernel's log shows an OOM kill",
                 )),
             },
             OriginKind::Product { running, .. } => running.still_runs("load"),

@@ -17,7 +17,7 @@ fn seconds(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// 6 cases a load, 3 blocks: capacity of 10 s + 60 s, and 225,000 requests over 250 connections, which are reckoned
+/// 6 cases a load, 3 blocks: capacity of 10 s + 60 s, and 225,000 requests over 250 connections, which are estimated
 /// to take 45 s.
 fn long() -> Suite {
     let mut suite = suite();
@@ -129,7 +129,7 @@ proptest! {
         prop_assert_eq!(fitted.loads.len(), suite.loads.len());
         for (now, before) in fitted.loads.iter().zip(&suite.loads) {
             prop_assert!(now.duration <= before.duration && now.warmup <= before.warmup && now.steady <= before.steady);
-            prop_assert!(now.reckoned() <= before.reckoned());
+            prop_assert!(now.estimated() <= before.estimated());
             prop_assert!(now.duration >= LEAST_WINDOW.min(before.duration));
             if let (LoadKind::Count { requests: now }, LoadKind::Count { requests: before }) = (&now.kind, &before.kind) {
                 prop_assert!(*now <= *before && *now >= 1);

@@ -172,7 +172,7 @@ pub struct LoadResult {
     /// The window's CPU time of all worker threads, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// Of `cpu_us`, spent awake and waiting for due times, so as not to be late (open loads only): microseconds.
-    /// `thread_busy` does not count it. Records from before it was told apart have none.
+    /// `thread_busy` does not count it. Older records do not have it.
     #[serde(default, alias = "vigil_us")]
     pub busy_poll_us: u64,
     /// True when the user or the lab cut the load short.

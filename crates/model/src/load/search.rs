@@ -73,7 +73,7 @@ pub enum SearchEnd {
     Ceiling,
     /// No rate met them, however low.
     NothingMet,
-    /// Trials of full length failed again and again where short ones had met the conditions.
+    /// Trials of full length failed repeatedly where short ones had met the conditions.
     Unsteady,
     /// The time was over.
     Budget,
@@ -133,7 +133,7 @@ pub enum ProbeKind {
     Coarse,
     /// Brings the two together.
     Fine,
-    /// Looks again at the lowest rate that failed, in case it was a mishap.
+    /// Repeats the lowest rate that failed, in case it failed by chance.
     Again,
     /// The rate found, at full length.
     Confirm,

@@ -161,7 +161,7 @@ pub struct RequestSpec {
     pub target: u32,
     /// Share among the requests of the same target: weight by the sum of weights. At least 1.
     pub weight: u32,
-    /// Path, header values and body hold fields such as `{{seq}}` that are filled in anew for each request.
+    /// Path, header values and body hold fields such as `{{seq}}` that are filled in for each request.
     pub template: bool,
     /// What is sent.
     pub request: Request,
@@ -308,7 +308,7 @@ pub struct Step {
     pub for_s: f64,
 }
 
-/// A length of time, fixed or drawn anew each time. As text: `10ms`, `5ms..15ms` (uniform), `exp:10ms` (exponential).
+/// A length of time, fixed, or drawn each time. As text: `10ms`, `5ms..15ms` (uniform), `exp:10ms` (exponential).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum RandomDuration {

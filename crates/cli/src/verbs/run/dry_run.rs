@@ -87,7 +87,7 @@ fn print(dry: &DryRun<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure
 /// What one trial is expected to take.
 fn length(resolved: &ResolvedSuite, case: &CaseId) -> Duration {
     let entry = Entry { product: case.product.clone(), profile: case.profile.clone() };
-    let load = resolved.suite.load(&case.load).map(Load::reckoned).unwrap_or_default();
+    let load = resolved.suite.load(&case.load).map(Load::estimated).unwrap_or_default();
     load.saturating_add(overheads(&resolved.products)(&entry))
 }
 
