@@ -229,7 +229,9 @@ fn a_binary_of_the_users_is_chosen_and_undone() {
 
     let ended = shop.run(&["products", "show", "thing"]);
     ended.expect(0);
-    says(&ended.stdout, &["the archive thing-1.tgz, from https://example.org/releases", "use thing --binary <path>"]);
+    // Lines are broken to the terminal's width.
+    let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    says(&shown, &["the archive thing-1.tgz, from https://example.org/releases", "use thing --binary <path>"]);
     let ended = shop.run(&["products", "path", "thing"]);
     says(ended.expect(3), &["Thing is not installed", "the archive thing-1.tgz, from https://example.org/releases"]);
 

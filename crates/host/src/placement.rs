@@ -1,14 +1,14 @@
 //! Which CPUs this process may use, and keeping threads and processes on some of them. `weir run`, the lab and the
 //! supervisor call it. This module does not know what runs on the CPUs; `weir_model::placement` divides them.
 
-use std::mem::MaybeUninit;
+use rustix::thread::CpuSet;
 
 /// CPUs this process may run on, ascending.
 pub fn allowed_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return vec![0];
     };
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
 }
 
 /// Restricts the calling thread, and what it starts from now on, to these CPUs. An empty list changes nothing.
@@ -19,23 +19,15 @@ pub fn restrict_to(cpus: &[u32]) -> std::io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
-    let mut set = rustix::thread::CpuSet::new();
-    // The set panics beyond its end; no such CPU can be among those a process may use.
-    for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < rustix::thread::CpuSet::MAX_CPU) {
-        set.set(*cpu as usize);
-    }
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+    Ok(rustix::thread::sched_setaffinity(None, &affinity_mask(cpus))?)
 }
 
-/// The CPUs as a mask that can be used between fork and exec, without allocation or lock.
-pub(crate) fn affinity_mask(cpus: &[u32]) -> libc::cpu_set_t {
-    // SAFETY: cpu_set_t is a plain array of integers; all zeroes is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-    for cpu in cpus {
-        if (*cpu as usize) < libc::CPU_SETSIZE as usize {
-            // SAFETY: the index was checked against the size of the set.
-            unsafe { libc::CPU_SET(*cpu as usize, &mut set) };
-        }
+/// The CPUs as a mask for system calls.
+pub(crate) fn affinity_mask(cpus: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    // The set panics beyond its end; no such CPU can be among those a process may use.
+    for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU) {
+        set.set(*cpu as usize);
     }
     set
 }

@@ -11,11 +11,7 @@ use super::tree::{QUIET_SCANS, descendants};
 
 /// Makes this process the parent of every orphan among its descendants that has no nearer subreaper.
 pub fn become_subreaper() -> std::io::Result<()> {
-    // SAFETY: a plain prctl with integer arguments.
-    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// Kills and reaps the descendants of this process that are not weir itself (roles and supervisors are), until none is left.

@@ -13,11 +13,13 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigHandler, SigSet, Signal as NixSignal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
@@ -53,8 +55,14 @@ pub fn supervise() -> std::io::Result<i32> {
 
 /// Signals that products react to. They are reset, because a signal that weir was started to ignore (by `nohup`) would stay
 /// ignored in the product, and a shell cannot undo that.
-const SIGNALS: [libc::c_int; 6] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
+const SIGNALS: [NixSignal; 6] = [
+    NixSignal::SIGHUP,
+    NixSignal::SIGINT,
+    NixSignal::SIGQUIT,
+    NixSignal::SIGTERM,
+    NixSignal::SIGUSR1,
+    NixSignal::SIGUSR2,
+];
 
 fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     let Some((program, args)) = spec.argv.split_first() else {
@@ -64,7 +72,7 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     let mask = affinity_mask(&spec.cpus);
     let pin = !spec.cpus.is_empty();
     let nice = i32::from(spec.nice);
-    let supervisor = std::process::id();
+    let supervisor = rustix::process::getpid();
     let mut command = Command::new(program);
     command
         .args(args)
@@ -79,27 +87,20 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     // allocates or locks.
     unsafe {
         command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // The supervisor may have died before the line above took effect.
-            if libc::getppid() as u32 != supervisor {
+            if rustix::process::getppid() != Some(supervisor) {
                 return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
             }
-            if pin && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask) != 0 {
-                return Err(std::io::Error::last_os_error());
+            if pin {
+                rustix::thread::sched_setaffinity(None, &mask)?;
             }
-            // -1 can be a valid priority, but not when weir's own niceness is 0 or more and `nice` is above 0.
-            if nice > 0 && libc::nice(nice) == -1 {
-                return Err(std::io::Error::last_os_error());
+            if nice > 0 {
+                rustix::process::nice(nice)?;
             }
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            if libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
+            SigSet::empty().thread_set_mask()?;
             for signal in SIGNALS {
-                libc::signal(signal, libc::SIG_DFL);
+                nix::sys::signal::signal(signal, SigHandler::SigDfl)?;
             }
             Ok(())
         });
@@ -108,7 +109,7 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
 }
 
 /// Waits until the process ends, weir asks for a stop, or weir itself ends.
-fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
+fn watch(child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
     let mut tree = Tree { main: Pid::from_child(&child), end: None };
     let stdin = std::io::stdin();
     let mut listening = true;
@@ -135,7 +136,7 @@ fn watch(child: Child, children_end: &OwnedFd) -> std::io::Result<Ended> {
         }
         let (ended, sent) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if ended {
-            drain(children_end);
+            while let Ok(Some(_)) = children_end.read_signal() {}
         }
         if sent {
             match read_control() {
@@ -237,27 +238,12 @@ fn parse_control(line: &str) -> Option<Control> {
     }
 }
 
-fn sigchld_fd() -> std::io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by sigemptyset before use; the descriptor returned is owned by nobody else.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGCHLD);
-        if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
-}
-
-fn drain(fd: &OwnedFd) {
-    let mut buffer = [0u8; 512];
-    // SAFETY: reads into a buffer of the length given; the descriptor is non-blocking.
-    while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
+/// Becomes readable when a child has ended.
+fn sigchld_fd() -> std::io::Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(NixSignal::SIGCHLD);
+    set.thread_block()?;
+    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
 fn report(report: &Report) {
